@@ -1,0 +1,64 @@
+# Two commands do everything, each with its own set-up: `make prove` and `make test`.
+# ARGS is handed on: make prove ARGS="-k append", make test ARGS='-m "not stack"'.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/set-up
+PIP_FLAGS := --disable-pip-version-check --no-input --quiet
+# Newer ones are not tried with the locked Spark, so an older one that fits goes first.
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell \
+	$(name) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(name))))
+
+.PHONY: prove test lint format set-up java jars lock clean
+.DEFAULT_GOAL := prove
+
+prove: set-up
+	@$(BIN)/onceproof run scenarios $(ARGS)
+
+test: lint
+	@$(BIN)/pytest tests $(ARGS)
+
+lint: set-up
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check . ; echo "cure: make format" >&2; exit 1; }
+	@$(BIN)/mypy
+
+format: set-up
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+set-up: java $(STAMP) jars
+
+java: python
+	@cd $(CURDIR) && $(PYTHON) -m harness.stack.java >/dev/null
+
+.PHONY: python
+python:
+	@test -n "$(PYTHON)" || { echo "onceproof: needs Python 3.11 or newer with venv; found" \
+	  "$$(python3 --version 2>&1 | head -n 1); install it (Debian and Ubuntu: python3 python3-venv)" >&2; exit 4; }
+
+$(STAMP): requirements.lock pyproject.toml | python
+	@echo "setting up $(VENV) from requirements.lock (some minutes the first time)"
+	@if command -v uv >/dev/null; then \
+	  uv venv --quiet --allow-existing --seed --python "$(PYTHON)" $(VENV) && \
+	  uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock; \
+	else \
+	  "$(PYTHON)" -m venv $(VENV) && \
+	  $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes -r requirements.lock; \
+	fi
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+jars: $(STAMP)
+	@$(BIN)/python -m harness.stack.jars
+
+# Not uv.lock: it names a registry's host on every line.
+lock:
+	@command -v uv >/dev/null || { echo "onceproof: make lock needs uv; found none; pip install uv" >&2; exit 4; }
+	uv pip compile pyproject.toml --group dev --universal --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* \
+	  .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,181 @@
+"""Canaries: does the comparison, on this run's own rows, see what it must see?
+
+Four copies of the sink's rows, each with one fault planted: a row lost, a row doubled, a low bit flipped, two
+payloads swapped. The same `compare` must find exactly that fault at exactly that key, and nothing else new. They are
+planted in rows that are fine; where fewer than two keys are fine, the rows of two keys are first set right.
+
+Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one
+lost and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit
+is flipped in the key: one lost and one unexpected. Less than two expected keys: nothing to plant in, all four missed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from harness.checkers.cells import Cell, Row, canonical
+from harness.checkers.compare import Case, Key, compare, key_of
+from harness.scenario import Finding, Kind
+
+LOST, DOUBLED, FLIPPED, SWAPPED = "lost row", "doubled row", "flipped bit", "swapped payloads"
+NAMES = (LOST, DOUBLED, FLIPPED, SWAPPED)
+
+TRIES_MAX = 1000
+"""So many rows are looked at for one that a fault can be planted in."""
+
+Judge = Callable[[Case], Iterable[Finding]]
+Signature = Counter[tuple[Kind, Key, int]]
+"""Findings by kind, key and copies."""
+
+
+@dataclass(frozen=True)
+class Canary:
+    """What became of one planted fault; `why` is empty if it was found."""
+
+    name: str
+    why: str = ""
+
+    @property
+    def found(self) -> bool:
+        return not self.why
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A copy of the rows with one fault, and the findings it must cause."""
+
+    found: Sequence[Row]
+    must: Signature
+
+
+def canaries(case: Case, judge: Judge = compare) -> tuple[Canary, ...]:
+    """Plant the four faults in `case`, one at a time. `judge` is the comparison under trial."""
+    ground = _ground(case)
+    if isinstance(ground, str):
+        return tuple(Canary(name, ground) for name in NAMES)
+    base, rows = ground
+    before = _signature(judge, base)
+    planters = {LOST: _lose, DOUBLED: _double, FLIPPED: _flip, SWAPPED: _swap}
+    return tuple(_trial(name, plant(base, rows), judge, base=base, before=before) for name, plant in planters.items())
+
+
+def _trial(name: str, plant: Plant | None, judge: Judge, *, base: Case, before: Signature) -> Canary:
+    if plant is None:
+        return Canary(name, "no row that it could be planted in")
+    after = _signature(judge, replace(base, found=plant.found))
+    if after - before == plant.must and not before - after:
+        return Canary(name)
+    return Canary(name, f"planted, and the comparison found {sum((after - before).values())} new findings instead")
+
+
+def _signature(judge: Judge, case: Case) -> Signature:
+    return Counter((f.kind, tuple(f.key.values()), f.copies) for f in judge(case))
+
+
+def _ground(case: Case) -> tuple[Case, list[Row]] | str:
+    """A case and the rows in it to plant in, of two keys or more; or why there are none."""
+    places = case.key_places()
+    bad = {tuple(finding.key.values()) for finding in compare(case)}
+    fine = [row for row in case.found if key_of(row, places) not in bad]
+    if len({key_of(row, places) for row in islice(fine, TRIES_MAX)}) > 1:
+        return case, fine
+    keys = set(islice(dict.fromkeys(key_of(row, places) for row in case.expected), 2))
+    if len(keys) < 2:
+        return f"fewer than two rows of {case.sink} to plant in"
+    right = [row for row in case.expected if key_of(row, places) in keys]
+    rest = [row for row in case.found if key_of(row, places) not in keys]
+    return replace(case, found=[*rest, *right]), right
+
+
+def _must(case: Case, *findings: tuple[Kind, Row]) -> Signature:
+    places = case.key_places()
+    return Counter((kind, key_of(row, places), 1) for kind, row in findings)
+
+
+def _changed(case: Case) -> Kind:
+    return Kind.WRONG_AGGREGATE if case.aggregate else Kind.CORRUPTED
+
+
+def _without(rows: Sequence[Row], row: Row) -> list[Row]:
+    copy = list(rows)
+    copy.remove(row)
+    return copy
+
+
+def _lose(case: Case, rows: list[Row]) -> Plant:
+    # The last one: a checker that stops early misses just that.
+    return Plant(_without(case.found, rows[-1]), _must(case, (Kind.LOST, rows[-1])))
+
+
+def _double(case: Case, rows: list[Row]) -> Plant:
+    return Plant([*case.found, rows[0]], _must(case, (Kind.DUPLICATED, rows[0])))
+
+
+def _flip(case: Case, rows: list[Row]) -> Plant | None:
+    expected, places = set(case.expected), case.key_places()
+    keys = {key_of(row, places) for row in expected}
+    middle = len(rows) // 2
+    for row in islice(rows[middle:] + rows[:middle], TRIES_MAX):
+        for place in (*case.payload_places(), *places):
+            other = _flipped_row(row, place, case.families[place])
+            if other is None or other in expected:
+                continue
+            copy = [*_without(case.found, row), other]
+            if place not in places:
+                return Plant(copy, _must(case, (_changed(case), row)))
+            if key_of(other, places) not in keys and other not in case.found:
+                return Plant(copy, _must(case, (Kind.LOST, row), (Kind.UNEXPECTED, other)))
+    return None
+
+
+def _swap(case: Case, rows: list[Row]) -> Plant | None:
+    expected, places, payload = set(case.expected), case.key_places(), case.payload_places()
+    one = rows[0]
+    others = [row for row in islice(reversed(rows), TRIES_MAX) if key_of(row, places) != key_of(one, places)]
+    for other in others:
+        crossed = _crossed(one, other, payload)
+        if not expected & set(crossed):
+            copy = [*_without(_without(case.found, one), other), *crossed]
+            return Plant(copy, _must(case, (_changed(case), one), (_changed(case), other)))
+    for other in others:
+        copy = [*_without(case.found, one), other]
+        return Plant(copy, _must(case, (Kind.LOST, one), (Kind.DUPLICATED, other)))
+    return None
+
+
+def _crossed(one: Row, other: Row, payload: Sequence[int]) -> tuple[Row, Row]:
+    """The two rows with the cells at `payload` exchanged."""
+    places = range(len(one))
+    return (
+        tuple([other[i] if i in payload else one[i] for i in places]),
+        tuple([one[i] if i in payload else other[i] for i in places]),
+    )
+
+
+def _flipped_row(row: Row, place: int, family: str) -> Row | None:
+    cell = flipped(row[place], family)
+    return None if cell is None else (*row[:place], cell, *row[place + 1 :])
+
+
+def flipped(cell: Cell, family: str) -> Cell:
+    """The nearest other cell of the same family: the lowest digit, bit or character changed. None if there is none."""
+    if not cell:
+        return None
+    if family == "bool":
+        return "false" if cell == "true" else "true"
+    if family == "float" and math.isfinite(float(cell)):
+        return canonical(math.nextafter(float(cell), math.inf), family)
+    last = len(cell) - 1
+    if family in ("number", "timestamp", "instant", "date", "time"):
+        last = max((place for place, letter in enumerate(cell) if letter.isdigit()), default=last)
+    changed = cell[:last] + _next(cell[last]) + cell[last + 1 :]
+    return canonical(changed, family) if family == "number" and cell[last].isdigit() else changed
+
+
+def _next(letter: str) -> str:
+    """The letter with its lowest bit flipped: `0` and `1`, `b` and `c`."""
+    return chr(ord(letter) ^ 1)

@@ -1,0 +1,130 @@
+"""Why a total is wrong: which whole batches, counted once more or not at all, make up the difference exactly.
+
+The effect, run over one batch's records alone, gives that batch's contribution to a key. A column is additive if the
+contributions of all batches sum up to what is expected; only such columns can be explained, and all that differ must
+be. Sums are exact (Decimal, no float column). One batch explains better than two; of several single batches
+the one that explains most keys of the sink is named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+
+from harness.checkers.cells import Cell, Row
+from harness.checkers.compare import Key
+from harness.scenario import Finding, Kind
+
+TOO_HIGH = "too high by exactly"
+TOO_LOW = "too low by exactly"
+
+Contributions = Mapping[int, Mapping[Key, Row]]
+"""By batch, the one row that each key has in the effect over that batch's records alone."""
+
+Signed = tuple[int, int]
+"""(+1 too high or -1 too low, batch)."""
+
+Vector = tuple[Decimal, ...]
+
+ROUNDING = 1e-9
+"""Relative difference up to which two float totals may be the same sum in another order."""
+
+EXACT = Context(prec=200)
+"""Wide enough for the sum of any numbers that the engines hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """The shape of an aggregating sink, and what each batch gave."""
+
+    columns: tuple[str, ...]
+    families: tuple[str, ...]
+    payload: tuple[int, ...]
+    contributions: Contributions
+
+
+def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Signed, ...]]:
+    """For each finding the signed batches, one or two, that explain its difference; empty where none do."""
+    with localcontext(EXACT):
+        options = [_options(finding, totals) for finding in findings]
+    votes: Counter[tuple[Signed, ...]] = Counter(one for option in options for one in option if len(one) == 1)
+    return [min(option, key=lambda one: (-votes[one], one), default=()) for option in options]
+
+
+def note(explanation: Sequence[Signed]) -> str:
+    """The explanation in words, e.g. `too high by exactly batch 3`; empty if there is none."""
+    parts = []
+    for sign, words in ((1, TOO_HIGH), (-1, TOO_LOW)):
+        batches = [str(batch) for each, batch in explanation if each == sign]
+        if batches:
+            parts.append(f"{words} {'batches' if len(batches) > 1 else 'batch'} {' and '.join(batches)}")
+    return " and ".join(parts)
+
+
+def _options(finding: Finding, totals: Totals) -> list[tuple[Signed, ...]]:
+    """All single batches that explain the finding; if none does, all pairs."""
+    if len(finding.expected) != 1 or len(finding.found) != 1:
+        return []
+    key = tuple(finding.key.values())
+    rows = {batch: by_key[key] for batch, by_key in totals.contributions.items() if key in by_key}
+    expected = tuple(finding.expected[0][name] for name in totals.columns)
+    found = tuple(finding.found[0][name] for name in totals.columns)
+    places = [p for p in totals.payload if totals.families[p] == "number" and _additive(p, expected[p], rows.values())]
+    if any(expected[p] != found[p] and p not in places for p in totals.payload):
+        return []
+    gap = _vector(found, places, minus=_vector(expected, places))
+    if gap is None:
+        return []
+    vectors = [(batch, vector) for batch, row in rows.items() if (vector := _vector(row, places)) and any(vector)]
+    signed = {(sign, batch): tuple(sign * x for x in vector) for batch, vector in vectors for sign in (1, -1)}
+    singles = [((sign, batch),) for (sign, batch), vector in signed.items() if vector == gap]
+    return [*singles] or list(_pairs(gap, signed))
+
+
+def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[tuple[Signed, ...]]:
+    """Pairs that sum up to the gap; one batch may come twice, but never against itself."""
+    by_vector: dict[Vector, list[Signed]] = {}
+    for name, vector in signed.items():
+        by_vector.setdefault(vector, []).append(name)
+    for one, vector in signed.items():
+        rest = tuple(g - v for g, v in zip(gap, vector, strict=True))
+        yield from ((one, other) for other in by_vector.get(rest, ()) if one <= other)
+
+
+def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:
+    """Do the batches' cells sum up to the expected one?"""
+    cells = [_decimal(row[place]) for row in rows]
+    whole = _decimal(expected)
+    return whole is not None and None not in cells and sum((c for c in cells if c is not None), Decimal(0)) == whole
+
+
+def _vector(row: Row, places: Sequence[int], minus: Vector | None = None) -> Vector | None:
+    cells = [_decimal(row[place]) for place in places]
+    if None in cells:
+        return None
+    numbers = tuple(cell for cell in cells if cell is not None)
+    return numbers if minus is None else tuple(n - m for n, m in zip(numbers, minus, strict=True))
+
+
+def _decimal(cell: Cell) -> Decimal | None:
+    """The number; a NULL (the sum of nothing) is zero, None if it is not finite."""
+    value = Decimal(cell) if cell is not None else Decimal(0)
+    return value if value.is_finite() else None
+
+
+def only_rounding(finding: Finding, columns: Sequence[str], families: Sequence[str]) -> bool:
+    """Is it a total that differs from the expected one only in float cells, and by no more than rounding does?"""
+    if finding.kind is not Kind.WRONG_AGGREGATE or len(finding.expected) != 1 or len(finding.found) != 1:
+        return False
+    expected, found = finding.expected[0], finding.found[0]
+    return all(
+        expected[name] == found[name] or (family == "float" and _close(expected[name], found[name]))
+        for name, family in zip(columns, families, strict=True)
+    )
+
+
+def _close(one: Cell, other: Cell) -> bool:
+    return one is not None and other is not None and math.isclose(float(one), float(other), rel_tol=ROUNDING)

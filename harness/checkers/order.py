@@ -1,0 +1,91 @@
+"""The law of order: rows that share `per` show `follows` rising when they are sorted by the sink's column `by`.
+
+Only the first appearance of each value of `follows` counts: a replayed batch is duplicated, and is not named a
+second time as misordered. Rows that tie in `by` have no order among themselves. Rows with a NULL in `by` or
+`follows` cannot be placed; `placed` says how many rows could, so that nobody calls an empty check green.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+
+from harness.checkers.cells import Cell, Row
+from harness.checkers.compare import ROWS_MAX
+from harness.scenario import Finding, Kind, Order
+
+Sortable = tuple[Decimal, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderCase:
+    """The rows of one sink with all its columns, and the order claimed of them. Raises ValueError for columns
+    that are not there."""
+
+    sink: str
+    columns: tuple[str, ...]
+    families: tuple[str, ...]
+    order: Order
+    found: Sequence[Row]
+
+    def __post_init__(self) -> None:
+        missing = [name for name in (self.order.by, self.order.follows, *self.order.per) if name not in self.columns]
+        if missing:
+            raise ValueError(f"{self.sink} has no column {', '.join(missing)}; it has {', '.join(self.columns)}")
+
+
+def placed(case: OrderCase) -> int:
+    """How many rows have a place in an order of two rows or more."""
+    return sum(len(rows) for rows in _groups(case).values() if len(rows) > 1)
+
+
+def misordered(case: OrderCase) -> Iterator[Finding]:
+    """One finding for each `per` whose rows are out of order; `copies` counts the rows that came too late."""
+    for per, rows in _groups(case).items():
+        late = list(_late(rows))
+        if late:
+            shown = [row for pair in late for row in pair][:ROWS_MAX]
+            yield Finding(
+                kind=Kind.MISORDERED,
+                sink=case.sink,
+                key=dict(zip(case.order.per, per, strict=True)),
+                found=tuple(dict(zip(case.columns, row, strict=True)) for row in shown),
+                copies=len(late),
+                note=f"{case.order.follows} falls when sorted by {case.order.by}",
+            )
+
+
+Placed = tuple[Sortable, Sortable, Row]
+
+
+def _groups(case: OrderCase) -> dict[tuple[Cell, ...], list[Placed]]:
+    by, follows = case.columns.index(case.order.by), case.columns.index(case.order.follows)
+    per = [case.columns.index(name) for name in case.order.per]
+    groups: dict[tuple[Cell, ...], list[Placed]] = defaultdict(list)
+    for row in case.found:
+        at, value = sortable(row[by], case.families[by]), sortable(row[follows], case.families[follows])
+        if at is not None and value is not None:
+            groups[tuple([row[place] for place in per])].append((at, value, row))
+    return groups
+
+
+def _late(rows: list[Placed]) -> Iterator[tuple[Row, Row]]:
+    """Pairs (the row that ran ahead, the row that came too late)."""
+    seen: set[Sortable] = set()
+    highest: Placed | None = None
+    for _, tied in groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0]):
+        fresh = [row for row in tied if row[1] not in seen]
+        seen.update(row[1] for row in fresh)
+        if highest is not None:
+            yield from ((highest[2], row[2]) for row in fresh if row[1] < highest[1])
+        highest = max(([highest] if highest is not None else []) + fresh, key=lambda row: row[1], default=None)
+
+
+def sortable(cell: Cell, family: str) -> Sortable | None:
+    """A cell as something that sorts as its value does; None for NULL and NaN."""
+    if cell is None or cell.lower() == "nan":
+        return None
+    return (Decimal(cell), "") if family in ("number", "float") else (Decimal(0), cell)

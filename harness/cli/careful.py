@@ -1,0 +1,69 @@
+"""Errors as the command line shows them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import traceback
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from harness.errors import HarnessError, Interrupted, ScenarioError
+
+DEBUG = "ONCEPROOF_DEBUG"
+
+
+class CarefulGroup(click.Group):
+    """A group of commands that never ends in a traceback, unless asked for one."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn what it raises into a message."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, Exit):
+            raise
+        except KeyboardInterrupt:
+            raise Exit(told(Interrupted("interrupted; nothing was judged after that"))) from None
+        except HarnessError as failure:
+            raise Exit(told(failure)) from failure
+        except Exception as failure:
+            if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
+                raise  # whoever read our output has gone: click ends quietly
+            raise Exit(surprised(failure)) from failure
+
+
+def told(failure: HarnessError) -> int:
+    """Say an error that was raised on purpose, in its own words; its exit code."""
+    if os.environ.get(DEBUG):
+        traceback.print_exception(failure)
+    words = f"Error: {failure}"
+    if isinstance(failure, ScenarioError):
+        count, files = len(failure.mistakes), len({mistake.file for mistake in failure.mistakes})
+        words = f"{failure}\nError: {counted(count, 'mistake')} in {counted(files, 'file')}"
+    click.echo(words, err=True)
+    return failure.exit_code
+
+
+def surprised(failure: Exception) -> int:
+    """Say an error that nobody foresaw: one line, and where the rest is; its exit code."""
+    if os.environ.get(DEBUG):
+        traceback.print_exception(failure)
+    what = " ".join(f"{type(failure).__name__}: {failure}".split())[:300]
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="onceproof-", suffix=".traceback.txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            traceback.print_exception(failure, file=file)
+        where = f"the traceback is in {file.name}"
+    except OSError as full:
+        where = f"the traceback could not be written ({full.strerror}): set {DEBUG}=1 to see it"
+    click.echo(f"Error: the harness failed, {what}; {where}", err=True)
+    return HarnessError.exit_code
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,186 @@
+"""The verbs of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness import __version__
+from harness.cli.careful import CarefulGroup, counted
+from harness.errors import Mistake, ScenarioError, UsageError
+
+if TYPE_CHECKING:
+    from harness.scenario import Scenario
+    from harness.suite import Options
+
+CODES = """Exit codes: 0 all as expected, 1 a guarantee disproved (or a broken twin not caught), 2 usage or an invalid
+file, 3 unknown or void, 4 the stack could not come up or the harness failed, 130 interrupted."""
+PATHS = click.Path(path_type=Path)
+
+
+@click.group(
+    cls=CarefulGroup, epilog=CODES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(__version__, prog_name="onceproof")
+def main() -> None:
+    """Tells the truth about one sentence: my Spark pipeline delivers exactly once."""
+
+
+def running(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that `run` and `replay` share."""
+    for option in (
+        click.option("--no-teardown", is_flag=True, help="Leave the stack up after an unexpected run."),
+        click.option("--keep", type=click.Choice(["failed", "all", "none"]), default="all", show_default=True,
+                     help="Which run folders stay."),
+        click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
+                     help="Where run folders and reports go."),
+        click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
+                     help="How often to run each; all must be as expected."),
+        click.option("--stack", default="processes", show_default=True, help="The world it runs in."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def options(*, seed: int | None, keep: str, reports: Path, repeat: int, stack: str, no_teardown: bool) -> Options:
+    """What the suite is told."""
+    from harness.suite import Options
+
+    return Options(stack=stack, seed=seed, repeat=repeat, reports=reports, keep=keep, teardown=not no_teardown)
+
+
+def loaded(files: Sequence[Path]) -> list[Scenario]:
+    """Every scenario; raises ScenarioError with the mistakes of all files."""
+    from harness.load import load
+
+    scenarios: list[Scenario] = []
+    mistakes: set[Mistake] = set()
+    for file in files:
+        try:
+            scenarios.append(load(file))
+        except ScenarioError as failure:
+            # Two scenarios of one pipeline both report what is wrong with its header.
+            mistakes.update(failure.mistakes)
+    if mistakes:
+        raise ScenarioError(tuple(mistakes))
+    return scenarios
+
+
+@main.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a scenario and a small pipeline that it proves, to start from."""
+    from harness.cli.new import scaffold
+
+    for path in scaffold(name, Path()):
+        click.echo(f"wrote {path}")
+    click.echo(f"next: onceproof run scenarios/{name}.yaml")
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
+def validate(paths: tuple[Path, ...]) -> None:
+    """Say every mistake in scenario files. Nothing is started."""
+    from harness.load import find
+
+    click.echo(f"OK: {counted(len(loaded(find(paths))), 'scenario')}")
+
+
+@main.command(name="list")
+@click.argument("paths", nargs=-1, type=PATHS, metavar="[PATH]...")
+def list_(paths: tuple[Path, ...]) -> None:
+    """Show scenarios: file, steps, what is expected, name."""
+    from harness.load import find
+
+    scenarios = loaded(find(paths or (Path("scenarios"),)))
+    rows = [(s.path, counted(len(s.schedule), "step"), str(s.expect), s.name) for s in scenarios]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        click.echo("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
+@click.option("-k", "words", multiple=True, metavar="WORD", help="Only files whose name holds WORD (or another -k).")
+@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+@click.option("--dry", is_flag=True, help="Print the plans and touch nothing.")
+@running
+@click.pass_context
+def run(
+    ctx: click.Context, /, paths: tuple[Path, ...], words: tuple[str, ...], seed: int | None, dry: bool, **rest: Any
+) -> None:
+    """Put scenarios to the test."""
+    files = chosen(paths, words)
+    if dry:
+        show_plans(loaded(files), seed)
+        return
+    from harness import suite
+
+    ctx.exit(suite.run(files, options(seed=seed, **rest)))
+
+
+def chosen(paths: Sequence[Path], words: Sequence[str]) -> list[Path]:
+    """The scenario files among `paths` that one of `words` picks. Raises UsageError if it is none."""
+    from harness.load import find
+
+    found = find(paths)
+    files = [file for file in found if not words or any(word in file.stem for word in words)]
+    if not files:
+        names = ", ".join(file.stem for file in found)
+        raise UsageError(f"asked for -k {' -k '.join(words)}; saw no such scenario among {names}")
+    return files
+
+
+def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
+    """One JSON document a scenario."""
+    from harness.plan import plan, text
+
+    for scenario in scenarios:
+        click.echo(text(plan(scenario, seed=scenario.seed if seed is None else seed)), nl=False)
+
+
+@main.command()
+@click.argument("run", type=PATHS)
+@running
+@click.pass_context
+def replay(ctx: click.Context, /, run: Path, **rest: Any) -> None:
+    """Run the plan of the stored run RUN again."""
+    from harness import suite
+
+    ctx.exit(suite.replay(run, options(seed=None, **rest)))
+
+
+@main.command()
+@click.argument("run", type=PATHS)
+@click.pass_context
+def check(ctx: click.Context, /, run: Path) -> None:
+    """Judge the stored run RUN again, from its folder alone."""
+    from harness import suite
+
+    ctx.exit(suite.check(run))
+
+
+@main.command()
+@click.argument("runs", nargs=-1, required=True, type=PATHS, metavar="RUN...")
+@click.pass_context
+def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
+    """Write the HTML reports of stored runs again."""
+    from harness import suite
+
+    ctx.exit(suite.report(runs))
+
+
+@main.command()
+@click.pass_context
+def doctor(ctx: click.Context, /) -> None:
+    """Look at this machine: what the stack needs, what was found, the cure."""
+    from harness import doctor as room
+    from harness.errors import StackError
+
+    requirements = room.check()
+    for line in room.lines(requirements):
+        click.echo(line)
+    ctx.exit(0 if room.fit(requirements) else StackError.exit_code)

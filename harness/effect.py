@@ -1,0 +1,307 @@
+"""What the sink holds if every record took effect once: the effect's SQL over the view `ledger`, in DuckDB.
+
+The view has the workload's columns, then `_partition`, `_offset`, `_timestamp_ms`, `_batch` (NULL if unknown),
+`value` and `key`. The SQL is the user's: it runs in memory without files, network, extensions or settings to change,
+in UTC, and is stopped after `SECONDS_MAX`. Results leave DuckDB as text, so no value goes through a float.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from harness.checkers.cells import Row, canonical_rows
+from harness.errors import HarnessError, UsageError
+from harness.ledger import read_source
+
+SECONDS_MAX = 300.0
+FETCH_ROWS = 50_000
+
+OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
+"""What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
+
+CLOSED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "enable_progress_bar": "false",
+}
+
+_FAMILIES = {
+    "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
+    "float": "FLOAT DOUBLE",
+    "text": "VARCHAR ENUM",
+    "bool": "BOOLEAN",
+    "timestamp": "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+    "date": "DATE",
+    "time": "TIME",
+    "bytes": "BLOB",
+    "json": "JSON",
+    "uuid": "UUID",
+}
+FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()} | {
+    "TIMESTAMP WITH TIME ZONE": "instant"
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Canonical rows and the columns' names, engine types and families."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    families: tuple[str, ...]
+    rows: list[Row] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What the view `ledger` is made of. `columns` are (name, type, expression over `value` and `key`), `batches` the
+    entries of checkpoint.json, `frontier` the next offsets by partition; None means that all records count."""
+
+    parquet: Path
+    columns: tuple[tuple[str, str, str], ...]
+    batches: Sequence[Mapping[str, Any]] = ()
+    frontier: Mapping[int, int] | None = None
+
+
+class Effects:
+    """A closed DuckDB that holds one run's ledger. Use it in a `with`; one thread at a time."""
+
+    def __init__(self, source: Source, *, where: str) -> None:
+        """`where` names the scenario in errors. Raises HarnessError if the ledger cannot be read, UsageError if a
+        column of the workload does not fit the records."""
+        self._where = where
+        self._db = duckdb.connect(":memory:", config=dict(CLOSED))
+        self._db.execute("set TimeZone = 'UTC'")
+        self._db.execute("set lock_configuration = true")
+        try:
+            self._fill(source)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> Effects:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._db.close()
+
+    def table(self, sql: str, *, behind: bool = False, batch: int | None = None) -> Table:
+        """The effect over all records, or only those behind the frontier, or only those of one batch.
+
+        Raises UsageError with DuckDB's words if the SQL is wrong."""
+        self._narrow(behind=behind, batch=batch)
+        with self._asked(sql):
+            names, types = self.shape(sql)
+            families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
+            cells = [_as_text(position, family) for position, family in enumerate(families)]
+            shape = ", ".join(f"c{position}" for position in range(len(names)))
+            result = self._db.execute(f"select {', '.join(cells)} from ({_bare(sql)}) as effect({shape})")
+            rows: list[Row] = []
+            while part := result.fetchmany(FETCH_ROWS):
+                rows += canonical_rows(part, families)
+        return Table(columns=names, types=types, families=families, rows=rows)
+
+    def shape(self, sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names and types of the effect's columns. Raises UsageError if it is not one query, or wrong."""
+        with self._asked(sql):
+            self._tree(sql)
+            described = self._db.execute(f"describe {_bare(sql)}").fetchall()
+        return tuple(str(row[0]) for row in described), tuple(str(row[1]) for row in described)
+
+    def aggregates(self, sql: str) -> bool:
+        """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
+        return _folded(self._db, self._tree(sql))
+
+    def batches(self) -> tuple[int, ...]:
+        """The batches that took records, in order."""
+        query = "select distinct _batch from records where _batch is not null order by 1"
+        return tuple(int(row[0]) for row in self._db.execute(query).fetchall())
+
+    def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
+        """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
+        self._narrow(behind=False, batch=None)
+        kinds = {str(row[0]): str(row[1]) for row in self._db.execute("describe ledger").fetchall()}
+        families = [self._family(name, kinds[name]) for name in names]
+        named = ", ".join(_quoted(name) for name in names)
+        cells = ", ".join(_as_text(place, family) for place, family in enumerate(families))
+        shape = ", ".join(f"c{place}" for place in range(len(names)))
+        inner = f"select {named}, _partition, _offset, _batch from ledger"
+        query = f"select {cells}, p, o, b from ({inner}) as origin({shape}, p, o, b)"
+        result = self._db.execute(query)
+        while part := result.fetchmany(FETCH_ROWS):
+            keys = canonical_rows([row[:-3] for row in part], families)
+            yield from ((key, *row[-3:]) for key, row in zip(keys, part, strict=True))
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of `ledger`."""
+        return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
+
+    def size(self, *, behind: bool = False) -> int:
+        """How many records there are."""
+        self._narrow(behind=behind, batch=None)
+        row = self._db.execute("select count(*) from ledger").fetchone()
+        return int(row[0]) if row else 0
+
+    def _tree(self, sql: str) -> Any:
+        text = self._db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0]
+        tree = json.loads(text)
+        if tree["error"]:
+            raise self._wrong(sql, tree["error_message"])
+        if len(tree["statements"]) != 1:
+            raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
+        return tree
+
+    def _narrow(self, *, behind: bool, batch: int | None) -> None:
+        tests = [*(["_behind"] if behind else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
+        where = f"where {' and '.join(tests)}" if tests else ""
+        self._db.execute(f"create or replace view ledger as select * exclude (_behind) from records {where}")
+
+    def _fill(self, source: Source) -> None:
+        table = read_source(source.parquet)
+        self._db.register("source", table)
+        self._db.register("ranges", _ranges(source.batches))
+        self._db.register("front", _frontier(source.frontier, table))
+        taken = {name.lower() for name, _, _ in source.columns}
+        own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
+        rest = [name for name in OWN_COLUMNS if name not in taken]
+        try:
+            self._db.execute(_RECORDS.format(columns=", ".join([*own, *rest, "_behind"])))
+        except duckdb.Error as failure:
+            asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
+            raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
+        self._narrow(behind=False, batch=None)
+        if self.size() != table.num_rows:
+            raise HarnessError(f"the view of {self._where} has {self.size()} records, its source {table.num_rows}")
+
+    def _family(self, name: str, type_: str) -> str:
+        family = FAMILY_OF.get(type_.split("(")[0])
+        if family is None:
+            raise UsageError(
+                f"the effect of {self._where} has a column {name} of type {type_}, which cannot be compared exactly. "
+                "Cast it to a plain type, in the effect and in the sink's query alike"
+            )
+        return family
+
+    def _wrong(self, sql: str, words: str) -> UsageError:
+        there = ", ".join(self.columns())
+        return UsageError(
+            f"the effect of {self._where} is no query that DuckDB can run: {words}\n"
+            f"  effect: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
+        )
+
+    @contextmanager
+    def _asked(self, sql: str) -> Iterator[None]:
+        """Run a user's SQL: bounded, and every refusal in words."""
+        timer = threading.Timer(SECONDS_MAX, self._db.interrupt)
+        timer.start()
+        try:
+            yield
+        except duckdb.InterruptException as failure:
+            raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
+        except (duckdb.Error, ValueError) as failure:
+            raise self._wrong(sql, _words(failure)) from failure
+        finally:
+            timer.cancel()
+
+
+# ASOF finds at most one range a record, so that batches which overlap can never double a record.
+_RECORDS = """
+create table records as
+with raw as (
+    select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
+           case when s."offset" < r."end" then r.batch end as _batch,
+           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _behind
+    from source s
+    left join front f on f.partition = s.partition
+    asof left join ranges r on r.partition = s.partition and s."offset" >= r.start
+)
+select {columns} from raw order by _partition, _offset
+"""
+_AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
+
+
+def is_aggregate(sql: str) -> bool:
+    """`Effects.aggregates` without a ledger: by DuckDB's syntax tree. Raises UsageError if it is not one query."""
+    with closing(duckdb.connect(":memory:", config=dict(CLOSED))) as db:
+        tree = json.loads(db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0])
+        if tree["error"]:
+            raise UsageError(f"the effect is no query: {tree['error_message']}: {' '.join(sql.split())}")
+        return _folded(db, tree)
+
+
+def _folded(db: duckdb.DuckDBPyConnection, tree: Any) -> bool:
+    known = {row[0] for row in db.execute(_AGGREGATES).fetchall()}
+    return any(_folds(node, known) for node in _nodes(tree))
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _nodes(part)
+
+
+def _folds(node: dict[str, Any], aggregates: set[str]) -> bool:
+    if node.get("class") == "WINDOW" or node.get("type") == "DISTINCT_MODIFIER" or node.get("group_sets"):
+        return True
+    if node.get("type") == "SET_OPERATION_NODE":
+        return not node.get("setop_all", False)
+    return node.get("class") == "FUNCTION" and str(node.get("function_name", "")).lower() in aggregates
+
+
+def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
+    rows = [
+        (int(batch["batch"]), int(partition), int(start), int(end))
+        for batch in batches
+        for partition, (start, end) in batch["ranges"].items()
+        if int(end) > int(start)
+    ]
+    names = ("batch", "partition", "start", "end")
+    return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
+
+
+def _frontier(frontier: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
+    """The first offset of each partition that does not count."""
+    partitions = sorted(set(source["partition"].to_pylist()))
+    everything = 2**62
+    ends = [everything if frontier is None else frontier.get(partition, 0) for partition in partitions]
+    return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
+
+
+def _as_text(position: int, family: str) -> str:
+    column = f"c{position}"
+    if family == "bytes":
+        return f"hex({column})"
+    if family == "float":
+        # FLOAT as the double it is: its own text would be read back as another double.
+        return f"cast(cast({column} as double) as varchar)"
+    return f"cast({column} as varchar)"
+
+
+def _bare(sql: str) -> str:
+    """The query without the semicolon that ends it, and safe against a comment that would eat what follows."""
+    return re.sub(r";\s*$", "", sql.strip()) + "\n"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _words(failure: Exception) -> str:
+    return str(failure).split("\n\nLINE")[0].strip()

@@ -1,0 +1,216 @@
+"""One sink of one run, examined: the effect over the ledger against the rows that were read back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.checkers.attribute import Clues, Origin
+from harness.checkers.canaries import Canary, canaries
+from harness.checkers.cells import Row
+from harness.checkers.compare import Case, Key, compare, key_of
+from harness.checkers.explain import Totals, only_rounding
+from harness.checkers.order import OrderCase, misordered, placed
+from harness.effect import Effects, Table
+from harness.scenario import Finding, Kind, Sink, StepOutcome
+from harness.sinks import SinkTable
+
+FINDINGS_MAX = 1000
+"""How many findings of one kind and sink a verdict keeps; the rest are counted."""
+
+
+ROUNDING = "a sum of floating point numbers depends on their order. Cast them to DECIMAL in pipeline and effect"
+
+
+@dataclass(kw_only=True)
+class Examined:
+    """What came of one sink. `void` and `unknown` are reasons; `apart` says that it holds none of the keys expected
+    of it; `unseen` counts rows that are missing while the pipeline is not drained."""
+
+    sink: Sink
+    drained: bool
+    case: Case | None = None
+    findings: list[Finding] = field(default_factory=list)
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    canaries: tuple[Canary, ...] = ()
+    void: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    apart: bool = False
+    unseen: int = 0
+    rounded: int = 0
+    expected_rows: int = 0
+    sink_rows: int = 0
+    holds: set[Key] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return self.sink.name
+
+    def keep(self, findings: Iterable[Finding]) -> None:
+        """Count every finding, keep the first ones of each kind."""
+        for finding in findings:
+            self.kinds[finding.kind] += 1
+            if self.kinds[finding.kind] <= FINDINGS_MAX:
+                self.findings.append(finding)
+
+    def clues(self, effects: Effects, steps: tuple[StepOutcome, ...]) -> Clues:
+        """What may explain the findings: asked of the ledger only if there are any."""
+        if self.case is None or not self.findings:
+            return Clues(steps=steps)
+        lineage = _lineage(effects, self.case, self.findings)
+        return Clues(lineage=lineage or {}, totals=self._totals(effects, traced=bool(lineage)), steps=steps)
+
+    def _totals(self, effects: Effects, *, traced: bool) -> Totals | None:
+        case = self.case
+        if case is None or self.sink.effect is None or (traced and not case.aggregate):
+            return None
+        contributions = {}
+        for batch in effects.batches():
+            rows = effects.table(self.sink.effect, batch=batch).rows
+            contributions[batch] = _single(rows, case.key_places())
+        return Totals(
+            columns=case.columns, families=case.families, payload=case.payload_places(), contributions=contributions
+        )
+
+
+def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: bool) -> Examined:
+    """Judge one sink. Raises UsageError for an effect that is no query."""
+    out = Examined(sink=sink, drained=drained)
+    if table is None or table.unreadable or sink.effect is None:
+        out.void.append(_unreadable(sink, table))
+        return out
+    effect = effects.table(sink.effect)
+    behind = effect if drained else effects.table(sink.effect, behind=True)
+    out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
+    misfit = _misfit(sink, effect, table)
+    if misfit:
+        out.void += misfit
+        return out
+    case = _case(sink, effect, table, aggregate=effects.aggregates(sink.effect))
+    out.case = case
+    _compare(out, case, behind)
+    if sink.order is not None:
+        _order(out, table)
+    out.canaries = canaries(case)
+    out.void += [f"canary `{canary.name}` of {sink.name}: {canary.why}" for canary in out.canaries if not canary.found]
+    return out
+
+
+def _compare(out: Examined, case: Case, behind: Table) -> None:
+    places = case.key_places()
+    out.holds = {key_of(row, places) for row in case.found}
+    expected = {key_of(row, places) for row in case.expected}
+    if not out.expected_rows:
+        out.void.append(f"the effect of {out.name} calls for no row")
+    if out.drained:
+        out.apart = bool(expected) and expected.isdisjoint(out.holds)
+        out.keep(finding for finding in compare(case) if not _rounding(finding, out, case))
+        if out.rounded:
+            out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
+        return
+    early = {key_of(row, places) for row in behind.rows}
+    out.keep(finding for finding in compare(case) if _certain(finding, out, early))
+    if out.unseen:
+        out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+
+
+def _rounding(finding: Finding, out: Examined, case: Case) -> bool:
+    rounded = only_rounding(finding, case.columns, case.families)
+    out.rounded += rounded
+    return rounded
+
+
+def _certain(finding: Finding, out: Examined, early: set[Key]) -> bool:
+    """While records are under way, only what no later row can mend is a finding."""
+    if finding.kind is Kind.LOST or finding.kind is Kind.WRONG_AGGREGATE:
+        out.unseen += finding.copies
+        return False
+    return finding.kind is not Kind.UNEXPECTED or tuple(finding.key.values()) not in early
+
+
+def _order(out: Examined, table: SinkTable) -> None:
+    assert out.sink.order is not None
+    names = tuple(column.name for column in table.columns)
+    try:
+        case = OrderCase(
+            sink=out.name,
+            columns=names,
+            families=tuple(column.family for column in table.columns),
+            order=out.sink.order,
+            found=table.rows,
+        )
+    except ValueError as failure:
+        out.void.append(f"the order cannot be judged: {failure}")
+        return
+    if not placed(case):
+        out.void.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
+    out.keep(misordered(case))
+
+
+def _unreadable(sink: Sink, table: SinkTable | None) -> str:
+    if table is not None and table.unreadable:
+        return f"{sink.name} could not be read: {table.unreadable}"
+    if sink.backend == "console":
+        return f"{sink.name} could not be read: a console sink cannot be read back"
+    return f"{sink.name} was never read" if sink.effect is not None else f"{sink.name} has no effect to compare with"
+
+
+def _misfit(sink: Sink, effect: Table, table: SinkTable) -> list[str]:
+    """Why effect and sink cannot be compared; empty if they can."""
+    wanted = dict(zip(effect.columns, effect.families, strict=True))
+    types = dict(zip(effect.columns, effect.types, strict=True))
+    there = {column.name: column for column in table.columns}
+    extra = {sink.order.by} if sink.order is not None else set()
+    out = []
+    if len(wanted) < len(effect.columns) or len(there) < len(table.columns):
+        out.append(f"{sink.name}: two columns have one name in the effect or in the sink")
+    if set(wanted) - set(there) or set(there) - set(wanted) - extra:
+        out.append(f"{sink.name}: the effect has columns {_list(wanted)}; the sink has {_list(there)}")
+    if set(sink.key) - set(wanted):
+        out.append(f"{sink.name}: the key {_list(sink.key)} is not among the effect's columns {_list(wanted)}")
+    for name in wanted.keys() & there.keys():
+        if wanted[name] != there[name].family:
+            out.append(
+                f"{sink.name}: column {name} is {types[name]} in the effect and {there[name].type} in the sink; "
+                "cast one of them, so that the values can be compared exactly"
+            )
+    return sorted(out)
+
+
+def _case(sink: Sink, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
+    names = [column.name for column in table.columns]
+    order = [names.index(name) for name in effect.columns]
+    same = order == list(range(len(names)))
+    return Case(
+        sink=sink.name,
+        columns=effect.columns,
+        families=effect.families,
+        key=sink.key,
+        expected=effect.rows,
+        found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
+        aggregate=aggregate,
+    )
+
+
+def _lineage(effects: Effects, case: Case, findings: Sequence[Finding]) -> dict[Key, list[Origin]] | None:
+    """The records whose ledger columns carry a finding's key; None if the key has columns that the ledger has not."""
+    names = case.key or case.columns
+    if not set(names) <= set(effects.columns()):
+        return None
+    wanted = {tuple(finding.key.values()) for finding in findings}
+    out: dict[Key, list[Origin]] = {}
+    for key, partition, offset, batch in effects.origins(names):
+        if key in wanted:
+            out.setdefault(key, []).append(Origin(partition, offset, batch))
+    return out
+
+
+def _single(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Row]:
+    """Rows by key; a key of several rows is no total."""
+    keys = Counter(key_of(row, places) for row in rows)
+    return {key: row for row in rows if keys[key := key_of(row, places)] == 1}
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,40 @@
+"""Named places in a pipeline's own code where the harness may stop it: inert unless armed.
+
+The only module of the harness that a pipeline may import, and none has to. It imports nothing of ours.
+
+    from harness import failpoint
+    failpoint.reach("offsets-saved", batch=7)
+
+Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
+`NAME@BATCH` lies in it. Whoever reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the batch,
+and stands still until it is killed, or the file that armed it is gone, or `HOLD_S` have passed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from time import monotonic
+
+FOLDER = "ONCEPROOF_FAILPOINTS"
+HOLD_S = 60.0
+
+
+def reach(name: str, *, batch: int | None = None) -> None:
+    """Stand still here if the harness asked for it; else return at once."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return
+    names = [name] if batch is None else [name, f"{name}@{batch}"]
+    armed = next((path for path in (Path(folder, n) for n in names) if path.exists()), None)
+    if armed is None:
+        return
+    # A rename makes the word visible whole or not at all.
+    word = Path(folder, f".reached.{name}.{os.getpid()}")
+    word.write_text("" if batch is None else str(batch), encoding="utf-8")
+    word.rename(Path(folder, word.name[1:]))
+    end = monotonic() + HOLD_S
+    pause = threading.Event()
+    while armed.exists() and monotonic() < end:
+        pause.wait(0.01)

@@ -1,0 +1,1 @@
+"""Ways to hurt the stack; each returns evidence that it really happened."""

@@ -1,0 +1,90 @@
+"""Scenario files: YAML in, a frozen `Scenario` out, or every mistake at once as `file:line:col`.
+
+load(path)      one file, its pipeline's header block included; nothing is run, no socket opened
+find(paths)     the scenario files in folders
+dump(scenario)  a file again, complete in itself
+schema()        the JSON Schema; `python -m harness.load > scenarios/scenario.schema.json` writes it anew
+filled(text, placeholders)   `{topic}` and its like replaced
+project_root(path)           the folder that a scenario's paths count from
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.errors import Mistake, ScenarioError
+from harness.load.build import scenario
+from harness.load.dump import dump
+from harness.load.header import header
+from harness.load.meaning import Claim, check
+from harness.load.models import ScenarioShape
+from harness.load.placeholders import filled
+from harness.load.places import SPARK_HOME, find, missing, project_root
+from harness.load.reader import Section, read
+from harness.load.schema import schema
+from harness.load.tree import BYTES_MAX, Node, decoded, grow
+from harness.scenario import Scenario
+
+__all__ = ["dump", "filled", "find", "load", "project_root", "schema"]
+
+
+def load(path: Path) -> Scenario:
+    """The scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's header.
+
+    Its `path` is `path` as given; pipeline and replayed file are looked for from `project_root(path)`."""
+    file, mistakes = str(path), list[Mistake]()
+    top = parsed(path, file=file, mistakes=mistakes)
+    if top is None:
+        raise ScenarioError(mistakes)
+    root = project_root(path)
+    claim = Claim(top, defaults(top, root=root))
+    check(claim, root=root)
+    if mistakes:
+        raise ScenarioError(mistakes)
+    return scenario(claim, path=file)
+
+
+def parsed(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
+    """The file's own section; None, with the mistakes, if it cannot be read as one."""
+    try:
+        # One byte more than may be there tells that there is too much, however much that is.
+        with path.open("rb") as stream:
+            data = stream.read(BYTES_MAX + 1)
+    except (OSError, ValueError) as failure:
+        mistakes.append(Mistake(file, 1, 1, f"cannot be read: {getattr(failure, 'strerror', None) or failure}"))
+        return None
+    text = decoded(data, file=file, mistakes=mistakes)
+    if text is None:
+        return None
+    tree = grow(text, file=file, mistakes=mistakes)
+    if tree is None:
+        if not mistakes:
+            mistakes.append(Mistake(file, 1, 1, "the file is empty: `onceproof new NAME` writes one that works"))
+        return None
+    return read(tree, ScenarioShape, file=file, path="", mistakes=mistakes)
+
+
+def defaults(top: Section, *, root: Path) -> Section:
+    """The header block of the pipeline, empty if there is none to read."""
+    pipeline = top.section("pipeline")
+    entry = pipeline.get("entry")
+    nothing = Section(top.file, Node(1, 1), "", top.mistakes)
+    if entry is None:
+        return nothing
+    if why := missing(entry, root):
+        pipeline.wrong(f"pipeline {why}", "entry")
+        return nothing
+    if entry.startswith(SPARK_HOME):
+        return nothing
+    program = root / entry
+    try:
+        return header(program, file=near(program), mistakes=top.mistakes)
+    except OSError as failure:
+        pipeline.wrong(f"pipeline {entry!r} cannot be read: {failure.strerror}", "entry")
+        return nothing
+
+
+def near(path: Path) -> str:
+    """A path as someone in the current folder would write it."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

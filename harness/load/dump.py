@@ -1,0 +1,154 @@
+"""A scenario as a file again.
+
+What a header block could say is always written out, so the file means the same whatever the pipeline's header says
+by then. Times are kept to a microsecond.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import LiteralScalarString
+
+from harness.scenario import Do, Expect, Input, Pipeline, Scenario, Sink, Step, Trigger, Victim, When
+
+
+def dump(scenario: Scenario) -> str:
+    """YAML that `load` reads back as the same scenario, but for its `path`."""
+    s, default = scenario, Scenario(name="", pipeline=Pipeline(entry=""))
+    document = block(
+        name=s.name,
+        why=s.why if s.why != default.why else None,
+        pipeline=pipeline(s.pipeline),
+        guarantee=s.guarantee.value,
+        setup=block({"postgres" if key == "main" else f"postgres.{key}": sql for key, sql in s.setup.items()}),
+        sink=CommentedSeq(sink(each) for each in s.sinks),
+        together=s.together,
+        input=given(s.input),
+        schedule=CommentedSeq(step(each) for each in s.schedule),
+        restart=flow({"after": lasting(s.restart.delay_s), "at most": s.restart.times}),
+        expect=expect(s.expect),
+        within=lasting(s.within_s),
+        settle=lasting(s.settle_s),
+        tags=flows(s.tags),
+        seed=s.seed,
+    )
+    yaml = YAML(typ="rt", pure=True)
+    yaml.width = 1_000_000  # folding would change what the lines of a query look like
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    out = io.StringIO()
+    yaml.dump(document, out)
+    return out.getvalue()
+
+
+def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> CommentedMap:
+    """A mapping, one key a line, without the keys that are None."""
+    return CommentedMap({key: text(value) for key, value in {**(mapping or {}), **more}.items() if value is not None})
+
+
+def flow(mapping: Mapping[str, Any]) -> CommentedMap:
+    """The same on one line."""
+    out = CommentedMap({key: value for key, value in mapping.items() if value is not None})
+    out.fa.set_flow_style()
+    return out
+
+
+def flows(values: Iterable[Any]) -> CommentedSeq:
+    """A list on one line."""
+    out = CommentedSeq(values)
+    out.fa.set_flow_style()
+    return out
+
+
+def text(value: Any) -> Any:
+    """A text of several lines as a literal block, where that keeps every character."""
+    lines = value.split("\n") if isinstance(value, str) else []
+    plain = len(lines) > 1 and all(line.isprintable() and line == line.rstrip() for line in lines)
+    if plain and lines[0] and lines[0] == lines[0].lstrip():
+        return LiteralScalarString(value)
+    return value
+
+
+def lasting(seconds: float | None) -> str | None:
+    """A length of time with its unit: `3s`, `0.25s`, `0.015ms`."""
+    if seconds is None:
+        return None
+    exact = round(Decimal(repr(seconds)), 6)
+    coarse = exact == round(exact, 3)
+    return f"{short(exact)}s" if coarse else f"{short(exact * 1000)}ms"
+
+
+def short(number: Decimal) -> str:
+    """A decimal without exponent and trailing zeros."""
+    digits = format(number, "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def pipeline(p: Pipeline) -> CommentedMap:
+    """The program under test."""
+    return block(
+        entry=p.entry,
+        args=flows(p.args),
+        env=block(p.env),
+        conf=block(p.conf),
+        executors=p.executors,
+        frontier=p.frontier,
+    )
+
+
+def sink(s: Sink) -> CommentedMap:
+    """One sink."""
+    if s.backend == "console":
+        return flow({"console": True})
+    order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
+    return block(postgres=s.target, database=s.database, effect=s.effect, key=flows(s.key), order=order)
+
+
+def given(i: Input) -> CommentedMap:
+    """The input."""
+    replay = i.replay is not None
+    values = {
+        "workload": None if replay else i.workload,
+        "replay": i.replay,
+        "records": i.records or None,
+        "keys": None if replay else i.keys,
+        "partitions": i.partitions,
+        "rate": None if i.rate_per_s is None else f"{short(Decimal(repr(i.rate_per_s)))}/s",
+        "skew": None if replay else i.skew,
+        "key": i.key,
+    }
+    return flow(values)
+
+
+def step(s: Step) -> CommentedMap:
+    """One step, in the words that the file had: sugar stays sugar."""
+    victim = None if s.do.victim is Victim.TREE else s.do.victim.value
+    words = s.name.removesuffix(f" ({victim})")
+    which = None if s.do.which == "one" else s.do.which
+    moment = when(s.when)
+    if words == Do.CRASH_BEFORE_OFFSET_COMMIT:
+        del moment["window"]
+    extras = {"victim": victim, "which": which, "for": lasting(s.do.for_s)}
+    return flow({"when": flow(moment), "do": words} | extras)
+
+
+def when(t: Trigger) -> dict[str, Any]:
+    """A trigger."""
+    return {
+        "window": t.window and t.window.value,
+        "failpoint": t.failpoint,
+        "records": t.count if t.kind is When.RECORDS else None,
+        "rows": t.count if t.kind is When.ROWS else None,
+        "elapsed": lasting(t.elapsed_s),
+        "batch": t.batch,
+    }
+
+
+def expect(e: Expect) -> str | CommentedMap:
+    """What the verdict should be."""
+    return flow({"violated": flows(kind.value for kind in e.kinds)}) if e.kinds else e.word.value

@@ -1,0 +1,230 @@
+"""What no single value can tell: windows that cannot come, sinks that cannot be read, words that contradict another.
+
+Each check reads good values only (a bad one was reported when it was read) and puts a mistake where the text is
+that should change.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.load.places import missing
+from harness.load.reader import Section
+from harness.load.values import IDENTIFIER, QUERY
+from harness.scenario import Do, Guarantee, Input, Kind, Pipeline, Scenario
+
+KINDS = ("window", "failpoint", "records", "rows", "elapsed")
+WITH_VICTIM = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.CRASH_MID_SINK, Do.CRASH_BEFORE_OFFSET_COMMIT)
+FOR_CONSOLE = ("postgres", "database", "effect", "key", "order")
+GENERATED_ONLY = ("workload", "keys", "skew")
+WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A scenario and the header of its pipeline: the scenario's own keys win, one by one."""
+
+    top: Section
+    header: Section
+
+    @property
+    def pipeline(self) -> Section:
+        return self.top.section("pipeline")
+
+    def owner(self, key: str) -> Section:
+        """The section that says `key`: the pipeline, the scenario or the header; the scenario if none does."""
+        return next((each for each in (self.pipeline, self.top, self.header) if each.has(key)), self.top)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value that counts, if it is good."""
+        return self.owner(key).get(key, default)
+
+    @property
+    def input(self) -> Section:
+        return self.owner("input").section("input")
+
+    @property
+    def sinks(self) -> list[Section]:
+        return self.owner("sink").sections("sink")
+
+    @property
+    def sinks_are_known(self) -> bool:
+        """False if a sink was refused: then nothing follows from the others."""
+        return all("postgres" in s.values or s.get("console") for s in self.sinks) and self.owner("sink").has("sink")
+
+
+def check(claim: Claim, *, root: Path) -> None:
+    """Add every mistake of meaning to those of form."""
+    sinks(claim)
+    data(claim.input, root=root)
+    outcome(claim)
+    for step in claim.top.sections("schedule"):
+        deed(step)
+        if isinstance(step.get("when"), Section) and step.get("do"):
+            moment(step)
+            possible(step.section("when"), step.get("do"), claim)
+
+
+def sinks(claim: Claim) -> None:
+    """There is something to compare, each sink by itself makes sense, and `together` has several."""
+    owner = claim.owner("sink")
+    if not owner.has("sink"):
+        owner.wrong("sink is missing: name one here, or in the header block of the pipeline")
+    elif owner.get("sink") == []:
+        owner.wrong("sink names none: there is nothing to compare", "sink")
+    for sink in claim.sinks:
+        if sink.has("postgres"):
+            readable(sink)
+        elif sink.has("console"):
+            blind(sink)
+        else:
+            sink.wrong(f"{sink.path} names no place: add `postgres: TABLE` or `console: true`")
+    if claim.get("together") and claim.sinks_are_known and len(claim.sinks) < 2:
+        claim.owner("together").wrong("together: true needs two sinks or more", "together")
+
+
+def blind(sink: Section) -> None:
+    """A console takes no other key."""
+    if sink.get("console") is False:
+        sink.wrong(f"{sink.path}.console is true, or not there", "console")
+    for key in FOR_CONSOLE:
+        if sink.has(key):
+            sink.wrong(f"{sink.path}.{key} means nothing for a console, which cannot be read back", key)
+
+
+def readable(sink: Section) -> None:
+    """A sink in Postgres names its rows, by columns that it and its effect have."""
+    if sink.has("console"):
+        sink.wrong(f"{sink.path} holds both postgres and console: make it two sinks", "console")
+    if not sink.has("effect"):
+        sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
+    if not sink.has("key") or sink.get("key") == []:
+        sink.wrong(f"{sink.path}.key is missing: the columns that name a row", *(["key"] if sink.has("key") else []))
+    for index, column in enumerate(sink.get("key", ())):
+        if column in sink.get("key")[:index]:
+            sink.wrong(f"{sink.path}.key names {column!r} twice", "key", index)
+        elif lacks(sink.get("effect"), column):
+            sink.wrong(f"{sink.path}.key {column!r} is no column of the effect", "key", index)
+        elif lacks(sink.get("postgres"), column):
+            sink.wrong(f"{sink.path}.key {column!r} is no column of the query", "key", index)
+    order = sink.section("order")
+    if order.get("by") and lacks(sink.get("postgres"), order.get("by")):
+        order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
+
+
+def lacks(query: str | None, column: str) -> bool:
+    """True if a query surely has no such column: it names it nowhere and has no `*`."""
+    if query is None or not QUERY.match(query) or "*" in query:
+        return False
+    return re.search(rf"\b{re.escape(column)}\b", query, re.IGNORECASE) is None
+
+
+def data(given: Section, *, root: Path) -> None:
+    """The input is a workload or a file, and what it says fits."""
+    if not given.has("replay"):
+        if given.has("key"):
+            given.wrong(f"{given.path}.key belongs to replay: a workload's own records have their key", "key")
+        return
+    for key in GENERATED_ONLY:
+        if given.has(key):
+            given.wrong(f"{given.path}.{key} means nothing beside replay: the file says what is sent", key)
+    if given.get("replay") and (why := missing(given.get("replay"), root)):
+        given.wrong(f"{given.path}.replay {why}", "replay")
+
+
+def outcome(claim: Claim) -> None:
+    """What is expected can be found."""
+    expect = claim.top.section("expect")
+    if claim.top.get("expect") and not (expect.has("word") or expect.has("violated")):
+        expect.wrong("expect says nothing: held, unknown, void or {violated: [KIND]}")
+    kinds = expect.get("violated", ())
+    if expect.get("violated") == []:
+        expect.wrong("expect.violated names no kind of finding", "violated")
+    allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED, Guarantee.AT_MOST_ONCE: Kind.LOST}
+    guarantee = claim.top.get("guarantee", Guarantee.EXACTLY_ONCE)
+    for index, kind in enumerate(kinds):
+        if kind in kinds[:index]:
+            expect.wrong(f"expect.violated names {kind} twice", "violated", index)
+        elif kind is allowed.get(guarantee) and (claim.top.get("guarantee") or not claim.top.has("guarantee")):
+            expect.wrong(f"{kind} is no violation of {guarantee}", "violated", index)
+        elif kind is Kind.MISORDERED and claim.sinks_are_known and not any(s.has("order") for s in claim.sinks):
+            expect.wrong("misordered is never found: no sink has an order", "violated", index)
+
+
+def deed(step: Section) -> None:
+    """The extras of a fault belong to it."""
+    do = step.get("do")
+    if do is None:
+        return
+    if step.has("victim") and do not in WITH_VICTIM:
+        step.wrong(f"{step.path}.victim means nothing for {do}", "victim")
+    if step.has("which") and do is not Do.KILL_EXECUTOR:
+        step.wrong(f"{step.path}.which means nothing for {do}: it picks among executors", "which")
+    if step.has("for") and do is not Do.PAUSE_DRIVER:
+        step.wrong(f"{step.path}.for means nothing for {do}: only a pause lasts", "for")
+    if do is Do.PAUSE_DRIVER and not step.has("for"):
+        step.wrong(f"{step.path}.for is missing: how long the pause lasts, e.g. 3s")
+
+
+def moment(step: Section) -> None:
+    """One kind of trigger, and the one that sugar asks for."""
+    when, do = step.section("when"), step.get("do")
+    given = [key for key in KINDS if when.has(key)]
+    if do is Do.CRASH_MID_SINK and "rows" not in given:
+        when.wrong(f"crash mid-sink needs {when.path}.rows: after how many rows of the sink")
+    elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and given not in ([], ["failpoint"]):
+        bad = next(key for key in given if key != "failpoint")
+        when.wrong(f"crash before offset commit takes a batch or a failpoint, not {bad}", bad)
+    elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and not given:
+        if not when.has("batch"):
+            when.wrong(f"crash before offset commit needs {when.path}.batch or {when.path}.failpoint")
+    elif len(given) != 1:
+        words = f"holds {' and '.join(given)}: one step has one trigger" if given else f"is one of {', '.join(KINDS)}"
+        when.wrong(f"{when.path} {words}", *given[1:2])
+    elif given == ["window"] and not when.has("batch"):
+        when.wrong(f"{when.path}.batch is missing: the window of which batch?")
+
+
+def possible(when: Section, do: Do, claim: Claim) -> None:
+    """The moment can come in this run."""
+    if claim.owner("frontier").has("frontier"):
+        watched(when, do, claim.get("frontier"))
+    if (asked := when.get("records")) and asked > (records := limit(claim)):
+        when.wrong(f"{when.path}.records never comes: only {records:g} records are sent", "records")
+    within = claim.top.get("within", math.inf if claim.top.has("within") else WITHIN_S)
+    if (elapsed := when.get("elapsed")) and elapsed >= within:
+        when.wrong(f"{when.path}.elapsed never comes: the run ends within {within:g}s", "elapsed")
+    if when.has("rows") and claim.sinks_are_known and not tables(claim.sinks):
+        when.wrong(f"{when.path}.rows cannot be counted: no sink is a table in Postgres", "rows")
+
+
+def watched(when: Section, do: Do, frontier: str | None) -> None:
+    """Batches and windows are seen in a checkpoint only."""
+    if frontier in (None, "checkpoint"):
+        return
+    saw = "frontier is not checkpoint"
+    if when.has("window"):
+        when.wrong(f"{when.path}.window never comes: {saw}, so none is watched; use a failpoint or rows", "window")
+    elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and not when.has("failpoint"):
+        words = f"crash before offset commit needs {when.path}.failpoint: {saw}, so only the pipeline's own code knows"
+        when.wrong(words)
+    elif when.get("batch") and not when.has("failpoint"):
+        when.wrong(f"{when.path}.batch cannot be told: {saw}, so batches are not seen; leave it out", "batch")
+
+
+def tables(sinks: Iterable[Section]) -> bool:
+    """True if rows can be counted in one of these sinks."""
+    return any(re.fullmatch(IDENTIFIER, sink.get("postgres", "")) for sink in sinks)
+
+
+def limit(claim: Claim) -> float:
+    """How many records are sent; infinity if the file does not say it, or says it wrongly."""
+    owner = claim.owner("input")
+    if claim.input.has("records") or claim.input.has("replay") or (owner.has("input") and "input" not in owner.values):
+        return float(claim.input.get("records", math.inf))
+    return Input().records

@@ -1,0 +1,72 @@
+"""Where a scenario's files are: the project's root, the scenarios under a folder, the paths that a scenario names."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import UsageError
+
+MARKERS = ("pyproject.toml", ".git", "pytest.ini")
+SPARK_HOME = "{spark.home}"
+PACKAGE = "package:"
+
+
+def project_root(path: Path) -> Path:
+    """The folder that a scenario's paths count from: the nearest one above it that holds `pyproject.toml`, `.git`
+    or `pytest.ini`, or that holds a folder `scenarios` with the file in it; else the file's own folder."""
+    home = path.resolve().parent
+    for folder in (home, *home.parents):
+        if any((folder / marker).exists() for marker in MARKERS):
+            return folder
+        if folder.name == "scenarios":
+            return folder.parent
+    return home
+
+
+def find(paths: Sequence[Path]) -> list[Path]:
+    """The scenario files among `paths`: a file is itself, a folder is every `*.yaml` in it at any depth, in order of
+    name; none twice. Raises UsageError for a path that is not there and for a folder without scenarios."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(each for each in path.rglob("*.yaml") if each.is_file())
+            if not inside:
+                raise UsageError(f"asked for the scenarios in {path}; saw no *.yaml file there. Name another folder")
+            found.update(dict.fromkeys(inside))
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise UsageError(f"asked for the scenario {path}; saw no such file or folder. See `onceproof list`")
+    return list(found)
+
+
+def missing(name: str, root: Path) -> str:
+    """Why the program or data file `name` cannot be used; empty if it can, or if only a running stack can say."""
+    if name.startswith(SPARK_HOME + "/"):
+        return ""
+    if name.startswith(PACKAGE):
+        package, _, inside = name.removeprefix(PACKAGE).partition("/")
+        home = package_folder(package)
+        if home is None:
+            return f"names the package {package!r}, and none is installed"
+        path = home / inside
+    else:
+        path = root / name
+    try:
+        if path.is_file():
+            away = not (Path(name).is_absolute() or path.resolve().is_relative_to(root))
+            return f"{name!r} leads out of {root}: name its absolute path" if away and path.is_relative_to(root) else ""
+        return f"names {name!r}, and {'that is a folder' if path.is_dir() else f'there is no such file in {root}'}"
+    except OSError as failure:
+        return f"names {name[:60]!r}, which cannot be looked at: {failure.strerror}"
+
+
+def package_folder(package: str) -> Path | None:
+    """Where an installed package lies. It is found, not imported: looking at a scenario runs nobody's code."""
+    try:
+        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    except ValueError:
+        return None  # a module that is running and has no spec, such as __main__
+    return Path(spec.origin).parent if spec is not None and spec.origin else None

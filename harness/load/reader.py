@@ -1,0 +1,150 @@
+"""One mapping of a file, read key by key against its shape: good values kept, each mistake with its place.
+
+pydantic judges every key for itself, so that one bad key hides no other. Nested shapes become `Section`s of their
+own; what could not be read is simply absent from `values`, and was reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from harness.errors import Mistake
+from harness.load.models import Shape
+from harness.load.tree import Node
+from harness.load.words import did_you_mean, seen
+
+
+@dataclass
+class Section:
+    """A mapping of the file `file`: `values` by key as the file writes it; `path` is how messages call it."""
+
+    file: str
+    node: Node
+    path: str
+    mistakes: list[Mistake]
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def has(self, key: str) -> bool:
+        """True if the file says anything of `key`, right or wrong."""
+        return self.node.items is not None and key in self.node.items
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The good value of `key`, else `default`."""
+        return self.values.get(key, default)
+
+    def section(self, key: str) -> Section:
+        """The nested section `key`; an empty one in the same place if the file has none."""
+        return self.values.get(key) or Section(self.file, Node(self.node.line, self.node.column), "", self.mistakes)
+
+    def sections(self, key: str) -> list[Section]:
+        """The list of sections `key`; empty if the file has none."""
+        return list(self.values.get(key, ()))
+
+    def wrong(self, words: str, *loc: str | int) -> None:
+        """A mistake at the value `loc` (a key, perhaps an index), or at the mapping itself."""
+        node = self.node.at(loc)
+        self.mistakes.append(Mistake(self.file, node.line, node.column, words))
+
+
+@cache
+def adapter(shape: type[Shape], name: str) -> TypeAdapter[Any]:
+    """What reads one field of a shape."""
+    info = shape.model_fields[name]
+    kind: Any = info.annotation
+    return TypeAdapter(Annotated[kind, *info.metadata] if info.metadata else kind)
+
+
+def nested(info: FieldInfo) -> tuple[type[Shape] | None, bool]:
+    """The shape that a field holds, if any, and whether it holds a list of them."""
+    kind = info.annotation
+    many = get_origin(kind) is list
+    inner = get_args(kind)[0] if many else kind
+    return (inner if isinstance(inner, type) and issubclass(inner, Shape) else None), many
+
+
+def read(node: Node, shape: type[Shape], *, file: str, path: str, mistakes: list[Mistake]) -> Section | None:
+    """`node` as a section of this shape; None, with the mistake, if it is no mapping."""
+    fields = {info.alias or name: name for name, info in shape.model_fields.items()}
+    if shape.short and node.text is not None:
+        node = Node(node.line, node.column, items={shape.short: Node(node.line, node.column, node.text)})
+    elif shape.hidden:
+        del fields[shape.short]
+    section = Section(file, node, path, mistakes)
+    if node.items is None:
+        section.wrong(f"{path or 'the file'} must be a mapping, not {seen(node.plain())}")
+        return None
+    for key, value in node.items.items():
+        if key in fields:
+            take(section, key, value, shape, fields[key])
+        else:
+            line, column = node.keys[key]
+            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{did_you_mean(key, fields)}"
+            mistakes.append(Mistake(file, line, column, words))
+    for key, name in fields.items():
+        if shape.model_fields[name].is_required() and key not in node.items:
+            section.wrong(f"{joined(path, key)} is missing")
+    return section
+
+
+def take(section: Section, key: str, node: Node, shape: type[Shape], name: str) -> None:
+    """Read one known key of a section."""
+    inner, many = nested(shape.model_fields[name])
+    path = joined(section.path, key)
+    if inner is not None and many:
+        several(section, key, node, inner)
+    elif inner is not None:
+        part = read(node, inner, file=section.file, path=path, mistakes=section.mistakes)
+        if part is not None:
+            section.values[key] = part
+    else:
+        try:
+            section.values[key] = adapter(shape, name).validate_python(node.plain())
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                refuse(section, node, path, detail)
+
+
+def several(section: Section, key: str, node: Node, inner: type[Shape]) -> None:
+    """Read a list of sections; one mapping alone counts as a list of one, if the key is `sink`."""
+    path = joined(section.path, key)
+    if node.items is not None and key == "sink":
+        named = {path: node}
+    elif node.elements is not None:
+        named = {f"{path}[{index}]": element for index, element in enumerate(node.elements)}
+    else:
+        section.wrong(f"{path} must be a list, not {seen(node.plain())}", key)
+        return
+    parts = (read(n, inner, file=section.file, path=p, mistakes=section.mistakes) for p, n in named.items())
+    section.values[key] = [part for part in parts if part is not None]
+
+
+def refuse(section: Section, node: Node, path: str, detail: ErrorDetails) -> None:
+    """Turn one finding of pydantic into a mistake with its place and our words."""
+    loc = detail["loc"]
+    if loc and loc[-1] == "[key]":
+        line, column = node.keys[str(loc[0])]
+        words = f"{path}: the key {detail['msg']}"
+    else:
+        there = node.at(loc)
+        line, column = there.line, there.column
+        asked = {"list_type": "must be a list", "dict_type": "must be a mapping"}.get(detail["type"])
+        words = f"{path}{''.join(map(bracketed, loc))} " + (
+            detail["msg"] if asked is None else f"{asked}, not {seen(detail['input'])}"
+        )
+    section.mistakes.append(Mistake(section.file, line, column, words))
+
+
+def bracketed(part: int | str) -> str:
+    """A place inside a value, as a message writes it."""
+    return f"[{part}]" if isinstance(part, int) else f".{part}"
+
+
+def joined(path: str, key: str) -> str:
+    """`sink.key`, or `key` at the top."""
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,51 @@
+"""The JSON Schema of a scenario file, for editors. It is kept in `scenarios/scenario.schema.json`:
+
+    python -m harness.load > scenarios/scenario.schema.json
+
+It says what each value looks like; what several mean together, only `onceproof validate` knows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.load.models import ScenarioShape
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> dict[str, Any]:
+    """JSON-ready, the same at each call."""
+    made: dict[str, Any] = tidy(ScenarioShape.model_json_schema())
+    defs = made["$defs"]
+    for name in list(defs):
+        defs[name.removesuffix("Shape").lower()] = defs.pop(name)
+    word = defs["expect"]["properties"].pop("word")
+    defs["expect"]["required"] = ["violated"]
+    keys = made["properties"]
+    keys["pipeline"] = either({"type": "string"}, keys["pipeline"])
+    keys["sink"] = either(keys["sink"]["items"], keys["sink"])
+    keys["expect"] = either(word, keys["expect"])
+    return {"$schema": DRAFT, "title": "A scenario of Onceproof"} | made
+
+
+def either(*forms: dict[str, Any]) -> dict[str, Any]:
+    """One of these forms."""
+    return {"anyOf": list(forms)}
+
+
+def tidy(part: Any) -> Any:
+    """Without the titles and the null defaults that pydantic adds, its definitions under our names."""
+    if isinstance(part, list):
+        return [tidy(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    out = {key: tidy(value) for key, value in part.items() if not noise(key, value)}
+    if isinstance(reference := out.get("$ref"), str):
+        out["$ref"] = "#/$defs/" + reference.rpartition("/")[2].removesuffix("Shape").lower()
+    return out
+
+
+def noise(key: str, value: object) -> bool:
+    """True for what says nothing to a reader."""
+    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)

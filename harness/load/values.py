@@ -1,0 +1,200 @@
+"""The single values of a scenario file: what each must look like, and the words that say so.
+
+Every scalar arrives as text (`harness.load.tree`), so nothing here guesses a type: a whole number is written as one,
+a duration has a unit, `true` is `true`. A refusal says what was asked and what was seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from harness.load.placeholders import wrong_in
+from harness.load.words import did_you_mean, seen
+from harness.scenario import Do, Guarantee, Kind, Victim, Window, Word
+
+UNITS_S = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
+DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)")
+DURATION_MAX_S = 7 * 24 * 3600
+NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?")
+RATE = re.compile(rf"({NUMBER.pattern})/s")
+IDENTIFIER = r"[a-z_][a-z0-9_]{0,62}"
+TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
+QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """How a value is read from text, and what the JSON Schema says of it: put it in `Annotated`."""
+
+    read: Callable[[Any], Any]
+    schema: tuple[tuple[str, Any], ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
+        return dict(self.schema)
+
+
+def typed(read: Callable[[Any], Any], **schema: Any) -> Typed:
+    """`Typed`, with the schema's words as keywords."""
+    return Typed(read, tuple(schema.items()))
+
+
+def worded(words: str) -> PydanticCustomError:
+    """An error with these words. They go in as context, so that braces in them stay braces."""
+    return PydanticCustomError("asked", "{words}", {"words": words})
+
+
+def refusal(asked: str, value: object, hint: str = "") -> PydanticCustomError:
+    """What was asked and what was seen."""
+    return worded(f"must be {asked}, not {seen(value)}{hint}")
+
+
+def whole(low: int, high: int) -> Typed:
+    """A whole number from `low` to `high`."""
+
+    def read(value: object) -> int:
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value) and low <= int(value) <= high:
+            return int(value)
+        raise refusal(f"a whole number from {low} to {high}", value)
+
+    return typed(read, type="integer", minimum=low, maximum=high)
+
+
+def number(low: float, high: float) -> Typed:
+    """A decimal number from `low` to `high`."""
+
+    def read(value: object) -> float:
+        if isinstance(value, str) and NUMBER.fullmatch(value) and low <= float(value) <= high:
+            return float(value)
+        raise refusal(f"a number from {low:g} to {high:g}", value)
+
+    return typed(read, type="number", minimum=low, maximum=high)
+
+
+def duration(*, zero: bool = False) -> Typed:
+    """A length of time with its unit, read as seconds; more than nothing unless `zero`."""
+
+    def read(value: object) -> float:
+        match = DURATION.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            bare = isinstance(value, str) and NUMBER.fullmatch(value)
+            raise refusal("a duration such as 250ms, 3s or 2m", value, ": the unit is missing" if bare else "")
+        seconds = Decimal(match[1]) * UNITS_S[match[2]]
+        if seconds > DURATION_MAX_S or not (seconds or zero):
+            raise refusal("at most 168h" if seconds else "more than no time", value)
+        return float(seconds)
+
+    return typed(read, type="string", pattern=f"^{DURATION.pattern}$")
+
+
+def matching(pattern: str, asked: str) -> Typed:
+    """A text of one form."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and re.fullmatch(pattern, value):
+            return value
+        raise refusal(asked, value)
+
+    return typed(read, type="string", pattern=f"^{pattern}$")
+
+
+def choice(words: Iterable[StrEnum]) -> Typed:
+    """One of some words, read as the enum's member."""
+    known = {word.value: word for word in words}
+
+    def read(value: object) -> StrEnum:
+        if isinstance(value, str) and value in known:
+            return known[value]
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise refusal(f"one of {', '.join(known)}", value, hint)
+
+    return typed(read, type="string", enum=list(known))
+
+
+def _rate(value: object) -> float:
+    match = RATE.fullmatch(value) if isinstance(value, str) else None
+    if match and float(match[1]) > 0:
+        return float(match[1])
+    raise refusal("a rate such as 200/s", value)
+
+
+def _flag(value: object) -> bool:
+    if value in ("true", "false"):
+        return value == "true"
+    raise refusal("true or false", value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise refusal("a text", value)
+
+
+def _line(value: object) -> str:
+    if isinstance(value, str) and value.strip() and len(value) <= 200 and value.isprintable():
+        return value
+    raise refusal("one line of 1 to 200 printable characters", value)
+
+
+def _template(value: object) -> str:
+    text = _text(value)
+    if words := "; ".join(wrong_in(text)):
+        raise worded(words)
+    return text
+
+
+def _table_or_query(value: object) -> str:
+    if isinstance(value, str) and (TABLE.fullmatch(value) or QUERY.match(value)):
+        return value
+    raise refusal("a table (small letters, digits, '_', its schema before a dot) or a query (select, with)", value)
+
+
+def _query(value: object) -> str:
+    if isinstance(value, str) and QUERY.match(value):
+        return value
+    raise refusal("a query (select or with)", value)
+
+
+def _frontier(value: object) -> str:
+    if isinstance(value, str) and QUERY.match(value):
+        return _template(value)
+    if value in ("checkpoint", "group"):
+        return str(value)
+    hint = did_you_mean(value, ["checkpoint", "group"]) if isinstance(value, str) else ""
+    raise refusal("checkpoint, group or a query (select, with) for the next offsets", value, hint)
+
+
+Flag = Annotated[bool, typed(_flag, type="boolean")]
+Text = Annotated[str, typed(_text, type="string")]
+Line = Annotated[str, typed(_line, type="string", minLength=1, maxLength=200)]
+# An editor reads 9092 as a number; the loader reads it as the text that it is.
+Template = Annotated[str, typed(_template, type=["string", "number", "boolean"])]
+TableOrQuery = Annotated[str, typed(_table_or_query, type="string", minLength=1)]
+Query = Annotated[str, typed(_query, type="string", pattern=f"^{QUERY.pattern}")]
+Frontier = Annotated[str, typed(_frontier, type="string", minLength=1)]
+Rate = Annotated[float, typed(_rate, type="string", pattern=f"^{RATE.pattern}$")]
+Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]
+Label = Annotated[str, matching("[a-z0-9][a-z0-9_.-]{0,63}", "a name of small letters, digits, '_', '.' and '-'")]
+Tag = Annotated[str, matching("[a-z][a-z0-9_]{0,63}", "a tag of small letters, digits and '_'")]
+Variable = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable")]
+Conf = Annotated[str, matching(r"spark\.[A-Za-z0-9_.-]{1,200}", "a Spark setting that begins with 'spark.'")]
+Duration = Annotated[float, duration()]
+Pause = Annotated[float, duration(zero=True)]
+Promise = Annotated[Guarantee, choice(Guarantee)]
+Place = Annotated[Window, choice(Window)]
+Deed = Annotated[Do, choice(Do)]
+Prey = Annotated[Victim, choice(Victim)]
+PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID))]
+FindingKind = Annotated[Kind, choice(kind for kind in Kind if kind is not Kind.RECOVERED)]

@@ -1,0 +1,63 @@
+"""A scenario with every choice made: what will be sent, what will be hurt and when, what would be the answer.
+
+A pure function of scenario and seed: the same two give the same bytes (`text`), on any machine, on any day.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from harness.scenario import Input, Scenario, Step, plain
+
+VERSION = 1
+
+
+def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
+    """JSON-ready. `steps` has the sugar opened: the words of the file, the trigger and the fault they stand for."""
+    whole = json.loads(json.dumps(plain(scenario)))
+    return {
+        "version": VERSION,
+        "name": scenario.name,
+        "claim": str(scenario.guarantee),
+        "seed": seed,
+        "pipeline": whole["pipeline"],
+        "setup": whole["setup"],
+        "sinks": [{"name": sink.name, **each} for sink, each in zip(scenario.sinks, whole["sinks"], strict=True)],
+        "together": scenario.together,
+        "input": sent(scenario.input, seed=seed),
+        "steps": [opened(number, step) for number, step in enumerate(scenario.schedule, 1)],
+        "restart": whole["restart"],
+        "expect": {"words": str(scenario.expect), **whole["expect"]},
+        "within_s": scenario.within_s,
+        "settle_s": scenario.settle_s,
+    }
+
+
+def sent(input: Input, *, seed: int) -> dict[str, Any]:
+    """What the producer does. A replay of 0 records is the whole file; without a rate, portions follow the pipeline."""
+    return {
+        **{key: value for key, value in plain(input).items() if value is not None},
+        "partitions": list(range(input.partitions)),
+        "seed": seed,
+        "pace": "as planned by the pipeline" if input.rate_per_s is None else f"{input.rate_per_s:g} records a second",
+        "all": input.replay is not None and input.records == 0,
+    }
+
+
+def opened(number: int, step: Step) -> dict[str, Any]:
+    """One step: number, the words of the file, trigger and fault in words and in full (without what is not set)."""
+    return {
+        "step": number,
+        "name": step.name,
+        "when": str(step.when),
+        "do": str(step.do),
+        "trigger": {key: value for key, value in plain(step.when).items() if value is not None},
+        "fault": {key: value for key, value in plain(step.do).items() if value is not None},
+    }
+
+
+def text(made: Mapping[str, Any]) -> str:
+    """A plan as the bytes that are kept and compared."""
+    return json.dumps(made, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

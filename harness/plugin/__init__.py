@@ -1,0 +1,80 @@
+"""The pytest plugin: scenario files are tests, and any test may run a scenario.
+
+    pytest scenarios/                              every scenario, one test a file, on one stack
+    pytest scenarios/append.yaml --harness-seed 7
+    def test_mine(run_scenario):                   in a test of your own
+        assert run_scenario("scenarios/append.yaml").verdict.word == "held"
+
+Which YAML files are scenarios: harness/plugin/files.py. It loads into every pytest run where Onceproof is
+installed; so nothing but pytest and a few small modules is imported until there is a scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.plugin import files, runs, settings
+from harness.plugin.suite import SUITE, Suite, quiet, short
+
+if TYPE_CHECKING:
+    from harness.run.loop import Result
+    from harness.scenario import Scenario
+    from harness.stack.base import Stack
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    settings.add(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "stack: starts real servers")
+    config.stash[SUITE] = Suite(config, settings.read(config))
+    config.pluginmanager.register(config.stash[SUITE], "onceproof-suite")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix not in {".yaml", ".yml"}:
+        return None
+    return files.collect(file_path, parent)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    return runs.tell(item, call, report)
+
+
+@pytest.fixture(scope="session")
+def stack(pytestconfig: pytest.Config) -> Iterator[Stack]:
+    """Real servers, brought up once for all tests that ask. Override it to bring your own."""
+    with quiet():
+        from harness.suite import Options, only_suite, up
+
+    chosen = pytestconfig.stash[SUITE].settings
+    # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.
+    alone = nullcontext() if hasattr(pytestconfig, "workerinput") else only_suite(chosen.reports)
+    with alone, up(Options(stack=chosen.stack, reports=chosen.reports)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run_scenario(request: pytest.FixtureRequest, stack: Stack) -> Callable[..., Result]:
+    """A function: `run_scenario(file or Scenario, seed=None)` runs it on `stack` and gives the result, which has
+    `verdict` and `folder`. It does not fail the test: assert on the verdict. A file's path counts from the root."""
+
+    def run_scenario(scenario: Scenario | Path | str, *, seed: int | None = None) -> Result:
+        __tracebackhide__ = True
+        from harness.load import load
+
+        root = request.config.rootpath
+        chosen = load(short(root / scenario)) if isinstance(scenario, (str, Path)) else scenario
+        return runs.run(request.node, stack, chosen, seed=seed)
+
+    return run_scenario

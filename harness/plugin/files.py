@@ -1,0 +1,111 @@
+"""Scenario files as tests, and which YAML files are scenarios at all.
+
+The plugin loads into every pytest run of its users, so it must not take files that are somebody else's.
+A `.yaml` or `.yml` file is a scenario if
+- one of its first lines is our modeline (`# yaml-language-server: $schema=...scenario.schema.json`), or
+- it lies under a folder that the ini key `harness_scenarios` names, or
+- it lies in or under a folder called `scenarios` and has `pipeline:` and one more of our keys at its top, or
+- it lies anywhere else and has both `pipeline:` and `expect:` at its top.
+A file in a folder called `scenarios` that comes near and misses (`pipelin:`) is named after collection, never
+dropped in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.plugin.suite import SUITE, NotAsExpected, said, short
+
+if TYPE_CHECKING:
+    from harness.run.loop import Result
+    from harness.scenario import Scenario
+
+MODELINE = re.compile(r"^#\s*yaml-language-server:\s*\$schema=\S*scenario\.schema\.json", re.MULTILINE)
+TOP_KEY = re.compile(r"^([a-z_]+)[ \t]*:(?:\s|$)", re.MULTILINE)
+OURS = frozenset({"pipeline", "expect", "schedule", "guarantee", "sink", "input"})
+HEAD_BYTES = 64 * 1024
+
+
+def collect(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A collector for `path` if it is a scenario."""
+    suite = parent.config.stash[SUITE]
+    if any(path.is_relative_to(folder) for folder in suite.settings.folders):
+        found, near = True, False
+    else:
+        found, near = recognise(path, at_home="scenarios" in _below_root(path, parent.config.rootpath))
+    if near:
+        suite.passed_over.append(path)
+    return ScenarioFile.from_parent(parent, path=path) if found else None
+
+
+def recognise(path: Path, *, at_home: bool) -> tuple[bool, bool]:
+    """Is the file a scenario, and if not, does it come near? `at_home`: it lies under a folder `scenarios`.
+
+    Looks at the text of the first 64 KB only: nothing is parsed before we know that the file is ours."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    except OSError:
+        return False, False
+    if MODELINE.search(head[:2000]):
+        return True, False
+    keys = OURS.intersection(TOP_KEY.findall(head))
+    if "pipeline" in keys and ("expect" in keys or (at_home and len(keys) > 1)):
+        return True, False
+    return False, at_home and len(keys) > 2
+
+
+def _below_root(path: Path, root: Path) -> tuple[str, ...]:
+    """The folders that count: those of the project, not where the project happens to lie."""
+    return path.relative_to(root).parts[:-1] if path.is_relative_to(root) else path.parts[-2:-1]
+
+
+class ScenarioFile(pytest.File):
+    """Holds one test, called like the file. A wrong file is an error of collection: better now than after minutes
+    on a stack."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        from harness.load import load
+
+        scenario = load(short(self.path))
+        item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=_proof(scenario))
+        item.scenario = scenario
+        for tag in dict.fromkeys(("stack", *scenario.tags)):
+            _register(self.config, tag)
+            item.add_marker(tag)
+        yield item
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return said(excinfo.value) or super().repr_failure(excinfo)
+
+
+class ScenarioItem(pytest.Function):
+    """One scenario as a test with real fixtures."""
+
+    scenario: Scenario
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+def _proof(scenario: Scenario) -> Callable[..., None]:
+    def prove(run_scenario: Callable[..., Result]) -> None:
+        from harness.report import words
+
+        result = run_scenario(scenario)
+        if not result.verdict.as_expected:
+            raise NotAsExpected(words.failure(scenario.name, result.verdict, short(result.folder)))
+
+    return prove
+
+
+def _register(config: pytest.Config, tag: str) -> None:
+    """Known markers only, or pytest's strict mode refuses the tag."""
+    known = {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}
+    if tag not in known:
+        config.addinivalue_line("markers", f"{tag}: tag of a scenario file")

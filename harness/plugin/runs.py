@@ -1,0 +1,86 @@
+"""Runs one scenario for a test, and puts what came of it on the test's report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.errors import HarnessError
+from harness.plugin.files import ScenarioItem
+from harness.plugin.suite import SUITE, quiet, said, short
+
+if TYPE_CHECKING:
+    from harness.report.summary import Run
+    from harness.run.loop import Result
+    from harness.scenario import Scenario
+    from harness.stack.base import Stack
+
+RUNS = pytest.StashKey[list[dict[str, Any]]]()
+
+
+def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:
+    """Run it, write its page, remember it for the summary. Raises HarnessError."""
+    __tracebackhide__ = True
+    from harness.report import html
+    from harness.report.summary import Run
+
+    with quiet():
+        from harness.run.loop import run as run_one
+
+    chosen = item.config.stash[SUITE].settings
+    try:
+        result = run_one(scenario, stack, reports=chosen.reports, seed=chosen.seed if seed is None else seed)
+    except HarnessError as error:
+        _remember(item, _failed(scenario, str(error)))
+        raise
+    done = Run(
+        scenario=scenario.name,
+        verdict=result.verdict,
+        folder=result.folder,
+        seconds=result.seconds,
+        stack=chosen.stack,
+    )
+    _remember(item, done)
+    html.write(result.folder)
+    _properties(item, done)
+    return result
+
+
+def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> pytest.TestReport:
+    """Put the item's runs on its report, and our own errors in their own words instead of a traceback."""
+    words = None if call.excinfo is None else said(call.excinfo.value)
+    if words is not None:
+        report.longrepr = words
+    if words is not None and call.when == "setup" and isinstance(item, ScenarioItem):
+        _remember(item, _failed(item.scenario, words))
+    if RUNS in item.stash:
+        # Plain data, so that it also travels from a worker of pytest-xdist.
+        report.onceproof_runs = item.stash[RUNS]  # type: ignore[attr-defined]
+        del item.stash[RUNS]
+    return report
+
+
+def _remember(item: pytest.Item, done: Run) -> None:
+    item.stash.setdefault(RUNS, []).append(done.pack())
+
+
+def _failed(scenario: Scenario, why: str) -> Run:
+    from harness.report.summary import Run, error
+
+    return Run(scenario=scenario.name, verdict=error(why, expect=str(scenario.expect)))
+
+
+def _properties(item: pytest.Item, done: Run) -> None:
+    """What JUnit shows of the run."""
+    from harness.store import RunFolder
+
+    assert done.folder is not None
+    stored = RunFolder.open(done.folder).read()["run"]
+    steps = done.verdict.steps
+    item.user_properties += [
+        ("seed", stored.get("seed", "")),
+        ("verdict", done.verdict.word.value),
+        ("run_folder", str(short(done.folder))),
+        ("faults", "; ".join(f"{step.name} ({step.window}): {'hit' if step.hit else 'MISSED'}" for step in steps)),
+    ]

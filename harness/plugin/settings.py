@@ -1,0 +1,61 @@
+"""The plugin's options: `--harness-x`, else the environment variable `HARNESS_X`, else the ini key `harness_x`."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+OPTIONS = {
+    "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
+    "seed": ("N", "seed of every scenario (default: the one in its file)"),
+    # Kept by default, unlike pytest's tmp_path: a held verdict is a claim, and its folder is the evidence.
+    "keep": ("WHICH", "run folders to keep: all, failed or none (default: all)"),
+    "reports": ("FOLDER", "where run folders and the summary go (default: reports)"),
+}
+KEEP = ("all", "failed", "none")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options, read once. `reports` and `folders` are absolute."""
+
+    stack: str
+    seed: int | None
+    keep: str
+    reports: Path
+    folders: tuple[Path, ...]
+
+
+def add(parser: pytest.Parser) -> None:
+    """Make the options known to pytest."""
+    group = parser.getgroup("onceproof", "Onceproof (scenarios of failure)")
+    for name, (metavar, text) in OPTIONS.items():
+        group.addoption(f"--harness-{name}", dest=f"harness_{name}", metavar=metavar, default=None, help=text)
+        parser.addini(f"harness_{name}", text, default="")
+    parser.addini("harness_scenarios", "folders in which every YAML file is a scenario", type="paths", default=[])
+
+
+def read(config: pytest.Config) -> Settings:
+    """The options of this session. Raises pytest.UsageError."""
+    values = {name: _value(config, name) for name in OPTIONS}
+    keep, seed = values["keep"] or "all", values["seed"]
+    if keep not in KEEP:
+        raise pytest.UsageError(f"--harness-keep must be one of {', '.join(KEEP)}, not {keep!r}")
+    if seed and not re.fullmatch(r"-?[0-9]{1,18}", seed):
+        raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
+    return Settings(
+        stack=values["stack"] or "processes",
+        seed=int(seed) if seed else None,
+        keep=keep,
+        reports=config.rootpath / (values["reports"] or "reports"),
+        folders=tuple(config.getini("harness_scenarios")),
+    )
+
+
+def _value(config: pytest.Config, name: str) -> str:
+    given = config.getoption(f"harness_{name}")
+    return str(given or os.environ.get(f"HARNESS_{name.upper()}") or config.getini(f"harness_{name}"))

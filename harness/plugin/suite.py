@@ -1,0 +1,120 @@
+"""What one pytest session knows of its scenarios, and what it says of them at the end.
+
+The runs come to it on pytest's own reports, so it also works where tests run in other processes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness import __version__
+from harness.errors import HarnessError
+from harness.plugin.settings import Settings
+
+if TYPE_CHECKING:
+    from harness.report.summary import Run
+
+
+class NotAsExpected(Exception):
+    """A verdict that the scenario does not expect; the text is the whole failure."""
+
+
+class Suite:
+    """One session. Registered as a plugin of its own; its hooks are called by pytest."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.settings = settings
+        self.runs: list[Run] = []
+        self.passed_over: list[Path] = []
+        self.trouble: str | None = None
+        # In a worker of pytest-xdist only the controller may write what speaks for all.
+        self._speaks = not hasattr(config, "workerinput")
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
+        scenarios = sum(hasattr(item, "scenario") for item in items)
+        near = [f"onceproof: passed over {short(path)}: it has no `pipeline:`" for path in sorted(self.passed_over)]
+        if not scenarios:
+            return near
+        chosen = self.settings
+        seed = "the seed of each file" if chosen.seed is None else f"seed {chosen.seed}"
+        where = f"reports in {short(chosen.reports)}"
+        noun = "scenario" if scenarios == 1 else "scenarios"
+        return [f"onceproof {__version__}: {scenarios} {noun}, stack {chosen.stack}, {seed}, {where}", *near]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        packed: list[dict[str, Any]] = getattr(report, "onceproof_runs", [])
+        if packed and self._speaks:
+            from harness.report.summary import Run
+
+            self.runs += [Run.unpack(run) for run in packed]
+            self._write()
+
+    def pytest_sessionfinish(self) -> None:
+        if self._speaks and self.settings.keep != "all" and self.runs:
+            self._tidy()
+            self._write()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.runs:
+            return
+        from harness.report import table
+
+        terminalreporter.section("Onceproof")
+        head, *rows, tally = table.text(self.runs).splitlines()
+        terminalreporter.write_line(head, bold=True)
+        for run, row in zip(self.runs, rows, strict=True):
+            good = run.verdict.as_expected
+            terminalreporter.write_line(row, green=good, red=not good)
+        terminalreporter.write_line(tally)
+        index = self.settings.reports / "latest" / "index.html"
+        terminalreporter.write_line(self.trouble or f"report: {short(index)}", red=bool(self.trouble))
+
+    def _write(self) -> None:
+        from harness.report import html, summary
+
+        try:
+            summary.write(self.settings.reports, self.runs)
+            html.index(self.settings.reports, self.runs)
+        except HarnessError as error:
+            # The verdicts stand; a summary that cannot be written is said at the end and does not end the suite.
+            self.trouble = f"no summary: {error}"
+
+    def _tidy(self) -> None:
+        """Remove the run folders that `--harness-keep` does not ask for."""
+        from dataclasses import replace
+
+        from harness.store import RunFolder
+
+        for place, run in enumerate(self.runs):
+            if run.folder is not None and (self.settings.keep == "none" or run.verdict.as_expected):
+                RunFolder(run.folder).remove()
+                self.runs[place] = replace(run, folder=None)
+
+
+SUITE = pytest.StashKey[Suite]()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Import what is heavy in here: libraries warn of themselves when imported, which a user's own
+    `filterwarnings = error` would turn against us."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def said(error: BaseException) -> str | None:
+    """The text of an error that says everything itself; None for those that need their traceback."""
+    return str(error) if isinstance(error, (NotAsExpected, HarnessError)) else None
+
+
+def short(path: Path) -> Path:
+    """As a command typed here would name it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,128 @@
+"""What a run claims and what it does not: the sentences that a reviewer holds us to, all in one place.
+
+Pure. "Held" is never "proved": the sentences say under what, on what, and with which faults.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from harness.report.text import plural
+from harness.scenario import Verdict, Word
+
+GUARANTEES = {
+    "exactly-once": "Every record of the source takes effect in the sink exactly once.",
+    "at-least-once": "Every record of the source takes effect in the sink at least once.",
+    "at-most-once": "No record of the source takes effect in the sink more than once.",
+}
+SHOWN = {
+    "exactly-once": "what the source holds took effect in the sink exactly once, equal cell for cell, and the sink "
+    "holds nothing else",
+    "at-least-once": "what the source holds took effect in the sink, equal cell for cell, and the sink holds nothing "
+    "that was never sent; it may hold copies",
+    "at-most-once": "nothing in the sink took effect twice, differs from what was sent, or was never sent; "
+    "some of it may be missing",
+}
+LIMITS = (
+    "Loss of power or of a machine: processes were killed, the operating system and its disks were not. Spark's "
+    "checkpoint on a local disk and a single broker's log are not flushed at every step.",
+    "Other moments: the same faults at another place of the protocol, in another order or all at once.",
+    "Other amounts: more records, larger batches, more partitions, longer runs.",
+    "Other versions and settings than those listed below.",
+    "Other inputs and other code paths of the same program.",
+)
+TIERS = {
+    "hard": "hard: real processes were killed by the operating system",
+    "soft": "soft: the fault was made inside a live JVM or on the checkpoint; a hard run has to confirm it",
+}
+COUNTS = {
+    "records": "Records committed in the source",
+    "expected_rows": "Rows that the sink should hold",
+    "sink_rows": "Rows that the sink holds",
+    "acknowledged": "Sends acknowledged by Kafka",
+    "failed": "Sends refused",
+    "unknown": "Sends whose answer is unknown",
+}
+
+
+def claim(plan: Mapping[str, Any]) -> list[str]:
+    """The claim in a sentence or two."""
+    guarantee = str(plan.get("guarantee", "exactly-once"))
+    why = str(plan.get("why") or "")
+    return [GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}."), *([why] if why else [])]
+
+
+def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of which program, into which sinks, with which effect, fed with what."""
+    pipeline, fed = _mapping(plan.get("pipeline")), _mapping(plan.get("input"))
+    out = [("Guarantee", str(plan.get("guarantee", "")))]
+    program = [str(pipeline.get("entry") or ""), *map(str, pipeline.get("args") or ())]
+    out.append(("Pipeline", " ".join(part for part in program if part)))
+    for number, sink in enumerate(map(_mapping, plan.get("sinks") or ()), start=1):
+        out.append((f"Sink {number}", f"{sink.get('backend', '')}: {sink.get('target', '')}"))
+        out.append((f"Its effect {number}", str(sink.get("effect") or "")))
+        out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
+    fed_with = fed.get("replay") or fed.get("workload")
+    if fed:
+        out.append(("Input", f"{fed_with}, {fed.get('records')} records, {fed.get('partitions')} partitions"))
+    return [(name, text) for name, text in out if text]
+
+
+def _mapping(part: Any) -> Mapping[str, Any]:
+    return part if isinstance(part, Mapping) else {}
+
+
+def outcome(verdict: Verdict) -> list[tuple[str, str]]:
+    """Tier, counts, canaries, faults: the figures of the verdict."""
+    out = [("Tier", TIERS.get(verdict.tier, verdict.tier))]
+    out += [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
+    hit = sum(step.hit for step in verdict.steps)
+    out.append(("Faults that hit their window", f"{hit} of {len(verdict.steps)}"))
+    out.append(("Canaries found", canaries(verdict)))
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
+    return [*out, ("Findings", kinds or "none")]
+
+
+def canaries(verdict: Verdict) -> str:
+    """`4 of 4 (...)`: errors planted in copies of this run's data, and whether the checker saw them."""
+    if not verdict.canaries:
+        return "none were planted"
+    each = ", ".join(f"{name} {'found' if found else 'MISSED'}" for name, found in verdict.canaries.items())
+    return f"{sum(verdict.canaries.values())} of {len(verdict.canaries)} ({each})"
+
+
+def says(verdict: Verdict, guarantee: str) -> str:
+    """What the verdict claims, no more."""
+    hit = sum(step.hit for step in verdict.steps)
+    if verdict.word is Word.HELD:
+        count = verdict.counts.get("records")
+        of = f"of the {plural(count, 'record')} " if count is not None else ""
+        shown = SHOWN.get(guarantee, "the sink agrees with the source")
+        return (
+            f"What it says: in this one run, on the versions below, {plural(hit, 'fault')} happened at the places and "
+            f"with the evidence above, and {of}{shown}. The checker found {sum(verdict.canaries.values())} of "
+            f"{len(verdict.canaries)} errors planted in copies of this data. It is not a proof, and says nothing of:"
+        )
+    if verdict.word is Word.VIOLATED:
+        return (
+            "What it says: the rows above contradict the guarantee; one such row is enough. It does not say how "
+            "often this happens, nor that these are the only ways in which it can, and it says nothing of:"
+        )
+    return "What it says: nothing about the guarantee, for the reasons above. It also says nothing of:"
+
+
+def limits(verdict: Verdict) -> list[str]:
+    """What no run of this kind can say."""
+    soft = ["The death of real processes: this run is of the soft tier."] if verdict.tier == "soft" else []
+    return [*soft, *LIMITS]
+
+
+def again(folder: str, run: Mapping[str, Any]) -> list[str]:
+    """The commands: the same plan again, the same data judged again, and what was typed the first time."""
+    quoted = shlex.quote(folder)
+    typed = run.get("command")
+    text = shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")
+    lines = [f"onceproof replay {quoted}", f"onceproof check {quoted}"]
+    return lines + ([f"# this run was started by: {text}"] if text else [])

@@ -1,0 +1,113 @@
+"""One page a run, one index a suite: HTML that opens from a disk, without script, network or trust in its data.
+
+Data reaches a page only as text: autoescape is on everywhere, and a second fence (`finalize`) makes every text
+visible (no control, bidi or invisible character, no lone surrogate) and cuts it. No attribute holds data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from harness import __version__, journal, store
+from harness.report import page, table
+from harness.report.summary import Run
+from harness.report.text import tail, visible
+from harness.scenario import Verdict
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LONGEST = 2000
+MOST_LOGS = 6
+
+
+def write(folder: Path) -> Path:
+    """Write `report.html` into the run folder, from what lies in it and nothing else.
+
+    Raises UsageError if it is no run folder, HarnessError when the disk refuses."""
+    found = store.RunFolder.open(folder)
+    store.write(found.report_html, render(_parts(found)))
+    return found.report_html
+
+
+def render(parts: page.Parts) -> str:
+    """The page as text."""
+    return _environment().get_template("report.html.j2").render(page=page.build(parts))
+
+
+def index(reports: Path, runs: Sequence[Run]) -> Path:
+    """Write `reports/latest/index.html`: one row a run, worst first, each with a link to its page."""
+    folder = store.latest(reports)
+    path = folder / "index.html"
+    store.write(path, render_index(folder, runs))
+    return path
+
+
+def render_index(folder: Path, runs: Sequence[Run]) -> str:
+    """The index as text; links are relative to `folder`."""
+    ordered = sorted(runs, key=lambda run: run.verdict.as_expected)
+    rows = [
+        {"cells": table.cells(run), "word": run.verdict.word.value, "link": _link(folder, run.folder)}
+        for run in ordered
+    ]
+    template = _environment().get_template("index.html.j2")
+    return template.render(tally=table.tally(runs), heads=table.HEADS, rows=rows, made_by=__version__)
+
+
+def _parts(found: store.RunFolder) -> page.Parts:
+    stored = found.read()
+    verdict = Run.read(found.path).verdict
+    return page.Parts(
+        # Not the whole path: the page travels, and says nothing of the machine that it was made on.
+        folder=str(Path(*found.path.parts[-3:])),
+        run=stored["run"],
+        verdict=verdict,
+        plan=stored.get("plan", {}).get("scenario", {}),
+        scenario_file=stored.get("scenario", ""),
+        journal=_events(found.journal),
+        logs=[] if verdict.as_expected else _logs(found, verdict),
+    )
+
+
+def _events(path: Path) -> list[Mapping[str, Any]]:
+    events: list[Any] = list(journal.read(path)) if path.is_file() else []
+    # The last line of a crashed run can be torn into something that is JSON and yet no event.
+    return [event for event in events if isinstance(event, dict)]
+
+
+def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
+    """The newest logs' ends, for whoever asks why; a run without findings is a riddle without them."""
+    if verdict.findings or not found.logs.is_dir():
+        return []
+    logs = [path for path in found.logs.rglob("*") if path.is_file() and not path.is_symlink()]
+    newest = sorted(logs, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_LOGS]
+    return [page.LogText(name=str(path.relative_to(found.path)), lines=tail(path)) for path in newest]
+
+
+def _link(folder: Path, run: Path | None) -> str | None:
+    if run is None or not (run / "report.html").is_file():
+        return None
+    return quote(os.path.relpath((run / "report.html").resolve(), folder.resolve()))
+
+
+@cache
+def _environment() -> Environment:
+    # Late, because the harness is imported by many commands that write no page.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=_finalize,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+
+
+def _finalize(value: Any) -> Any:
+    return visible(str(value), LONGEST)

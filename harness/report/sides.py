@@ -1,0 +1,96 @@
+"""Puts what the ledger says and what the sink holds beside each other, cell by cell.
+
+Pure. The failure text and the page both draw what this gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.report.text import CELL, cell, cells
+from harness.scenario import Finding
+
+Row = Mapping[str, str | None]
+MARK = "!"
+NO_ROW = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One column of the rows: `mark` is `!` if cells differ; `cells` go with the heads of `Sides`."""
+
+    mark: str
+    column: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Rows of the ledger and the sink, turned on their side. `more` counts the pairs of rows left out."""
+
+    heads: tuple[str, ...]
+    lines: tuple[Line, ...]
+    more: int
+
+
+def sides(finding: Finding, *, pairs: int = 2, limit: int = CELL) -> Sides:
+    """The rows of a finding: equal ones meet first, the rest in order; at most `pairs` pairs are drawn."""
+    matched = _pairs(finding.expected, finding.found)
+    drawn = matched[:pairs]
+    columns = dict.fromkeys(column for pair in drawn for row in pair if row is not None for column in row)
+    heads = [head for pair in drawn for head in _heads(pair, bool(finding.expected))]
+    lines = [_line(column, drawn, limit) for column in columns]
+    return Sides(tuple(heads), tuple(lines), len(matched) - len(drawn))
+
+
+Pair = tuple[Row | None, Row | None]
+
+
+def _pairs(expected: Sequence[Row], found: Sequence[Row]) -> list[Pair]:
+    left, equal = list(found), list[Pair]()
+    alone = []
+    for row in expected:
+        if row in left:
+            left.remove(row)
+            equal.append((row, row))
+        else:
+            alone.append(row)
+    both = list(zip(alone, left, strict=False))
+    missing: list[Pair] = [(row, None) for row in alone[len(both) :]]
+    surplus: list[Pair] = [(None, row) for row in left[len(both) :]]
+    # What is wrong comes first, except that a surplus row is read best after the row that it repeats.
+    return [*both, *missing, *equal[:1], *surplus, *equal[1:]]
+
+
+def _heads(pair: Pair, in_ledger: bool) -> tuple[str, str] | tuple[str]:
+    ledger, sink = pair
+    if ledger is None:
+        return ("sink, once more",) if in_ledger else ("ledger: no row", "sink")
+    return ("ledger", "sink") if sink is not None else ("ledger", "sink: no row")
+
+
+def _line(column: str, drawn: Sequence[Pair], limit: int) -> Line:
+    known = next((ledger for ledger, _ in drawn if ledger is not None), None)
+    marks, out = False, list[str]()
+    for ledger, sink in drawn:
+        if ledger is not None and sink is not None:
+            differ = (column in ledger, ledger.get(column)) != (column in sink, sink.get(column))
+            marks = marks or differ
+            out += _both(ledger, sink, column, limit)
+        elif sink is None:
+            out += [_one(ledger, column, limit), NO_ROW]
+        else:
+            marks = marks or (known is not None and known.get(column) != sink.get(column))
+            out += [_one(sink, column, limit)] if known is not None else [NO_ROW, _one(sink, column, limit)]
+    return Line(MARK if marks else " ", column, tuple(out))
+
+
+def _both(ledger: Row, sink: Row, column: str, limit: int) -> tuple[str, str]:
+    if column in ledger and column in sink:
+        return cells(ledger[column], sink[column], limit)
+    return _one(ledger, column, limit), _one(sink, column, limit)
+
+
+def _one(row: Row | None, column: str, limit: int) -> str:
+    return NO_ROW if row is None or column not in row else cell(row[column], limit)

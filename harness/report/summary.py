@@ -1,0 +1,115 @@
+"""What a suite says of itself to other programs: `reports/latest/summary.json`.
+
+    {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
+               "faults": [{"name", "window", "batch", "hit", "evidence"}], "seconds",
+               "canaries": {name: found}, "tier", "reasons", "stack", "folder"}]}
+
+Written again after each scenario, so that a suite that is killed leaves what it had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness import store
+from harness.scenario import StepOutcome, Verdict, Word, plain
+
+# What a page and a table put first: the runs that need a reader.
+WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of a suite. `folder` is None if it failed before it had one; `seconds` is wall time."""
+
+    scenario: str
+    verdict: Verdict
+    folder: Path | None = None
+    seconds: float = 0.0
+    stack: str = ""
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """A stored run. One that ended without a verdict is an error. Raises UsageError if it is no run folder."""
+        found = store.RunFolder.open(folder)
+        run = found.read()["run"]
+        return cls(
+            scenario=str(run.get("scenario", found.path.parent.name)),
+            verdict=found.verdict() or error(_why(run)),
+            folder=found.path,
+            seconds=float(run.get("seconds", 0.0)),
+            stack=_stack(run.get("stack", "")),
+        )
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Run:
+        """The inverse of `pack`."""
+        run: Run = _adapter().validate_python(data)
+        return run
+
+    def pack(self) -> dict[str, Any]:
+        """JSON-ready, and whole: `unpack` gives the same run."""
+        return plain(self) | {"folder": str(self.folder) if self.folder else None}
+
+    def hits(self) -> tuple[int, int]:
+        """How many faults hit their window, of how many."""
+        return sum(step.hit for step in self.verdict.steps), len(self.verdict.steps)
+
+
+def error(reason: str, *, expect: str = "held") -> Verdict:
+    """The verdict of a run that the harness or its surroundings failed."""
+    return Verdict(word=Word.ERROR, as_expected=False, expect=expect, reasons=(reason,))
+
+
+def write(reports: Path, runs: Sequence[Run]) -> Path:
+    """Write `reports/latest/summary.json`, whole or not at all. Raises HarnessError when the disk refuses."""
+    path = store.latest(reports) / "summary.json"
+    store.write(path, json.dumps({"runs": [entry(run) for run in runs]}, indent=1, default=str) + "\n")
+    return path
+
+
+def entry(run: Run) -> dict[str, Any]:
+    """One run as `summary.json` has it."""
+    verdict = run.verdict
+    return {
+        "scenario": run.scenario,
+        "expect": verdict.expect,
+        "verdict": verdict.word.value,
+        "as_expected": verdict.as_expected,
+        "findings": verdict.kinds(),
+        "faults": [_fault(step) for step in verdict.steps],
+        "seconds": round(run.seconds, 3),
+        "canaries": dict(verdict.canaries),
+        "tier": verdict.tier,
+        "reasons": list(verdict.reasons),
+        "stack": run.stack,
+        "folder": str(run.folder) if run.folder else None,
+    }
+
+
+def _fault(step: StepOutcome) -> dict[str, Any]:
+    evidence = {name: value for name, value in plain(step.evidence).items() if value not in ({}, "", None)}
+    return {"name": step.name, "window": step.window, "batch": step.batch, "hit": step.hit, "evidence": evidence}
+
+
+def _why(run: dict[str, Any]) -> str:
+    """Why a stored run has no verdict."""
+    outcome = run.get("outcome")
+    said = outcome.get("error") if isinstance(outcome, dict) else None
+    return str(said) if said else "the run ended before it had a verdict"
+
+
+def _stack(stack: Any) -> str:
+    return str(stack.get("name", "")) if isinstance(stack, dict) else str(stack)
+
+
+@cache
+def _adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Run)

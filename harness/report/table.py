@@ -1,0 +1,77 @@
+"""The verdict table of a suite: in colour for a terminal, plain for a log. Never colour alone: word and mark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.report.summary import Run
+from harness.report.text import plural, visible
+from harness.scenario import Word
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "canaries", "seconds")
+COLOURS = {
+    Word.HELD: "green",
+    Word.VIOLATED: "magenta",
+    Word.VOID: "yellow",
+    Word.UNKNOWN: "yellow",
+    Word.ERROR: "red",
+}
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """For a rich console."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Table(box=None, pad_edge=False, header_style="bold")
+    for head in HEADS:
+        right = head in {"seconds", "faults hit", "canaries"}
+        out.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=head != "scenario")
+    for run in runs:
+        row = [Text(text) for text in cells(run)]
+        row[0].stylize("green" if run.verdict.as_expected else "bold red")
+        row[3].stylize(COLOURS[run.verdict.word])
+        out.add_row(*row)
+    return out
+
+
+def text(runs: Sequence[Run]) -> str:
+    """For a log: the same cells in aligned columns, and a last line that counts."""
+    rows = [HEADS, *(cells(run) for run in runs)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines, tally(runs)])
+
+
+def tally(runs: Sequence[Run]) -> str:
+    """`18 runs: 18 as expected` or `18 runs: 16 as expected, 2 not (1 violated, 1 void)`."""
+    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
+    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong)} as expected"
+    counted = ", ".join(f"{wrong.count(word)} {word}" for word in Word if word in wrong)
+    return f"{good}, {len(wrong)} not ({counted})" if wrong else good
+
+
+def mark(run: Run) -> str:
+    """`ok` if the verdict is what the scenario expects, else `!!`."""
+    return "ok" if run.verdict.as_expected else "!!"
+
+
+def cells(run: Run) -> tuple[str, ...]:
+    """One row of the table, by `HEADS`; every cell is visible text."""
+    verdict, (hit, steps) = run.verdict, run.hits()
+    found = ", ".join(f"{count} {kind}" for kind, count in verdict.kinds().items()) or "-"
+    canaries = f"{sum(verdict.canaries.values())}/{len(verdict.canaries)}" if verdict.canaries else "-"
+    return (
+        mark(run),
+        visible(run.scenario, 90),
+        visible(verdict.expect, 60),
+        verdict.word.value,
+        found,
+        f"{hit}/{steps}" if steps else "-",
+        canaries,
+        f"{run.seconds:.1f}",
+    )

@@ -1,0 +1,102 @@
+"""Makes any text safe to look at: what cannot be seen, or turns the line around, is shown as an escape.
+
+Used for every piece of data that reaches a terminal, a log or a page. HTML's own escaping is not done here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+CELL = 200
+"""The most characters shown of one cell."""
+NAMES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+# Printable by Unicode's word and yet invisible: fillers and variation selectors.
+INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
+def visible(text: str, limit: int = 2000) -> str:
+    """`text` on one line: control, bidi, invisible characters and lone surrogates as `\\x1b`, `\\u202e`; cut at
+    `limit` characters of the original, saying how many are left out."""
+    head = text[:limit]
+    if not head.isprintable() or INVISIBLE.search(head):
+        head = "".join(_shown(char) for char in head)
+    return head if len(text) <= limit else f"{head}… ({len(text) - limit:,} more characters)"
+
+
+def cell(value: str | None, limit: int = CELL) -> str:
+    """One cell of a row: None is NULL; a text that could be taken for another (blank at an end, empty, `NULL`,
+    quoted) is put in quotes; a backslash is doubled, so that an escape cannot be faked."""
+    if value is None:
+        return "NULL"
+    shown = visible(value[:limit].replace("\\", "\\\\"), limit * 2)
+    if value != value.strip() or value in {"", "NULL"} or value[:1] == value[-1:] == '"':
+        shown = f'"{shown}"'
+    return shown if len(value) <= limit else f"{shown}… ({len(value) - limit:,} more characters)"
+
+
+def cells(left: str | None, right: str | None, limit: int = CELL) -> tuple[str, str]:
+    """Two cells beside each other. If they differ, what is shown differs too: a far difference is brought into
+    view, and letters that only look alike are shown by their code points."""
+    if left is None or right is None or left == right:
+        return cell(left, limit), cell(right, limit)
+    skip = max(0, _first_difference(left, right) - limit // 2) if max(len(left), len(right)) > limit else 0
+    mark = f"(from character {skip:,}) " if skip else ""
+    pair = (mark + cell(left[skip:], limit), mark + cell(right[skip:], limit))
+    if _looks(pair[0]) != _looks(pair[1]):
+        return pair
+    return mark + ascii(left[skip : skip + limit]), mark + ascii(right[skip : skip + limit])
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 row`, `2 rows`, `3 batches`."""
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{ending}"
+
+
+def dictionary(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Nested dictionaries and lists as flat (dotted name, text) pairs, in their order; empty ones are left out."""
+    if isinstance(value, dict):
+        return [
+            pair for name, item in value.items() for pair in dictionary(item, f"{prefix}.{name}" if prefix else name)
+        ]
+    if isinstance(value, (list, tuple)):
+        return [(prefix, ", ".join(str(item) for item in value))] if value else []
+    return [(prefix, str(value))]
+
+
+def tail(path: Path, lines: int = 20, limit: int = 64 * 1024) -> list[str]:
+    """The last lines of a log, each visible; reads at most `limit` bytes. No file, no lines."""
+    if not path.is_file():
+        return []
+    with path.open("rb") as log:
+        log.seek(max(0, path.stat().st_size - limit))
+        text = log.read(limit).decode("utf-8", "replace")
+    return [visible(line, 400) for line in text.splitlines()[-lines:]]
+
+
+def _shown(char: str) -> str:
+    if char in NAMES:
+        return NAMES[char]
+    if char.isprintable() and not INVISIBLE.match(char):
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _first_difference(left: str, right: str) -> int:
+    for place, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return place
+    return min(len(left), len(right))
+
+
+def _looks(text: str) -> str:
+    """What a reader may take the text for: composed, compatible forms made one, look-alike alphabets to Latin."""
+    from unicodedata import normalize
+
+    return normalize("NFKC", text).translate(ALIKE)
+
+
+ALIKE = str.maketrans("АВЕКМНОРСТХІЈЅаеорсухіјѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "ABEKMHOPCTXIJSaeopcyxijsABEZHIKMNOPTYXo")  # noqa: RUF001

@@ -1,0 +1,149 @@
+"""What a failed run says in the terminal and in pytest: which records, which batch, which fault, which window;
+the ledger's row and the sink's row beside each other; last, the command that repeats it and the report's path.
+
+Pure: it reads no file.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.report.sides import sides
+from harness.report.text import cell, plural, visible
+from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
+
+MOST = 10
+"""Findings that are told in full."""
+CELL = 40
+
+
+def failure(scenario: str, verdict: Verdict, folder: Path | None) -> str:
+    """The whole text. `folder` is the run folder, None if the run failed before it had one."""
+    out = [headline(scenario, verdict)]
+    out += [f"  because: {visible(reason)}" for reason in verdict.reasons]
+    out += [f"  {line}" for step in verdict.steps for line in step_lines(step)]
+    for number, finding in enumerate(_worst_first(verdict.findings)[:MOST], start=1):
+        out += ["", *_finding(number, finding, verdict.steps)]
+    if len(verdict.findings) > MOST:
+        out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
+    return "\n".join([*out, *_last(folder)])
+
+
+def headline(scenario: str, verdict: Verdict) -> str:
+    """`VIOLATED (3 duplicated), expected held: name of the scenario`."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in verdict.kinds().items())
+    word = f"{verdict.word.value.upper()}{f' ({kinds})' if kinds else ''}"
+    return f"{word}, expected {visible(verdict.expect, 100)}: {visible(scenario, 200)}"
+
+
+def title(finding: Finding) -> str:
+    """`duplicated in postgres payments: id=17, 2 copies too many`."""
+    key = ", ".join(f"{visible(column, 60)}={cell(value, CELL)}" for column, value in finding.key.items())
+    text = f"{finding.kind} in {visible(finding.sink, 80)}" + (f": {key}" if key else "")
+    if finding.copies == 1 or finding.kind not in {Kind.LOST, Kind.DUPLICATED, Kind.UNEXPECTED}:
+        return text
+    return f"{text}, {plural(finding.copies, 'row')} {'missing' if finding.kind is Kind.LOST else 'too many'}"
+
+
+def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
+    """Where it came from: records, batches, and the fault in its window; a part that is not known is left out."""
+    out = []
+    if finding.records:
+        out.append(f"{'record' if len(finding.records) == 1 else 'records'} {records(finding.records)}")
+    if finding.batches:
+        few = ", ".join(str(batch) for batch in finding.batches[:8])
+        more = f" and {len(finding.batches) - 8:,} more" if len(finding.batches) > 8 else ""
+        out.append(f"{'batch' if len(finding.batches) == 1 else 'batches'} {few}{more}")
+    windows = {step.name: step.window for step in steps}
+    for fault in finding.faults:
+        window = windows.get(fault)
+        out.append(f"after {visible(fault, 100)}" + (f" in window {visible(window, 60)}" if window else ""))
+    return out
+
+
+def records(refs: Sequence[RecordRef], most: int = 8) -> str:
+    """`0/204, 0/205 and 12 more`: partition/offset."""
+    few = ", ".join(f"{ref.partition}/{ref.offset}" for ref in refs[:most])
+    return few + (f" and {len(refs) - most:,} more" if len(refs) > most else "") + " (partition/offset)"
+
+
+def step_lines(step: StepOutcome) -> list[str]:
+    """One step and, indented, what proves it."""
+    at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
+    word = "hit" if step.hit else "MISSED"
+    head = f"{word}: {visible(step.name, 120)}{where(step.window, step.batch)}{at}"
+    return [head, *(f"  {line}" for line in evidence_lines(step.evidence))]
+
+
+def where(window: str, batch: int | None) -> str:
+    """` in sink-committed of batch 3`; most windows name their batch themselves."""
+    own = "" if batch is None or "batch" in window else f", batch {batch}"
+    return (f" in {visible(window, 80)}" if window else "") + own
+
+
+def evidence_lines(evidence: Evidence) -> list[str]:
+    """What proves that a fault happened, a line a kind of proof."""
+    out = []
+    if evidence.signalled:
+        died = ", ".join(f"{visible(pid, 20)} {visible(how, 40)}" for pid, how in evidence.signalled.items())
+        out.append(f"died: {died}")
+    if evidence.checkpoint_before or evidence.checkpoint_after:
+        before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
+        out.append(f"checkpoint before: {before}; after: {after}")
+    if evidence.rows_seen is not None:
+        out.append(f"rows the sink had been handed: {evidence.rows_seen:,}")
+    out += [f"in flight: {visible(evidence.in_flight, 200)}"] if evidence.in_flight else []
+    return out + ([f"note: {visible(evidence.note, 400)}"] if evidence.note else [])
+
+
+def _listing(checkpoint: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(f"{visible(name, 40)} {_numbers(batches)}" for name, batches in checkpoint.items()) or "nothing"
+
+
+def _numbers(batches: Sequence[int]) -> str:
+    if not batches:
+        return "none"
+    whole = list(batches) == list(range(batches[0], batches[-1] + 1)) and len(batches) > 2
+    return f"{batches[0]}-{batches[-1]}" if whole else " ".join(str(batch) for batch in batches[-20:])
+
+
+def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
+    """A recovered record is legal: it is told last."""
+    return sorted(findings, key=lambda finding: finding.kind is Kind.RECOVERED)
+
+
+def _finding(number: int, finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
+    known = "; ".join(place(finding, steps))
+    out = [f"  {number}. {title(finding)}"] + ([f"     {known}"] if known else [])
+    out += [f"     {visible(finding.note, 400)}"] if finding.note else []
+    return out + [f"     {line}" for line in rows(finding)]
+
+
+def rows(finding: Finding) -> list[str]:
+    """The ledger's and the sink's rows side by side in aligned columns, `!` before a column that differs."""
+    both = sides(finding, limit=CELL)
+    if not both.lines:
+        return []
+    grid = [(" ", "", *both.heads), *((line.mark, visible(line.column, 60), *line.cells) for line in both.lines)]
+    widths = [max(len(row[column]) for row in grid) for column in range(len(grid[0]))]
+    out = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in grid]
+    return out + ([f"   and {plural(both.more, 'more row')}"] if both.more else [])
+
+
+def _last(folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    return ["", f"again:  onceproof replay {shlex.quote(str(folder))}", f"report: {folder / 'report.html'}"]
+
+
+def meaning(word: Word) -> str:
+    """What a verdict's word means, in one sentence."""
+    return {
+        Word.HELD: "the guarantee was not falsified by what was done to the pipeline in this run",
+        Word.VIOLATED: "the guarantee is disproved: the findings below are rows that contradict it",
+        Word.VOID: "nothing was tested: this run says neither that the guarantee holds nor that it does not",
+        Word.UNKNOWN: "the run could not tell: it ended before everything could be compared",
+        Word.ERROR: "the harness or its surroundings failed: this says nothing about the pipeline",
+    }[word]

@@ -1,0 +1,6 @@
+"""One run of one scenario: `harness.run.loop.run` is the loop that acts, the rest are its parts.
+
+supervisor  keeps the driver running        observer  follows the checkpoints      frontier  how far it says it is
+feed        hands records to the producer   aim       waits for triggers           strike    does faults
+schedule    the steps, in order             live      starts and ends all parts    drain     after the schedule
+"""

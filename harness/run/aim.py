@@ -1,0 +1,127 @@
+"""Waits for a step's trigger, for as long as it can still come true."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import psutil
+
+from harness.errors import HarnessError, WaitError
+from harness.faults import process as signals
+from harness.run.scene import Moment, Scene
+from harness.scenario import Do, Step, Trigger, Victim, When, Window
+from harness.triggers.tripwire import Tripwire
+from harness.triggers.watch import Sight
+from harness.wait import Waiting, until
+
+TICK_S = 0.004
+LONGEST_S = 3600.0
+DRIVER_DIES = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.STOP_DRIVER)
+
+
+class Aim:
+    """Waits on the triggers of one run, one at a time; `stop` ends the wait at hand."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.stop = threading.Event()
+
+    def wait(self, step: Step, *, slip: int) -> Moment:
+        """Return when the trigger of `step` is met; `slip` asks for a later batch than the step names. Raises
+        WaitError with the reason once it can no longer be met."""
+        waits = {
+            When.WINDOW: self._window,
+            When.FAILPOINT: self._failpoint,
+            When.ROWS: self._rows,
+            When.RECORDS: self._plainly,
+            When.ELAPSED: self._plainly,
+        }
+        moment = waits[step.when.kind](step, slip)
+        newest = self._scene.observer.newest_batch()
+        if moment.batch is None and newest >= 0:
+            moment.batch = newest
+        return moment
+
+    def _until(self, trigger: Trigger, look: Callable[[], bool]) -> None:
+        def looking() -> bool | Waiting:
+            # First why, then the look: what came true in between still counts.
+            why = "the run is over" if self.stop.is_set() else self._scene.hopeless()
+            if look():
+                return True
+            if why:
+                raise WaitError(f"{trigger} never came: {why}")
+            return Waiting(f"batch {self._scene.observer.newest_batch()}")
+
+        until(str(trigger), looking, within_s=LONGEST_S, every_s=TICK_S)
+
+    def _window(self, step: Step, slip: int) -> Moment:
+        scene, when = self._scene, step.when
+        met = threading.Event()
+        moment = Moment(None)
+        lowest = (when.batch or 0) + slip
+        freezing = step.do.kind in DRIVER_DIES and step.do.victim is not Victim.PYTHON
+        jvms: list[psutil.Process] = []
+
+        def hook(seen: Sight) -> None:
+            if met.is_set() or seen.window is not when.window or seen.batch < lowest:
+                return
+            # The JVM writes the commit log: stop it first, look afterwards.
+            moment.frozen = signals.freeze(jvms)
+            moment.batch, moment.before = seen.batch, scene.observer.listing()
+            met.set()
+
+        def look() -> bool:
+            # A restarted driver has another JVM.
+            if freezing and not any(signals.lives(jvm) for jvm in jvms):
+                jvms[:] = signals.victims(scene.supervisor.tree(), Victim.JVM)
+            return met.is_set()
+
+        look()
+        with scene.observer.armed(hook):
+            self._until(when, look)
+        return moment
+
+    def _failpoint(self, step: Step, slip: int) -> Moment:
+        when = step.when
+        folder = self._scene.lease.folder / "failpoints"
+        folder.mkdir(exist_ok=True)
+        (folder / (f"{when.failpoint}" if when.batch is None else f"{when.failpoint}@{when.batch}")).touch()
+        pattern = f"reached.{when.failpoint}.*"
+        self._until(when, lambda: any(folder.glob(pattern)))
+        word = next(folder.glob(pattern)).read_text(encoding="utf-8")
+        return Moment(int(word) if word else when.batch, self._scene.observer.listing())
+
+    def _rows(self, step: Step, slip: int) -> Moment:
+        tripwire, when = self._scene.tripwire, step.when
+        if tripwire is None:
+            raise HarnessError(f"asked to stop {when}; the scenario has no table that rows can be counted in")
+        self._hold(tripwire, when)
+        self._until(when, lambda: tripwire.held() is not None)
+        return Moment(when.batch, self._scene.observer.listing(), held=tripwire.held())
+
+    def _hold(self, tripwire: Tripwire, when: Trigger) -> None:
+        """Count rows from where batch N begins: when `commits/N-1` appears, no row of batch N can be in yet."""
+        rows, batch = when.count or 0, when.batch or 0
+        if batch == 0:
+            tripwire.hold_after(rows)
+            return
+        met = threading.Event()
+
+        def hook(seen: Sight) -> None:
+            if not met.is_set() and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
+                tripwire.hold_after(tripwire.rows() + rows)
+                met.set()
+
+        with self._scene.observer.armed(hook):
+            self._until(when, met.is_set)
+
+    def _plainly(self, step: Step, slip: int) -> Moment:
+        scene, when = self._scene, step.when
+        if when.kind is When.RECORDS:
+            self._until(when, lambda: scene.sent() >= (when.count or 0))
+        else:
+            self._until(when, lambda: scene.journal.elapsed_s() >= (when.elapsed_s or 0.0))
+        if when.batch is not None:
+            self._until(when, lambda: scene.observer.newest_batch() >= (when.batch or 0))
+        return Moment(when.batch, scene.observer.listing())

@@ -1,0 +1,140 @@
+"""After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
+
+The sink is read when every record lies behind the committed frontier and the sink has stood still. If rows are
+missing then, they may be late: the sink is watched until it has not changed for `settle_s`. Last, the whole
+application is ended, so that no writer is left, and the sink is read once more: that reading is judged.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from harness.checkpoint import behind, count
+from harness.judge import judge
+from harness.scenario import Kind, plain
+from harness.sinks import mark, read, save
+from harness.wait import Deadline
+from harness.workload.readback import read_back
+
+if TYPE_CHECKING:
+    from harness.run.live import Live
+
+QUIET_S = 0.4
+TICK_S = 0.1
+STALLED_S = 30.0
+READ_BACK_S = 120.0
+
+
+class Drain:
+    """Ends one run in order."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._pause = threading.Event()
+        self._reasons: list[str] = []
+        self._stalled: str | None = None
+        self._drained = False
+
+    def drain(self) -> None:
+        """Drain, read, save 1."""
+        live = self._live
+        live.journal.write("phase", name="draining")
+        live.feeder.stop()
+        live.producer.close()
+        ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=READ_BACK_S)
+        live.attempts.close()
+        self._drained = self._finish(ends)
+        if self._drained:
+            self._quiet()
+        live.journal.write("phase", name="reading")
+        self._read(ends)
+        if self._drained:
+            self._settle(ends)
+        live.supervisor.stop()
+        self._read(ends)
+
+    def _finish(self, ends: dict[int, int]) -> bool:
+        """True once every record lies behind the committed frontier; else says why not."""
+        live = self._live
+        best, since = -1, monotonic()
+        while not live.deadline.over():
+            live.healthy()
+            now = live.frontier.committed()
+            if behind(now, ends):
+                return True
+            if live.supervisor.gave_up:
+                self._stalled = live.supervisor.gave_up
+                break
+            if count(now) > best:
+                best, since = count(now), monotonic()
+            self._pause.wait(TICK_S)
+        words = f"{count(ends) - max(best, 0)} of {count(ends)} records were not behind the committed frontier"
+        self._reasons.append(f"not drained: {words} {live.deadline.seconds:g} s after the warm-up")
+        if self._stalled is None and monotonic() - since > STALLED_S:
+            self._stalled = f"nothing was committed in the last {monotonic() - since:.0f} s"
+        return False
+
+    def _marks(self) -> list[str]:
+        live = self._live
+        return [mark(sink, live.lease.dsns) for sink in live.scenario.sinks]
+
+    def _unchanged(self, for_s: float, limit: Deadline) -> bool:
+        """True once the sinks have stood still for `for_s`; false if they changed within it."""
+        before, still = self._marks(), Deadline(for_s)
+        while not still.over() and not limit.over():
+            self._pause.wait(TICK_S)
+            if self._marks() != before:
+                return False
+        return still.over()
+
+    def _quiet(self) -> None:
+        limit = Deadline(max(QUIET_S, self._live.deadline.left_s()))
+        while not self._unchanged(QUIET_S, limit):
+            if limit.over():
+                self._drained = False
+                self._reasons.append("not drained: the sink was still changing when the time was up")
+                return
+
+    def _settle(self, ends: dict[int, int]) -> None:
+        live = self._live
+        limit = Deadline(max(live.scenario.settle_s * 2, live.deadline.left_s()))
+        while self._missing() and not limit.over():
+            live.journal.write("phase", name="settling")
+            if self._unchanged(live.scenario.settle_s, limit):
+                return
+            self._quiet()
+            self._read(ends)
+
+    def _missing(self) -> bool:
+        verdict = judge(self._live.folder.path)
+        return any(finding.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) for finding in verdict.findings)
+
+    def _read(self, ends: dict[int, int]) -> None:
+        live = self._live
+        for index, sink in enumerate(live.scenario.sinks):
+            save(live.folder.path, index, read(sink, live.lease.dsns))
+        live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
+
+    def _checkpoint(self, ends: dict[int, int]) -> dict[str, Any]:
+        live = self._live
+        known = live.observer.all()
+        return {
+            "batches": known[0].batches() if known and live.frontier.kind == "checkpoint" else [],
+            "frontier": {str(p): o for p, o in sorted(live.frontier.committed().items())},
+            "end": {str(p): o for p, o in sorted(ends.items())},
+            "drained": self._drained,
+        }
+
+    def _outcome(self) -> dict[str, Any]:
+        live = self._live
+        return {
+            "steps": [plain(outcome) for outcome in live.schedule.outcomes],
+            "drained": self._drained,
+            "reasons": self._reasons,
+            "stalled": self._stalled,
+            "error": None,
+            "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
+            "settle_s": live.scenario.settle_s,
+        }

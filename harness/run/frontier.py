@@ -1,0 +1,76 @@
+"""How far the pipeline says it is: by Spark's checkpoint, by a consumer group, or by a table that it keeps itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg2
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from harness.checkpoint import Offsets
+from harness.errors import SetupError
+from harness.load import filled
+from harness.run.observer import Observer
+from harness.scenario import Scenario
+from harness.stack.base import Lease
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """`planned`: next offsets the pipeline has begun to work on; `committed`: those it calls done."""
+
+    kind: str
+    planned: Callable[[], Offsets]
+    committed: Callable[[], Offsets]
+    close: Callable[[], None]
+
+
+def frontier(scenario: Scenario, lease: Lease, observer: Observer) -> Frontier:
+    """The frontier that the scenario names."""
+    kind = scenario.pipeline.frontier
+    if kind == "checkpoint":
+        return Frontier(kind, observer.planned, observer.committed, lambda: None)
+    look, close = _group(lease) if kind == "group" else _query(kind, lease)
+    return Frontier("group" if kind == "group" else "query", look, look, close)
+
+
+def _group(lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
+    admin = KafkaAdminClient(bootstrap_servers=lease.bootstrap)
+
+    def look() -> Offsets:
+        try:
+            found = admin.list_group_offsets({lease.group: None})[lease.group]
+        except KafkaError:
+            return {}  # no such group yet, or its coordinator is on its way
+        return {tp.partition: meta.offset for tp, meta in found.items() if tp.topic == lease.topic and meta.offset >= 0}
+
+    return look, admin.close
+
+
+def _query(text: str, lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
+    query = filled(text, lease.placeholders())
+    connection = psycopg2.connect(lease.dsns["main"], application_name="onceproof frontier")
+    connection.autocommit = True
+
+    def look() -> Offsets:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                return {int(row[0]): int(row[1]) for row in cursor.fetchall()}
+        except (psycopg2.Error, IndexError, TypeError, ValueError) as failure:
+            asked = "asked the pipeline's frontier query for rows of (partition, next offset)"
+            raise SetupError(f"{asked}; saw {failure}. Mend `frontier` in the scenario: {query}") from failure
+
+    return look, connection.close
+
+
+def end_offsets(lease: Lease) -> Offsets:
+    """The next offset of each partition of the run's topic."""
+    partitions = [TopicPartition(lease.topic, p) for p in range(lease.partitions)]
+    consumer = KafkaConsumer(bootstrap_servers=lease.bootstrap)
+    try:
+        return {tp.partition: int(offset) for tp, offset in consumer.end_offsets(partitions).items()}
+    finally:
+        consumer.close()

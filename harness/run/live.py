@@ -1,0 +1,219 @@
+"""One run while it lives: what was started for it, in which order, and how each part ends."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg2
+
+from harness.errors import SetupError, WaitError
+from harness.journal import Journal
+from harness.ledger import Attempts
+from harness.load import filled
+from harness.run.drain import Drain
+from harness.run.feed import Feeder
+from harness.run.frontier import Frontier, end_offsets, frontier
+from harness.run.observer import Observer
+from harness.run.scene import Scene
+from harness.run.schedule import Schedule
+from harness.run.supervisor import Supervisor, tail
+from harness.scenario import Pipeline, Scenario, When
+from harness.checkpoint import Offsets, behind, count
+from harness.stack.base import Lease, Stack
+from harness.store import RunFolder
+from harness.triggers.tripwire import Tripwire
+from harness.wait import Deadline, Waiting, until
+from harness.workload.base import Workload
+from harness.workload.producer import Producer
+
+WARM_UP_S = 60.0
+
+
+class Live:
+    """The parts of one run. `play` does everything up to save 1; `close` ends whatever is left, always."""
+
+    def __init__(
+        self, scenario: Scenario, stack: Stack, folder: RunFolder, journal: Journal, *, run_id: str, root: Path
+    ) -> None:
+        self.scenario = scenario
+        self.stack = stack
+        self.folder = folder
+        self.journal = journal
+        self.root = root
+        self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions)
+        self.secrets = self.lease.secrets
+        self._exit = ExitStack()
+        self._exit.callback(stack.release, self.lease)
+        self._ends: Offsets | None = None
+        self.deadline = Deadline(scenario.within_s + WARM_UP_S)
+
+    def close(self) -> None:
+        """End the pipeline and drop what the lease made."""
+        self._exit.close()
+
+    def play(self, workload: Workload) -> None:
+        """From the empty lease to the sink read and saved."""
+        self._phase("set up")
+        self._set_up()
+        self._start(workload)
+        self._phase("warm-up")
+        self._warm_up()
+        self.deadline = Deadline(self.scenario.within_s)
+        self._phase("feeding")
+        self._fed()
+        Drain(self).drain()
+
+    def _phase(self, name: str) -> None:
+        self.journal.write("phase", name=name)
+
+    def _set_up(self) -> None:
+        for database, text in self.scenario.setup.items():
+            try:
+                with psycopg2.connect(self.lease.dsns[database]) as connection, connection.cursor() as cursor:
+                    cursor.execute(filled(text, self.lease.placeholders()))
+                connection.close()
+            except psycopg2.Error as failure:
+                asked = f"asked the database {database} to run the scenario's setup"
+                raise SetupError(f"{asked}; saw {str(failure).strip()}. Mend `setup`: {text.strip()}") from failure
+
+    def _start(self, workload: Workload) -> None:
+        lease, journal = self.lease, self.journal
+        self.observer = Observer(lease.folder, lease.topic, journal)
+        self._exit.callback(self.observer.close)
+        self.frontier: Frontier = frontier(self.scenario, lease, self.observer)
+        self._exit.callback(self.frontier.close)
+        self.tripwire = self._tripwire()
+        self.attempts = Attempts(self.folder.attempts)
+        self._exit.callback(self.attempts.close)
+        self.producer = Producer(
+            lease.bootstrap, lease.topic, workload, self.attempts, partitions=self.scenario.input.partitions
+        )
+        self._exit.callback(self.producer.close)
+        self.feeder = Feeder(self.producer, self.frontier, journal, self.scenario.input.rate_per_s)
+        self._exit.callback(self.feeder.stop)
+        pipeline = resolved(self.scenario.pipeline, lease, self.root)
+        self.supervisor = Supervisor(self.stack, lease, pipeline, journal=journal, logs=self.folder.logs)
+        self._exit.callback(self.supervisor.stop)
+        self.schedule = Schedule(self.scenario.schedule, self._scene())
+        self._exit.callback(self.schedule.stop)
+
+    def _tripwire(self) -> Tripwire | None:
+        tables = [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
+        if not tables or all(step.when.kind is not When.ROWS for step in self.scenario.schedule):
+            return None
+        tripwire = Tripwire(self.lease.dsns[tables[0].database], self.lease.schema, tables[0].target)
+        self._exit.callback(tripwire.close)
+        self.journal.write("tripwire", table=tables[0].target, changes="adds a row trigger to the sink's table")
+        return tripwire
+
+    def _scene(self) -> Scene:
+        return Scene(
+            stack=self.stack,
+            lease=self.lease,
+            supervisor=self.supervisor,
+            observer=self.observer,
+            journal=self.journal,
+            tripwire=self.tripwire,
+            sent=lambda: self.producer.sent,
+            in_flight=self._in_flight,
+            hopeless=self._hopeless,
+        )
+
+    def _in_flight(self) -> str:
+        waiting = self.producer.sent - count(self.frontier.committed())
+        return f"{waiting} records sent and not yet committed" if waiting > 0 else ""
+
+    def _hopeless(self) -> str:
+        if self.supervisor.gave_up:
+            return self.supervisor.gave_up
+        if self.deadline.over():
+            return f"the run was out of time ({self.deadline.seconds:g} s)"
+        if self.done():
+            return f"the pipeline had done all its input by batch {self.observer.newest_batch()}"
+        return ""
+
+    def ends(self) -> Offsets:
+        """End offsets of the topic, once everything was sent."""
+        if self._ends is None:
+            self._ends = end_offsets(self.lease)
+        return self._ends
+
+    def done(self) -> bool:
+        """True once all was sent and lies behind the committed frontier."""
+        return self.feeder.done and behind(self.frontier.committed(), self.ends())
+
+    def healthy(self) -> None:
+        """Raise if a part of the harness or of the stack failed that nobody hurt."""
+        for part in (self.observer, self.feeder, self.schedule, self.supervisor):
+            part.healthy()
+        self.stack.health()
+
+    def _warm_up(self) -> None:
+        """The pipeline commits something, or a fault was there first; anything else is an error of the set-up."""
+        self.supervisor.start(self.scenario.restart, self._launched)
+        within_s = min(WARM_UP_S, self.scenario.within_s)
+        try:
+            if self.frontier.kind == "checkpoint":
+                until("the pipeline's query to begin", self._begun, within_s=within_s)
+            self.schedule.start()
+            self.feeder.start()
+            until("the unhurt pipeline to commit its first batch", self._committed, within_s=within_s)
+        except WaitError as failure:
+            raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
+
+    def _launched(self, number: int) -> None:
+        self.observer.life = number
+
+    def _begun(self) -> bool | Waiting:
+        self._unhurt()
+        return self.observer.started() or Waiting(
+            "no checkpoint; a pipeline that keeps its offsets itself says `frontier`"
+        )
+
+    def _committed(self) -> bool | Waiting:
+        self._unhurt()
+        if self.schedule.acted or count(self.frontier.committed()) > 0:
+            return True
+        return Waiting(f"{self.producer.sent} records sent, none committed")
+
+    def _unhurt(self) -> None:
+        self.healthy()
+        failed = [death for death in self.supervisor.deaths if death.status != 0]
+        if failed and not self.schedule.acted:
+            raise SetupError(
+                f"the pipeline ended with status {failed[0].status} before anything was hurt; its log ends:\n{tail(failed[0].log)}"
+            )
+
+    def _log(self) -> str:
+        driver = self.supervisor.driver
+        return tail(driver.log) if driver else "(it never started)"
+
+    def _fed(self) -> None:
+        """Wait until all is sent and each step has an outcome, or nothing can come any more."""
+
+        def look() -> bool | Waiting:
+            self.healthy()
+            if self.schedule.done and (self.feeder.done or self.supervisor.gave_up):
+                return True
+            return Waiting(
+                f"{self.producer.sent} of {self.producer.total} sent, {len(self.schedule.outcomes)} steps done"
+            )
+
+        until("the input and the schedule", look, within_s=self.deadline.left_s() + 60.0)
+
+
+def resolved(pipeline: Pipeline, lease: Lease, root: Path) -> Pipeline:
+    """The pipeline with its placeholders filled in and its entry point found."""
+    places = lease.placeholders()
+    entry = root / filled(pipeline.entry, places)
+    if not entry.is_file():
+        raise SetupError(f"asked for the pipeline {entry}; there is no such file")
+    return replace(
+        pipeline,
+        entry=str(entry),
+        args=tuple(filled(word, places) for word in pipeline.args),
+        env={name: filled(word, places) for name, word in pipeline.env.items()},
+        conf={name: filled(word, places) for name, word in pipeline.conf.items()},
+    )

@@ -1,0 +1,91 @@
+"""One run: the loop that acts. Everything else is data, a law, or a way to hurt or to watch.
+
+save 0 -> stack's lease -> set-up -> warm-up -> producer || triggers || faults || supervisor
+       -> heal -> drain -> read the sink -> save 1 -> judge -> save 2
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from harness import __version__
+from harness.errors import HarnessError
+from harness.journal import Journal, Listener
+from harness.judge import judge
+from harness.load import project_root
+from harness.plan import plan
+from harness.redact import redact_file
+from harness.run.live import Live
+from harness.scenario import Scenario, Verdict, plain
+from harness.stack.base import Stack
+from harness.store import RunFolder
+from harness.workload import make
+from harness.workload.base import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a run came to."""
+
+    verdict: Verdict
+    folder: Path
+    seconds: float
+
+
+def run(
+    scenario: Scenario, stack: Stack, *, reports: Path, seed: int | None = None, listener: Listener | None = None
+) -> Result:
+    """Put one scenario to the test on a stack that is up.
+
+    Raises HarnessError (SetupError if the unhurt pipeline does
+    not work, StackError if a component died that nobody hurt); the run folder then says `error` and keeps the logs."""
+    began = monotonic()
+    root = project_root(Path(scenario.path))
+    seed = scenario.seed if seed is None else seed
+    run_id = f"r{secrets.token_hex(4)}"
+    folder = RunFolder.create(reports, scenario.name, run_id)
+    workload = make(scenario.input, seed=seed, root=root)
+    folder.save(0, **planned(scenario, workload, stack, seed=seed, run_id=run_id))
+    journal = Journal(folder.journal)
+    if listener is not None:
+        journal.listen(listener)
+    live = Live(scenario, stack, folder, journal, run_id=run_id, root=root)
+    try:
+        live.play(workload)
+        verdict = judge(folder.path)
+        folder.save(2, verdict=plain(verdict), run={"seconds": round(monotonic() - began, 3)})
+        journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
+    except BaseException as failure:
+        words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
+        folder.save(1, run={"outcome": {"error": words}, "seconds": round(monotonic() - began, 3)})
+        raise
+    finally:
+        live.close()
+        journal.close()
+        for log in [*folder.logs.glob("**/*.log"), folder.journal]:
+            redact_file(log, live.secrets)
+    return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
+
+
+def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
+    """What is known before anything starts: the parts of save 0."""
+    columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
+    source = Path(scenario.path)
+    return {
+        "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
+        "scenario": source.read_text(encoding="utf-8") if source.is_file() else "",
+        "run": {
+            "run_id": run_id,
+            "scenario": scenario.name,
+            "path": scenario.path,
+            "seed": seed,
+            "stack": stack.describe(),
+            "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
+            "command": f"onceproof run {scenario.path} --seed {seed}",
+        },
+    }

@@ -1,0 +1,105 @@
+"""Follows every checkpoint of one run: tells the armed trigger first, then keeps the books and the journal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.checkpoint import Offsets, Progress, listing
+from harness.errors import HarnessError
+from harness.journal import Journal
+from harness.scenario import Window
+from harness.triggers.watch import CheckpointWatch, Sight
+
+Hook = Callable[[Sight], None]
+
+
+class Observer:
+    """What is known of the run's checkpoints. Thread-safe."""
+
+    def __init__(self, root: Path, topic: str, journal: Journal) -> None:
+        self._topic = topic
+        self._journal = journal
+        self._hook: Hook | None = None
+        self._lock = threading.Lock()
+        self._known: dict[Path, Progress] = {}
+        self.life = 0
+        self._watch = CheckpointWatch(root, self._saw)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._watch.close()
+
+    @contextmanager
+    def armed(self, hook: Hook) -> Iterator[None]:
+        """Call `hook` in the watching thread with every sight, before anything else is done with it."""
+        self._hook = hook
+        try:
+            yield
+        finally:
+            self._hook = None
+
+    def _saw(self, seen: Sight) -> None:
+        hook = self._hook
+        if hook is not None:
+            hook(seen)
+        with self._lock:
+            progress = self._known.setdefault(seen.folder, Progress(seen.folder, self._topic))
+            progress.life = self.life
+            if seen.window is Window.OFFSETS_WRITTEN:
+                progress.note_offsets(seen.batch)
+            elif seen.window is Window.OFFSETS_COMMITTED:
+                progress.committed.add(seen.batch)
+        self._journal.write("batch", batch=seen.batch, window=seen.window or "started", checkpoint=seen.folder.name)
+
+    def healthy(self) -> None:
+        """Raise HarnessError if the watch died: from then on no window could be seen."""
+        if self._watch.failure is not None:
+            raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
+
+    def started(self) -> bool:
+        """True once a query has begun."""
+        return bool(self._known)
+
+    def current(self) -> list[Progress]:
+        """The checkpoints that the newest life with any has touched."""
+        with self._lock:
+            newest = max((p.life for p in self._known.values()), default=0)
+            return [p for p in self._known.values() if p.life == newest]
+
+    def all(self) -> list[Progress]:
+        """Every checkpoint, in the order of first sight."""
+        with self._lock:
+            return list(self._known.values())
+
+    def folder(self) -> Path | None:
+        """The checkpoint that faults are judged by: the newest life's first."""
+        found = self.current()
+        return found[0].folder if found else None
+
+    def listing(self) -> dict[str, tuple[int, ...]]:
+        """Batches under `offsets` and `commits` right now, straight from the disk."""
+        folder = self.folder()
+        return listing(folder) if folder else {}
+
+    def newest_batch(self) -> int:
+        """The highest batch planned so far; -1 before the first."""
+        return max((batch for p in self.current() for batch in p.ends), default=-1)
+
+    def planned(self) -> Offsets:
+        """Next offsets that are planned in every checkpoint of the current life."""
+        return lowest([p.planned() for p in self.current()])
+
+    def committed(self) -> Offsets:
+        """Next offsets that are committed in every checkpoint of the current life."""
+        return lowest([p.frontier() for p in self.current()])
+
+
+def lowest(many: list[Offsets]) -> Offsets:
+    """Partition by partition, the lowest; a partition that one of them lacks is at 0."""
+    if not many:
+        return {}
+    partitions = {partition for offsets in many for partition in offsets}
+    return {p: min(offsets.get(p, 0) for offsets in many) for p in sorted(partitions)}

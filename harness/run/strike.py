@@ -1,0 +1,122 @@
+"""Does the fault of a step at its moment, and brings back the evidence."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import psutil
+
+from harness.checkpoint import unfinished_commits
+from harness.faults import process as signals
+from harness.run.aim import DRIVER_DIES
+from harness.run.scene import Moment, Scene, in_window
+from harness.run.supervisor import family
+from harness.scenario import Do, Evidence, Fault, Step, StepOutcome, Victim, Window
+from harness.wait import until
+
+DEATH_WITHIN_S = 20.0
+PAUSE_S = 1.0
+
+
+def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
+    """Do the fault. If the checkpoint no longer stands in the window, nobody is hurt and `hit` is false."""
+    in_flight = scene.in_flight()
+    signalled: dict[str, str] = {}
+    try:
+        if in_window(step.when, moment, moment.before):
+            signalled = hurt(scene, step.do, moment)
+    finally:
+        release(scene, step, moment)
+    after = scene.observer.listing()
+    return StepOutcome(
+        name=step.name,
+        window=str(step.when),
+        batch=moment.batch,
+        hit=bool(in_flight) and signals.all_died(signalled) and in_window(step.when, moment, after),
+        evidence=Evidence(
+            signalled=signalled,
+            checkpoint_before=moment.before,
+            checkpoint_after=after,
+            rows_seen=moment.held.rows if moment.held else None,
+            in_flight=in_flight,
+            note=note(scene, step, moment),
+        ),
+        at_s=round(scene.journal.elapsed_s(), 3),
+    )
+
+
+def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
+    """Signal the victims; returns what became of each."""
+    if fault.kind is Do.PAUSE_DRIVER:
+        return pause(scene, fault.for_s or PAUSE_S)
+    targets = chosen(scene, fault, moment)
+    driver = scene.supervisor.driver
+    if fault.kind is Do.STOP_DRIVER:
+        signalled = {str(p.pid): "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
+    else:
+        # All stand still before the first dies, so that none can act on the death of another.
+        signals.freeze(targets)
+        signalled = signals.kill(targets)
+    if fault.kind in DRIVER_DIES and driver is not None and signals.all_died(signalled):
+        status = scene.supervisor.death_of(driver.number, within_s=DEATH_WITHIN_S).status
+        words = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        signalled[f"driver {driver.number}"] = words
+    return signalled
+
+
+def chosen(scene: Scene, fault: Fault, moment: Moment) -> list[psutil.Process]:
+    """The victims, JVMs of the driver first."""
+    targets: list[psutil.Process] = []
+    if fault.kind in DRIVER_DIES:
+        victim = Victim.PYTHON if fault.kind is Do.STOP_DRIVER else fault.victim
+        targets = signals.victims(scene.supervisor.tree(), victim)
+    if fault.kind in (Do.KILL_EXECUTOR, Do.CRASH_APPLICATION):
+        targets += family(executors(scene, fault, moment))
+    return targets
+
+
+def executors(scene: Scene, fault: Fault, moment: Moment) -> list[psutil.Process]:
+    """One executor (the one whose worker is held at a row, if one is) or all."""
+    found = scene.stack.executors(scene.lease)
+    if fault.kind is Do.CRASH_APPLICATION or fault.which == "all" or len(found) < 2:
+        return found
+    port = moment.held.client_port if moment.held else None
+    owner = signals.owner_of_port(found, port) if port else None
+    return [owner or found[0]]
+
+
+def pause(scene: Scene, for_s: float) -> dict[str, str]:
+    """SIGSTOP the driver's tree, look that it stands, let it go on after `for_s` seconds."""
+    tree = signals.freeze(scene.supervisor.tree())
+    try:
+        until("the driver to stand still", lambda: all(map(signals.is_stopped, tree)), within_s=DEATH_WITHIN_S)
+        threading.Event().wait(for_s)
+        return {str(p.pid): f"stood still for {for_s:g} s" for p in tree if signals.is_stopped(p)}
+    finally:
+        signals.thaw(tree)
+
+
+def release(scene: Scene, step: Step, moment: Moment) -> None:
+    """Undo what the trigger held: frozen processes, the tripwire, armed failpoints."""
+    signals.thaw(moment.frozen)
+    if scene.tripwire is not None and moment.held is not None:
+        scene.tripwire.let_go()
+    if step.when.failpoint:
+        folder = scene.lease.folder / "failpoints"
+        for path in [*folder.glob(f"{step.when.failpoint}*"), *folder.glob(f"reached.{step.when.failpoint}.*")]:
+            path.unlink(missing_ok=True)
+
+
+def note(scene: Scene, step: Step, moment: Moment) -> str:
+    """What else a reader should know."""
+    words = []
+    if step.when.batch is not None and moment.batch not in (None, step.when.batch):
+        words.append(f"batch {step.when.batch} was missed, batch {moment.batch} was tried instead")
+    folder = scene.observer.folder()
+    begun = unfinished_commits(folder) if folder else ()
+    if step.when.window is Window.SINK_COMMITTED and moment.batch in begun:
+        words.append(f"commits/.{moment.batch}.*.tmp was begun and never renamed")
+    if moment.held is not None:
+        words.append(f"the server's process {moment.held.backend} stood before row {moment.held.rows + 1}")
+    return "; ".join(words)

@@ -1,0 +1,129 @@
+"""Keeps the pipeline running as a cluster manager would: starts it, sees it die, starts it again by policy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness.errors import HarnessError
+from harness.faults import process as signals
+from harness.journal import Journal
+from harness.scenario import Pipeline, Restart
+from harness.stack.base import Driver, Lease, Stack
+from harness.wait import Waiting, until
+
+LOOK_EVERY_S = 0.02
+
+
+@dataclass(frozen=True)
+class Death:
+    """How one life of the driver ended: exit status, negative for a signal."""
+
+    number: int
+    status: int
+    log: Path
+
+
+class Supervisor:
+    """Watches the driver in a thread of its own between `start()` and `stop()`."""
+
+    def __init__(self, stack: Stack, lease: Lease, pipeline: Pipeline, *, journal: Journal, logs: Path) -> None:
+        self._stack = stack
+        self._lease = lease
+        self._pipeline = pipeline
+        self._journal = journal
+        self._logs = logs
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.driver: Driver | None = None
+        self.deaths: list[Death] = []
+        self.gave_up = ""
+        self.failure: BaseException | None = None
+
+    def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
+        """Start the first life; `launched` is called with the number of each life before it begins."""
+        self._launch(1, launched)
+        self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)
+        self._thread.start()
+
+    def _launch(self, number: int, launched: Callable[[int], None]) -> None:
+        launched(number)
+        log = self._logs / f"driver-{number}.log"
+        self.driver = self._stack.launch(self._lease, self._pipeline, number=number, log=log)
+        self._journal.write("launched", number=number, log=log.name)
+
+    def _guarded(self, restart: Restart, launched: Callable[[int], None]) -> None:
+        try:
+            self._watch(restart, launched)
+        except BaseException as failure:
+            self.failure = failure
+
+    def _watch(self, restart: Restart, launched: Callable[[int], None]) -> None:
+        while not self._stopping.wait(LOOK_EVERY_S):
+            driver = self.driver
+            status = driver.poll() if driver else None
+            if driver is None or status is None:
+                continue
+            self.deaths.append(Death(driver.number, status, driver.log))
+            self._journal.write("died", number=driver.number, status=status)
+            # A clean end is not a death: a program that runs what is there and ends is started again, as by a scheduler.
+            failed = sum(death.status != 0 for death in self.deaths)
+            if failed > restart.times:
+                self.gave_up = f"the driver died {failed} times and is restarted at most {restart.times} times"
+                self._journal.write("gave up", why=self.gave_up)
+                return
+            if self._stopping.wait(restart.delay_s):
+                return
+            self._launch(driver.number + 1, launched)
+
+    def healthy(self) -> None:
+        """Raise HarnessError if the supervisor itself failed."""
+        if self.failure is not None:
+            raise HarnessError(f"the supervisor of the driver failed: {self.failure!r}")
+
+    def death_of(self, number: int, *, within_s: float) -> Death:
+        """The death of life `number`. Raises WaitError if it does not die in time."""
+
+        def look() -> Death | Waiting:
+            return next((d for d in self.deaths if d.number == number), Waiting(f"life {number} alive"))
+
+        found = until(f"life {number} of the driver to end", look, within_s=within_s, every_s=LOOK_EVERY_S)
+        assert isinstance(found, Death)
+        return found
+
+    def tree(self) -> list[psutil.Process]:
+        """The processes of the current life."""
+        return self.driver.tree() if self.driver else []
+
+    def stop(self) -> None:
+        """End the application for good: no restart, driver and executors killed and seen to be gone."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(5.0)
+        left = [*self.tree(), *family(self._stack.executors(self._lease))]
+        signals.kill(left)
+        if self.driver is not None:
+            self.driver.poll()
+
+
+def family(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """The processes and all their children: an executor's Python workers sit in groups of their own."""
+    out: list[psutil.Process] = []
+    for process in processes:
+        try:
+            out += [process, *process.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            continue
+    return out
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log, for an error message."""
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError:
+        return "(no log)"

@@ -1,0 +1,318 @@
+"""The nouns of Onceproof as frozen data: no I/O, no clock, nothing to start.
+
+A `Scenario` says what is claimed of which pipeline, under which input and schedule of failures.
+A `Plan` is a scenario with every choice made (sugar opened, seed drawn). What was seen while it ran
+is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` and `Verdict`.
+`harness.load` reads these from YAML; `harness.store` keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Guarantee(StrEnum):
+    """What is claimed of the pipeline."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    AT_MOST_ONCE = "at-most-once"
+
+
+class Word(StrEnum):
+    """The one word of a verdict, best first; the worst of several wins."""
+
+    HELD = "held"
+    UNKNOWN = "unknown"
+    VOID = "void"
+    VIOLATED = "violated"
+    ERROR = "error"
+
+
+class Kind(StrEnum):
+    """What a finding is about. `RECOVERED` is legal and never makes a verdict worse."""
+
+    LOST = "lost"
+    DUPLICATED = "duplicated"
+    CORRUPTED = "corrupted"
+    UNEXPECTED = "unexpected"
+    RECOVERED = "recovered"
+    MISORDERED = "misordered"
+    WRONG_AGGREGATE = "wrong aggregate"
+    STALLED = "stalled"
+
+
+class Window(StrEnum):
+    """A place in the micro-batch protocol, in the order in which a batch passes them.
+
+    `OFFSETS_WRITTEN`: `offsets/N` is there, the batch has not begun to write.
+    `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
+    `OFFSETS_COMMITTED`: `commits/N` is there, the next batch is not planned.
+    """
+
+    OFFSETS_WRITTEN = "offsets-written"
+    SINK_COMMITTED = "sink-committed"
+    OFFSETS_COMMITTED = "offsets-committed"
+
+
+class When(StrEnum):
+    """The kinds of trigger."""
+
+    WINDOW = "window"
+    FAILPOINT = "failpoint"
+    RECORDS = "records"
+    ROWS = "rows"
+    ELAPSED = "elapsed"
+
+
+class Do(StrEnum):
+    """The kinds of fault, as a scenario file writes them."""
+
+    KILL_DRIVER = "kill driver"
+    KILL_EXECUTOR = "kill executor"
+    CRASH_MID_SINK = "crash mid-sink"
+    CRASH_BEFORE_OFFSET_COMMIT = "crash before offset commit"
+    CRASH_APPLICATION = "crash application"
+    PAUSE_DRIVER = "pause driver"
+    STOP_DRIVER = "stop driver"
+
+
+class Victim(StrEnum):
+    """Which processes of the driver die: all of them, only the Python program, only its JVM."""
+
+    TREE = "tree"
+    PYTHON = "python"
+    JVM = "jvm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """The program under test. Entry, arguments and environment may hold placeholders such as
+    `{kafka.bootstrap}`; conf takes Spark's own dotted names."""
+
+    entry: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)
+    executors: int = 1
+    frontier: str = "checkpoint"
+    """How far the pipeline says it is: `checkpoint` (Spark's offsets and commits), `group` (the committed offsets
+    of `{group}`), or a SQL query on the main database giving (partition, next offset)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """What the pipeline is fed. `workload` is `transactions`, `access_logs` or `replay`.
+
+    `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one before.
+    `skew` is the exponent of a Zipf law over keys, 0 for uniform."""
+
+    workload: str = "transactions"
+    replay: str | None = None
+    records: int = 600
+    keys: int = 50
+    partitions: int = 3
+    rate_per_s: float | None = None
+    skew: float = 0.0
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """Rows with equal `per` must have `follows` rising when sorted by the sink's column `by`."""
+
+    by: str
+    follows: str
+    per: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sink:
+    """Where the effect shows. `backend` is `postgres` or `console`; `target` a table or a query;
+    `database` is `main` or `second`; `effect` a SQL query over the table `ledger`; `key` names a row."""
+
+    backend: str
+    target: str
+    database: str = "main"
+    effect: str | None = None
+    key: tuple[str, ...] = ()
+    order: Order | None = None
+
+    @property
+    def name(self) -> str:
+        """What the report calls it, e.g. `postgres payments`."""
+        short = " ".join(self.target.split())
+        where = self.backend if self.database == "main" else f"{self.backend}.{self.database}"
+        return f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trigger:
+    """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch."""
+
+    kind: When
+    window: Window | None = None
+    batch: int | None = None
+    failpoint: str | None = None
+    count: int | None = None
+    elapsed_s: float | None = None
+
+    def __str__(self) -> str:
+        what = {
+            When.WINDOW: f"{self.window}",
+            When.FAILPOINT: f"failpoint {self.failpoint}",
+            When.RECORDS: f"after {self.count} records sent",
+            When.ROWS: f"after row {self.count} in the sink",
+            When.ELAPSED: f"after {self.elapsed_s} s",
+        }[self.kind]
+        return what if self.batch is None else f"{what} of batch {self.batch}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One way to hurt the stack. `which` picks among executors: `one`, `all`; `for_s` is how long a pause lasts."""
+
+    kind: Do
+    victim: Victim = Victim.TREE
+    which: str = "one"
+    for_s: float | None = None
+
+    def __str__(self) -> str:
+        extra = f" ({self.victim})" if self.victim is not Victim.TREE else ""
+        return f"{self.kind}{extra}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One line of a schedule: when the trigger is met, do the fault. `name` is what the file says."""
+
+    when: Trigger
+    do: Fault
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart:
+    """What the supervisor does after a death of the driver: wait `delay_s`, at most `times` times."""
+
+    delay_s: float = 0.0
+    times: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect:
+    """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated."""
+
+    word: Word = Word.HELD
+    kinds: tuple[Kind, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.word}: {', '.join(self.kinds)}" if self.kinds else str(self.word)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One claim and how it is put to the test."""
+
+    name: str
+    why: str = ""
+    pipeline: Pipeline
+    guarantee: Guarantee = Guarantee.EXACTLY_ONCE
+    setup: Mapping[str, str] = field(default_factory=dict)
+    """SQL to run before the pipeline starts, by database (`main`, `second`)."""
+    sinks: tuple[Sink, ...] = ()
+    together: bool = False
+    input: Input = Input()
+    schedule: tuple[Step, ...] = ()
+    restart: Restart = Restart()
+    expect: Expect = Expect()
+    within_s: float = 120.0
+    settle_s: float = 8.0
+    """How long a sink that misses something must stay unchanged before the rows count as lost."""
+    tags: tuple[str, ...] = ()
+    seed: int = 0
+    path: str = ""
+    """The file it came from, as the user wrote it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What proves that a fault happened: each field is empty where it does not apply.
+
+    `signalled` maps pid to the signal it died of; `checkpoint_before` / `_after` list the offsets and commits
+    that were there just before and just after; `rows_seen` is the count of rows the sink had been handed."""
+
+    signalled: Mapping[str, str] = field(default_factory=dict)
+    checkpoint_before: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    checkpoint_after: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    rows_seen: int | None = None
+    in_flight: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutcome:
+    """What became of one step. `hit` is true only if the evidence says that it happened in its window."""
+
+    name: str
+    window: str
+    batch: int | None
+    hit: bool
+    evidence: Evidence = Evidence()
+    at_s: float | None = None
+    """Seconds since the run began, by the monotonic clock."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordRef:
+    """Where a record lies in the source."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows."""
+
+    kind: Kind
+    sink: str
+    key: Mapping[str, str | None] = field(default_factory=dict)
+    expected: tuple[Mapping[str, str | None], ...] = ()
+    found: tuple[Mapping[str, str | None], ...] = ()
+    copies: int = 1
+    records: tuple[RecordRef, ...] = ()
+    batches: tuple[int, ...] = ()
+    faults: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The answer. `reasons` says why it is no better than it is; `canaries` maps each planted fault to found or not."""
+
+    word: Word
+    as_expected: bool
+    expect: str
+    reasons: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    steps: tuple[StepOutcome, ...] = ()
+    canaries: Mapping[str, bool] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
+    tier: str = "hard"
+
+    def kinds(self) -> dict[str, int]:
+        """How many findings there are of each kind."""
+        out: dict[str, int] = {}
+        for finding in self.findings:
+            out[finding.kind.value] = out.get(finding.kind.value, 0) + 1
+        return out
+
+
+def plain(noun: Any) -> dict[str, Any]:
+    """A noun as JSON-ready dictionaries (enums are strings already)."""
+    return asdict(noun)

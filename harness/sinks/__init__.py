@@ -1,0 +1,44 @@
+"""Reading back what the sinks hold, and keeping it in the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.errors import UsageError
+from harness.scenario import Sink
+from harness.sinks import postgres
+from harness.sinks.table import SinkColumn, SinkTable, load, save
+
+__all__ = ["SinkColumn", "SinkTable", "load", "mark", "read", "save"]
+
+CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
+
+
+def read(sink: Sink, dsns: Mapping[str, str]) -> SinkTable:
+    """All rows of a sink; `dsns` has a libpq address for each database.
+
+    A sink that is not there, or holds what cannot be compared, comes back `unreadable`, with the reason.
+    Raises StackError if the database does not answer."""
+    about = SinkTable(name=sink.name, backend=sink.backend, target=sink.target)
+    if sink.backend == "console":
+        return replace(about, unreadable=CONSOLE)
+    try:
+        columns, rows = postgres.read(_dsn(sink, dsns), sink.target)
+    except UsageError as failure:
+        return replace(about, unreadable=str(failure))
+    return replace(about, columns=columns, rows=rows)
+
+
+def mark(sink: Sink, dsns: Mapping[str, str]) -> str:
+    """A cheap fingerprint of a sink, to see whether it still changes. Raises StackError, or UsageError for a wrong
+    query."""
+    return "console" if sink.backend == "console" else postgres.mark(_dsn(sink, dsns), sink.target)
+
+
+def _dsn(sink: Sink, dsns: Mapping[str, str]) -> str:
+    try:
+        return dsns[sink.database]
+    except KeyError:
+        there = ", ".join(dsns) or "none"
+        raise UsageError(f"the sink {sink.name} is in the database {sink.database!r}; there are: {there}") from None

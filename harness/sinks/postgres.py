@@ -1,0 +1,164 @@
+"""Reads a Postgres table or query whole and exactly, and takes its fingerprint while it may still change.
+
+One read-only snapshot. The server writes every value as text (ISO dates, UTC, shortest exact floats), so nothing is
+rounded on the way; a type that has no exact and comparable text is refused by name. Trailing blanks of `char(n)` are
+padding and not data. Table names are looked up by the server, and quoted by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg2
+from psycopg2 import sql
+from psycopg2.extensions import ISOLATION_LEVEL_REPEATABLE_READ
+
+from harness.checkers.cells import Row, canonical_rows
+from harness.errors import StackError, UsageError
+from harness.sinks.table import SinkColumn
+
+FETCH_ROWS = 20_000
+STATEMENT_MS = 120_000
+CONNECT_S = 10
+
+FAMILIES = {
+    "int2": "number",
+    "int4": "number",
+    "int8": "number",
+    "numeric": "number",
+    "float4": "float",
+    "float8": "float",
+    "text": "text",
+    "varchar": "text",
+    "bpchar": "text",
+    "name": "text",
+    "char": "text",
+    "bool": "bool",
+    "timestamp": "timestamp",
+    "timestamptz": "instant",
+    "date": "date",
+    "time": "time",
+    "bytea": "bytes",
+    "json": "json",
+    "jsonb": "json",
+    "uuid": "uuid",
+}
+"""Family by Postgres type; enums, and types of the string category such as citext, are text too."""
+
+SETTINGS = "set datestyle = 'ISO, YMD'; set timezone = 'UTC'; set extra_float_digits = 1; set bytea_output = 'hex'"
+_QUERY = re.compile(r"\s*(\(|(select|with|values|table)\b)", re.IGNORECASE)
+_TABLE = """
+select quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass(%s)
+"""
+_TYPES = """
+select oid, typname, format_type(oid, null), typtype = 'e' or typcategory = 'S' from pg_type where oid = any(%s)
+"""
+
+
+def read(dsn: str, target: str) -> tuple[tuple[SinkColumn, ...], list[Row]]:
+    """Columns and canonical rows of a table or query.
+
+    Raises UsageError if it is not there, is wrong, or has a column that cannot be compared; StackError if the server
+    does not answer."""
+    with _snapshot(dsn, f"read the sink {_short(target)}") as connection:
+        source = _source(connection, target)
+        columns = _columns(connection, source, target)
+        cells = sql.SQL(", ").join(_cell(place, column) for place, column in enumerate(columns))
+        names = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in range(len(columns)))
+        query = sql.SQL("select {} from {} as sink({})").format(cells, source, names)
+        families = [column.family for column in columns]
+        with connection.cursor(name="onceproof") as cursor:
+            cursor.itersize = FETCH_ROWS
+            cursor.execute(query)
+            rows: list[Row] = []
+            while part := cursor.fetchmany(FETCH_ROWS):
+                rows += canonical_rows(part, families)
+    return columns, rows
+
+
+def mark(dsn: str, target: str) -> str:
+    """A fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
+
+    A table that is not there yet has a fingerprint too. Raises as `read` does otherwise."""
+    with _snapshot(dsn, f"look at the sink {_short(target)}") as connection:
+        try:
+            source = _source(connection, target)
+        except UsageError:
+            return "no such table"
+        query = "select count(*), coalesce(sum(hashtextextended(sink::text, 0)::numeric), 0) from {} as sink"
+        with connection.cursor() as cursor:
+            cursor.execute(sql.SQL(query).format(source))
+            count, total = cursor.fetchall()[0]
+    return f"{count} rows, {total}"
+
+
+@contextmanager
+def _snapshot(dsn: str, asked: str) -> Iterator[Any]:
+    """A read-only transaction that sees one moment. Failures become words, without the password."""
+    try:
+        with closing(psycopg2.connect(dsn, connect_timeout=CONNECT_S, application_name="onceproof sink")) as connection:
+            connection.set_session(isolation_level=ISOLATION_LEVEL_REPEATABLE_READ, readonly=True)
+            with connection.cursor() as cursor:
+                cursor.execute(SETTINGS)
+                cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
+            yield connection
+            connection.rollback()
+    except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
+        raise StackError(f"asked Postgres to {asked}; saw {_words(failure)}. See logs/postgres.log") from failure
+    except psycopg2.Error as failure:
+        raise UsageError(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
+
+
+def _source(connection: Any, target: str) -> sql.Composable:
+    """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name."""
+    if _QUERY.match(target):
+        # The line break ends a comment that would otherwise eat the bracket.
+        return sql.SQL("(") + sql.SQL(target.rstrip().rstrip(";")) + sql.SQL("\n)")
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(_TABLE, (target,))
+            found = cursor.fetchone()
+        except psycopg2.errors.InvalidName:
+            found = None
+    if found is None:
+        asked = f"asked for the sink table {_short(target)}; the database has none of that name"
+        raise UsageError(f"{asked}. Make it in `setup`, or mend the name in `sink`")
+    return sql.SQL(found[0])
+
+
+def _columns(connection: Any, source: sql.Composable, target: str) -> tuple[SinkColumn, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("select * from {} as sink limit 0").format(source))
+        described = [(column.name, column.type_code) for column in cursor.description]
+        cursor.execute(_TYPES, ([oid for _, oid in described],))
+        types = {oid: (name, words, textual) for oid, name, words, textual in cursor.fetchall()}
+    return tuple(_column(name, *types[oid], target=target) for name, oid in described)
+
+
+def _column(name: str, type_: str, words: str, textual: bool, *, target: str) -> SinkColumn:
+    family = FAMILIES.get(type_, "text" if textual else "")
+    if not family:
+        asked = f"the sink {_short(target)} has a column {name} of type {words}, which cannot be compared exactly"
+        raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in the effect alike")
+    return SinkColumn(name=name, type=words, family=family)
+
+
+def _cell(place: int, column: SinkColumn) -> sql.Composable:
+    name = sql.Identifier(f"c{place}")
+    if column.type == "real":
+        # As the double it is: the short text of a real is another double.
+        return sql.SQL("{}::float8::text").format(name)
+    return sql.SQL("{}::text").format(name)
+
+
+def _short(target: str) -> str:
+    text = " ".join(target.split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _words(failure: Exception) -> str:
+    return " ".join(str(failure).split()) or type(failure).__name__

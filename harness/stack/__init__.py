@@ -1,0 +1,1 @@
+"""The world a pipeline runs in: `processes` (real servers as child processes of ours)."""

@@ -1,0 +1,105 @@
+"""What every stack can do: come up, lease a room of its own to each run, start drivers in it, go down.
+
+One stack serves many runs. A run is isolated by its `Lease`: a topic, a consumer group, a schema in each
+database, a folder and a checkpoint of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+
+from harness.scenario import Pipeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """What one run may use. `dsns` and `jdbc` go by database (`main`, `second`); the search path is the run's schema.
+
+    `environment` is what the pipeline's process gets on top of its own (PGHOST and so on, the run's marker);
+    `secrets` are the values to redact wherever text leaves the run."""
+
+    run_id: str
+    topic: str
+    group: str
+    schema: str
+    partitions: int
+    bootstrap: str
+    dsns: Mapping[str, str]
+    jdbc: Mapping[str, str]
+    spark_master: str
+    spark_home: Path
+    folder: Path
+    checkpoint: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+
+    def placeholders(self) -> dict[str, str]:
+        """What `{name}` in a pipeline's arguments, environment, conf and a scenario's SQL stands for."""
+        out = {
+            "kafka.bootstrap": self.bootstrap,
+            "topic": self.topic,
+            "group": self.group,
+            "checkpoint": str(self.checkpoint),
+            "folder": str(self.folder),
+            "run": self.run_id,
+            "schema": self.schema,
+            "spark.master": self.spark_master,
+            "spark.home": str(self.spark_home),
+            "postgres.dsn": self.dsns["main"],
+            "postgres.jdbc": self.jdbc["main"],
+        }
+        for database in self.dsns:
+            if database != "main":
+                out[f"postgres.{database}.dsn"] = self.dsns[database]
+                out[f"postgres.{database}.jdbc"] = self.jdbc[database]
+        return out
+
+
+class Driver(Protocol):
+    """One life of the pipeline: its process tree."""
+
+    number: int
+    """Counts lives from 1."""
+    log: Path
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it lives."""
+
+    def tree(self) -> list[psutil.Process]:
+        """The Python program and everything under it, the program first."""
+
+
+class Stack(Protocol):
+    """The world. `powers` are the kinds of fault it can do (`harness.scenario.Do` values)."""
+
+    name: str
+    powers: frozenset[str]
+
+    def up(self) -> None:
+        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError."""
+
+    def lease(self, run_id: str, *, partitions: int) -> Lease:
+        """Make the topic, schemas and folders of one run."""
+
+    def release(self, lease: Lease, *, keep: bool = False) -> None:
+        """Drop what `lease` made; `keep` leaves it for a human to look at."""
+
+    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        """Start one life of the pipeline. Its placeholders are already filled in."""
+
+    def executors(self, lease: Lease) -> list[psutil.Process]:
+        """The executor processes of this run's application, oldest first."""
+
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
+
+    def describe(self) -> dict[str, Any]:
+        """Versions and settings, for run.json."""
+
+    def down(self) -> None:
+        """End everything that this stack started. Safe to call twice."""

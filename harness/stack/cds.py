@@ -1,0 +1,75 @@
+"""Class data archives (AppCDS): classes that the JVM maps ready-made instead of loading and checking each again.
+
+A neutral lever: the same program, only faster. An archive fits one JDK, one class path in one order and jars with one
+size and time; all that is in the name of its folder in our own cache, so one that does not fit is never offered. Made
+by `harness.stack.training`. Never by a bare `java -Xshare:dump`: that rewrites the JDK's own archive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from harness.stack import cache
+from harness.stack.jars import Jars, spark_home
+from harness.stack.java import Java
+
+JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+FORM = 1
+"""Counts up when what is trained changes."""
+
+
+class Kind(StrEnum):
+    """Which JVM: each has a class path and a life of its own."""
+
+    BROKER = "broker"
+    DAEMON = "daemon"
+    DRIVER = "driver"
+    EXECUTOR = "executor"
+
+
+def flags(kind: Kind, java: Java, jars: Jars) -> tuple[str, ...]:
+    """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits."""
+    archive = folder(java, jars) / f"{kind}.jsa"
+    if not archive.is_file():
+        return JIT
+    # auto: a JVM that cannot map it after all starts without it.
+    return (*JIT, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto")
+
+
+def training_flags(archive: Path) -> tuple[str, ...]:
+    """The JVM flags that write `archive` when the program ends well."""
+    return (*JIT, f"-XX:ArchiveClassesAtExit={archive}")
+
+
+def trained(java: Java, jars: Jars) -> bool:
+    """Whether every kind has an archive that fits."""
+    return all((folder(java, jars) / f"{kind}.jsa").is_file() for kind in Kind)
+
+
+def folder(java: Java, jars: Jars) -> Path:
+    """Where the archives for this JDK and these jars lie, or will."""
+    text = "\n".join([f"form {FORM}", java.text, jars.digest, *_jdk(java), *_class_path(jars)])
+    return cache.root() / "cds" / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _jdk(java: Java) -> Iterator[str]:
+    # Archives stack on the JDK's own one: a JDK that was updated in place has another.
+    for name in ("release", "lib/server/classes.jsa", "lib/modules"):
+        path = java.home / name
+        yield _state(path) if path.exists() else f"{path} none"
+
+
+def _class_path(jars: Jars) -> Iterator[str]:
+    for path in (*jars.broker, *jars.spark):
+        yield _state(path)
+    # In the order of the folder itself, which is the one that Java's wildcard takes.
+    for path in (spark_home() / "jars").iterdir():
+        yield _state(path)
+
+
+def _state(path: Path) -> str:
+    seen = path.stat()
+    return f"{path} {seen.st_size} {seen.st_mtime_ns}"

@@ -1,0 +1,129 @@
+"""Starts one life of a pipeline: its own process tree, in client mode against the standalone master.
+
+The program is started as `python ENTRY ARGS…`, unedited. What Spark needs to know reaches it by the environment that
+PySpark itself reads (`PYSPARK_SUBMIT_ARGS`, `SPARK_SUBMIT_OPTS`), so a program that builds its own session keeps
+the last word.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness import failpoint
+from harness.scenario import Pipeline
+from harness.stack.base import Lease
+from harness.stack.jars import Jars
+from harness.stack.java import Java
+from harness.stack.session import Session
+
+RUN = "ONCEPROOF_RUN"
+JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
+@dataclass(frozen=True)
+class ProcessDriver:
+    """A driver that is a child process of ours."""
+
+    number: int
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it lives."""
+        return self.process.poll()
+
+    def tree(self) -> list[psutil.Process]:
+        """The Python program and everything under it, the program first; empty once it is gone."""
+        try:
+            root = psutil.Process(self.process.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What a driver runs on: the Java, the jars and the JVM flags (class data archives) found at set-up."""
+
+    java: Java
+    jars: Jars
+    flags: tuple[str, ...] = JIT
+
+
+def launch(
+    session: Session, lease: Lease, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
+) -> ProcessDriver:
+    """Start the program; returns at once. Raises OSError if the interpreter cannot be started."""
+    process = session.spawn(
+        [sys.executable, "-u", pipeline.entry, *pipeline.args],
+        name=f"driver-{lease.run_id}-{number}",
+        log=log,
+        env=environment(lease, pipeline, machine),
+        cwd=lease.folder,
+    )
+    return ProcessDriver(number, log, process)
+
+
+def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+    """The whole environment of a driver; the pipeline's own words win."""
+    temporary = lease.folder / "tmp"
+    temporary.mkdir(exist_ok=True)
+    flags = [*machine.flags, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"]
+    conf = {**settings(lease, pipeline, machine), **pipeline.conf}
+    arguments = ["--master", lease.spark_master, "--driver-memory", "512m"]
+    for name, value in conf.items():
+        arguments += ["--conf", f"{name}={value}"]
+    return {
+        **os.environ,
+        "JAVA_HOME": str(machine.java.home),
+        "SPARK_HOME": str(lease.spark_home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": shlex.join([*arguments, "pyspark-shell"]),
+        "SPARK_SUBMIT_OPTS": " ".join(flags),
+        "SPARK_LAUNCHER_OPTS": " ".join((*JIT, "-Xshare:auto")),
+        "TMPDIR": str(temporary),
+        **_markers(lease),
+        **lease.environment,
+        **pipeline.env,
+    }
+
+
+def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+    """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
+    extra = os.pathsep.join(str(jar) for jar in machine.jars.spark)
+    cores = max(2, pipeline.executors)
+    out = {
+        "spark.app.name": lease.run_id,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraClassPath": extra,
+        "spark.executor.extraClassPath": extra,
+        "spark.executor.extraJavaOptions": _joined(machine.flags),
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": str(cores // max(1, pipeline.executors)),
+        "spark.cores.max": str(cores),
+        "spark.local.dir": str(lease.folder.parent / "scratch"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    for name, value in _markers(lease).items():
+        out[f"spark.executorEnv.{name}"] = value
+    return out
+
+
+def _markers(lease: Lease) -> Mapping[str, str]:
+    return {RUN: lease.run_id, failpoint.FOLDER: str(lease.folder / "failpoints")}
+
+
+def _joined(flags: Sequence[str]) -> str:
+    return " ".join(flags)

@@ -1,0 +1,174 @@
+"""The stack `processes`: Kafka, Postgres and Spark as child processes of the harness. Needs no Docker and no root."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+import psutil
+
+from harness.errors import StackError
+from harness.scenario import Do, Pipeline
+from harness.stack import driver, jars, java, kafka, postgres, spark
+from harness.stack.base import Driver, Lease
+from harness.stack.session import Session
+
+
+class ProcessesStack:
+    """One of everything, each on ports of its own. `logs` is where the services write.
+
+    `executors` is how many a pipeline may ask for; `broker_flags`, `daemon_flags` and `driver_flags` are JVM flags."""
+
+    name = "processes"
+    powers: frozenset[str] = frozenset(Do)
+
+    def __init__(
+        self,
+        logs: Path,
+        *,
+        executors: int = 2,
+        broker_flags: Sequence[str] = (),
+        daemon_flags: Sequence[str] = (),
+        driver_flags: Sequence[str] = driver.JIT,
+    ) -> None:
+        self.logs = logs.absolute()
+        self._executors = executors
+        self._flags = {"broker": tuple(broker_flags), "daemon": tuple(daemon_flags), "driver": tuple(driver_flags)}
+        self._session: Session | None = None
+
+    def up(self) -> None:
+        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
+        HarnessError when the disk is full; nothing is left running then."""
+        if self._session is not None:
+            raise StackError("this stack is up already; take it down first")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self._java = java.find()
+        self._jars = jars.resolve(self._java)
+        self._session = Session()
+        try:
+            self._make(self._session)
+            _together([self.kafka.start, self.postgres.start, self.spark.start])
+        except BaseException:
+            self.down()
+            raise
+
+    def lease(self, run_id: str, *, partitions: int) -> Lease:
+        """Make the topic, schemas and folders of one run. Raises StackError."""
+        schema = "run_" + run_id.lower().replace("-", "_")
+        folder = self._up().folder / "runs" / run_id
+        folder.mkdir(parents=True)
+        self.kafka.topics.create(f"onceproof-{run_id}", partitions=partitions)
+        self.postgres.create_schema(schema)
+        return Lease(
+            run_id=run_id,
+            topic=f"onceproof-{run_id}",
+            group=f"onceproof-{run_id}",
+            schema=schema,
+            partitions=partitions,
+            bootstrap=self.kafka.bootstrap,
+            dsns={name: self.postgres.dsn(name, schema) for name in postgres.DATABASES},
+            jdbc={name: self.postgres.jdbc(name, schema) for name in postgres.DATABASES},
+            spark_master=self.spark.master,
+            spark_home=self.spark.home,
+            folder=folder,
+            checkpoint=folder / "checkpoint",
+            environment=self.postgres.environment(schema),
+            secrets=(self.postgres.password,),
+        )
+
+    def release(self, lease: Lease, *, keep: bool = False) -> None:
+        """Drop what `lease` made; `keep` leaves it until the stack goes down."""
+        if keep or self._session is None:
+            return
+        self.kafka.topics.delete(lease.topic)
+        self.kafka.topics.delete_group(lease.group)
+        self.postgres.drop_schema(lease.schema)
+        shutil.rmtree(lease.folder, ignore_errors=True)
+
+    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        """Start one life of the pipeline. Its placeholders are already filled in."""
+        machine = driver.Machine(java=self._java, jars=self._jars, flags=self._flags["driver"])
+        launched = driver.launch(self._up(), lease, pipeline, machine, number=number, log=log)
+        return cast(Driver, launched)  # frozen, where the protocol's plain attributes ask for settable ones
+
+    def executors(self, lease: Lease) -> list[psutil.Process]:
+        """The executor processes of this run's application, oldest first."""
+        found = []
+        for life in self.spark.executors(f"{driver.RUN}={lease.run_id}"):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(life.pid))
+        return found
+
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
+        self._up().guard()
+        for part in (self.kafka, self.postgres, self.spark):
+            part.check()
+
+    def describe(self) -> dict[str, Any]:
+        """Versions and settings, for run.json. Holds no secret."""
+        session = self._up()
+        return {
+            "stack": self.name,
+            "session": session.id,
+            "reapers_replaced": session.rearmed,
+            "java": self._java.text,
+            "jars": self._jars.digest,
+            "kafka": {"version": jars.KAFKA, "cluster_id": self.kafka.cluster_id, "settings": dict(kafka.SETTINGS)},
+            "postgres": {"version": self.postgres.version(), "settings": dict(postgres.SETTINGS)},
+            "spark": {
+                "version": importlib.metadata.version("pyspark"),
+                "cores": self.spark.cores,
+                "settings": dict(spark.SETTINGS),
+            },
+            "flags": {name: list(flags) for name, flags in self._flags.items()},
+        }
+
+    def down(self) -> None:
+        """End everything that this stack started. Safe to call twice."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        if hasattr(self, "kafka"):
+            self.kafka.topics.close()  # before its broker dies, or the client goes on knocking
+        session.close()
+        for part in ("kafka", "postgres", "spark"):
+            if hasattr(self, part):
+                getattr(self, part).close()
+                delattr(self, part)
+
+    def __enter__(self) -> ProcessesStack:
+        self.up()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.down()
+
+    def _make(self, session: Session) -> None:
+        self.kafka = kafka.Kafka(session, self._java, self._jars, logs=self.logs, flags=self._flags["broker"])
+        self.postgres = postgres.Postgres(session, logs=self.logs)
+        self.spark = spark.Spark(
+            session, self._java, logs=self.logs, executors=self._executors, flags=self._flags["daemon"]
+        )
+
+    def _up(self) -> Session:
+        if self._session is None:
+            raise StackError("the stack is not up")
+        return self._session
+
+
+def _together(starts: Sequence[Callable[[], None]]) -> None:
+    """Run all at once; raise the first failure without waiting for the others."""
+    pool = ThreadPoolExecutor(max_workers=len(starts))
+    try:
+        done, _ = wait([pool.submit(start) for start in starts], return_when=FIRST_EXCEPTION)
+        for each in done:
+            each.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

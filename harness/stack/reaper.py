@@ -1,0 +1,238 @@
+"""The reaper: a small process that outlives the harness just long enough to end everything that it started.
+
+It runs as a file of its own (`python -I -S reaper.py SESSION FOLDER OWNER_PID OWNER_START`) and needs nothing but
+the standard library, so it starts in milliseconds. It says `ready` on its output, then waits on its input. When
+the harness closes that pipe or dies, it kills every process of the session, removes the session's folder and ends.
+
+`harness.stack.session` imports the same code to sweep sessions whose harness and reaper are both dead.
+A process belongs to a session if its environment says so, if the session's folder records it, if it descends from
+one that belongs, or if it is a Postgres process working inside the folder (Postgres overwrites its environment).
+A process is always named by pid and start time, so a pid that was given out again is never hit. Linux only.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+MARKER = "ONCEPROOF_SESSION"
+"""The environment variable that every process of a session carries."""
+RECORD = "processes"
+"""The file in the session's folder with the `/proc/PID/stat` line of every process that the harness started."""
+POSTMASTER = "postgres/data/postmaster.pid"
+"""Where, in the session's folder, Postgres notes the key and the number of its shared memory (its seventh line)."""
+GOODBYE = b"q"
+"""What the harness writes before it closes the pipe in good order."""
+
+QUIET_S = 0.3
+QUIET_AFTER_GOODBYE_S = 0.05
+LIMIT_S = 20.0
+
+
+class Life(NamedTuple):
+    """One life of a process: its pid, and its start in clock ticks since boot."""
+
+    pid: int
+    start: int
+
+
+class Row(NamedTuple):
+    """One line of the process table. `state` is the kernel's letter, `Z` for a zombie."""
+
+    life: Life
+    parent: int
+    state: str
+    name: str
+
+
+def parse(text: bytes) -> Row | None:
+    """A line of `/proc/PID/stat`; None if it is torn."""
+    try:
+        opened, closed = text.index(b"("), text.rindex(b")")
+        fields = text[closed + 2 :].split()
+        name = text[opened + 1 : closed].decode(errors="replace")
+        return Row(Life(int(text[:opened]), int(fields[19])), int(fields[1]), fields[0].decode(), name)
+    except (ValueError, IndexError):
+        return None
+
+
+def row(pid: int) -> Row | None:
+    """What the kernel says about `pid` now; None if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib would double the start-up time)
+            return parse(file.read())
+    except OSError:
+        return None
+
+
+def life(pid: int) -> Life | None:
+    """The life that has `pid` now; None if there is none or it is a zombie."""
+    seen = row(pid)
+    return seen.life if seen and seen.state not in "ZX" else None
+
+
+def table() -> dict[int, Row]:
+    """Every living process by pid, zombies left out."""
+    rows = (row(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
+    return {seen.life.pid: seen for seen in rows if seen and seen.state not in "ZX"}
+
+
+def descendants(rows: dict[int, Row], roots: Iterable[Life]) -> set[Life]:
+    """The living among `roots`, and everything under them."""
+    children: dict[int, list[Row]] = {}
+    for seen in rows.values():
+        children.setdefault(seen.parent, []).append(seen)
+    found: set[Life] = set()
+    todo = [root for root in roots if root.pid in rows and rows[root.pid].life == root]
+    while todo:
+        parent = todo.pop()
+        if parent not in found:
+            found.add(parent)
+            todo += [child.life for child in children.get(parent.pid, ())]
+    return found
+
+
+def send(victim: Life, number: int) -> bool:
+    """Signal exactly this life. False if it is gone or not ours to signal."""
+    if victim.pid <= 1:
+        return False
+    try:
+        handle = os.pidfd_open(victim.pid)
+    except OSError:
+        return False
+    try:
+        # The handle was taken before this look: if the look agrees, the handle is that life and no later one.
+        if life(victim.pid) != victim:
+            return False
+        signal.pidfd_send_signal(handle, number)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+class Hunt:
+    """Finds the processes of one session; remembers what it found, so that a child cannot hide by losing its parent."""
+
+    def __init__(self, session: str, folder: str) -> None:
+        self.folder = folder
+        self._mark = f"\0{MARKER}={session}\0".encode()
+        self._known: set[Life] = set()
+
+    def learn(self) -> None:
+        """Remember what descends from the recorded processes. Cheap: reads no environment."""
+        self._known = descendants(table(), self._known | self._recorded())
+
+    def victims(self) -> set[Life]:
+        """Every living process of the session, but never the one that asks nor any it descends from."""
+        rows = table()
+        roots = self._known | self._recorded() | {seen.life for seen in rows.values() if self._marked(seen)}
+        self._known = descendants(rows, roots)
+        return {victim for victim in self._known if victim.pid not in _ancestry(rows)}
+
+    def _recorded(self) -> set[Life]:
+        try:
+            with open(os.path.join(self.folder, RECORD), "rb") as lines:  # noqa: PTH118, PTH123
+                rows = [parse(line) for line in lines]
+        except OSError:
+            return set()
+        return {seen.life for seen in rows if seen}
+
+    def _marked(self, seen: Row) -> bool:
+        try:
+            if seen.name == "postgres":
+                return os.readlink(f"/proc/{seen.life.pid}/cwd").startswith(self.folder + "/")  # noqa: PTH115
+            with open(f"/proc/{seen.life.pid}/environ", "rb") as file:  # noqa: PTH123
+                return self._mark in b"\0" + file.read()
+        except OSError:
+            return False
+
+
+def _ancestry(rows: dict[int, Row]) -> set[int]:
+    pid, found = os.getpid(), {0, 1}
+    while pid not in found:
+        found.add(pid)
+        pid = rows[pid].parent if pid in rows else 0
+    return found
+
+
+def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
+    """Kill until nothing of the session was seen for `quiet_s`, then remove its folder. Returns what is left (nothing,
+    unless a process is not ours to kill)."""
+    pause = threading.Event()
+    end = time.monotonic() + LIMIT_S
+    quiet_since = time.monotonic()
+    left: set[Life] = set()
+    while time.monotonic() < end and time.monotonic() - quiet_since < quiet_s:
+        left = hunt.victims()
+        for victim in left:
+            send(victim, signal.SIGKILL)
+        if left:
+            quiet_since = time.monotonic()
+        pause.wait(0.01)
+    free_shared_memory(hunt.folder)
+    shutil.rmtree(hunt.folder, ignore_errors=True)
+    return left
+
+
+def free_shared_memory(folder: str) -> None:
+    """Remove the System V segment that a killed Postgres leaves in the kernel: nothing else would, before a reboot."""
+    try:
+        with open(os.path.join(folder, POSTMASTER), encoding="ascii") as file:  # noqa: PTH118, PTH123
+            key, number = file.read().splitlines()[6].split()
+        with open("/proc/sysvipc/shm", encoding="ascii") as file:  # noqa: PTH123
+            segments = [line.split() for line in file]
+    except (OSError, ValueError, IndexError):
+        return
+    # Columns: key, shmid, perms, size, cpid, lpid, nattch, … The number alone could have been given out again.
+    if any(segment[:2] == [key, number] and segment[6] == "0" for segment in segments):
+        import ctypes  # slow to load, and only needed here
+
+        ctypes.CDLL(None).shmctl(int(number), 0, None)
+
+
+def wait_for_the_end(hunt: Hunt, owner: Life) -> bool:
+    """Return when the harness is gone; True if it said goodbye."""
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    # The pipe alone is not enough: a fork of the harness that never calls exec would hold it open.
+    handle = os.pidfd_open(owner.pid)
+    poll.register(handle, select.POLLIN)
+    goodbye = False
+    while life(owner.pid) == owner:
+        events = dict(poll.poll(2000))
+        if 0 in events:
+            said = os.read(0, 16)
+            if not said:
+                return goodbye
+            goodbye = goodbye or GOODBYE in said
+        if not events:
+            hunt.learn()
+    return goodbye
+
+
+def main() -> None:
+    """Say `ready`, wait for the harness's end, clean up after it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    session, folder, pid, start = sys.argv[1:5]
+    hunt = Hunt(session, folder)
+    try:
+        os.write(1, b"ready\n")
+        os.close(1)
+        goodbye = wait_for_the_end(hunt, Life(int(pid), int(start)))
+    except OSError:  # the harness was gone before this could answer, or before it could be watched
+        goodbye = False
+    clean(hunt, quiet_s=QUIET_AFTER_GOODBYE_S if goodbye else QUIET_S)
+
+
+if __name__ == "__main__":
+    main()

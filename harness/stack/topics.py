@@ -1,0 +1,103 @@
+"""Asks a broker to make and drop topics, and where a topic ends or a group stands. Works on any bootstrap address."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import GroupIdNotFoundError, KafkaError, UnknownTopicOrPartitionError
+
+from harness import wait
+from harness.errors import StackError
+
+ANSWER_S = 30.0
+
+# Without a handler the client's retries while a broker starts would be printed to the terminal.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+
+class Topics:
+    """One connection, made at the first question. Safe to use from several threads once it is made."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._admin: KafkaAdminClient | None = None
+
+    def cluster(self) -> dict[str, Any]:
+        """`cluster_id` and `brokers` as the broker tells them. Raises KafkaError when it does not answer."""
+        try:
+            seen: dict[str, Any] = self._connected().describe_cluster()
+        except KafkaError:
+            self.close()
+            raise
+        return seen
+
+    def create(self, topic: str, *, partitions: int) -> None:
+        """Make a topic and wait until each partition has a leader. Raises StackError."""
+        try:
+            self._connected().create_topics({topic: {"num_partitions": partitions, "replication_factor": 1}})
+        except KafkaError as error:
+            raise StackError(f"cannot create topic {topic} with {partitions} partitions: {error}") from error
+        wait.until(f"leaders of topic {topic}", lambda: self._led(topic, partitions), within_s=ANSWER_S, every_s=0.01)
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic; silent if there is none."""
+        with contextlib.suppress(UnknownTopicOrPartitionError):
+            self._connected().delete_topics([topic])
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """Partition -> the offset that the next record will get; empty if there is no such topic."""
+        wanted = {TopicPartition(topic, number): OffsetSpec.LATEST for number in self._partitions(topic)}
+        found = self._connected().list_partition_offsets(wanted) if wanted else {}
+        return {place.partition: seen.offset for place, seen in found.items()}
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """Partition -> the offset that `group` committed; partitions without a commit are left out.
+
+        Raises WaitError when the group's coordinator does not come up."""
+        seen = wait.until(f"the coordinator of {group}", lambda: self._commits(group), within_s=ANSWER_S)
+        assert isinstance(seen, tuple)
+        return {place.partition: commit.offset for place, commit in seen[0].items() if place.topic == topic}
+
+    def delete_group(self, group: str) -> None:
+        """Forget a consumer group; silent if there is none or a member is still counted in."""
+        with contextlib.suppress(KafkaError):
+            self._connected().delete_groups([group])
+
+    def close(self) -> None:
+        """Drop the connection; the next question makes a new one."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            with contextlib.suppress(Exception):
+                admin.close()
+
+    def _connected(self) -> KafkaAdminClient:
+        if self._admin is None:
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=self.bootstrap, client_id="onceproof", bootstrap_timeout_ms=5000,
+                request_timeout_ms=20_000, reconnect_backoff_max_ms=200,
+            )  # fmt: skip
+        return self._admin
+
+    def _partitions(self, topic: str) -> list[int]:
+        found = self._connected().describe_topics([topic])
+        return [part["partition_index"] for seen in found for part in seen["partitions"] if part["leader_id"] >= 0]
+
+    def _led(self, topic: str, partitions: int) -> bool | wait.Waiting:
+        led = len(self._partitions(topic))
+        return True if led == partitions else wait.Waiting(f"{led} of {partitions} partitions with a leader")
+
+    def _commits(self, group: str) -> tuple[dict[TopicPartition, Any]] | wait.Waiting:
+        """The commits in a tuple, because none at all is an answer too."""
+        try:
+            return (self._connected().list_group_offsets({group: None}).get(group, {}),)
+        except GroupIdNotFoundError:
+            return ({},)
+        except KafkaError as error:
+            # The first question of a session makes the broker create its offsets topic.
+            if not error.retriable:
+                raise
+            return wait.Waiting(type(error).__name__)

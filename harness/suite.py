@@ -1,0 +1,238 @@
+"""Many runs on one stack, for the command line: load everything first, come up once, run each, say how it went.
+
+A scenario that cannot be run (its pipeline does not work unhurt, its surroundings fail) is an `error` in the table
+and does not stop the others; a stack that died does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from harness import store
+from harness.errors import HarnessError, Interrupted, ScenarioError, StackError, UsageError
+from harness.journal import Listener
+from harness.report.summary import Run, error
+from harness.report.summary import write as write_summary
+from harness.run.loop import run as run_one
+from harness.scenario import Scenario, Word
+from harness.stack.base import Stack
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; without `teardown` the stack of
+    an unexpected run is left up for a human until Ctrl-C."""
+
+    stack: str = "processes"
+    seed: int | None = None
+    repeat: int = 1
+    reports: Path = Path("reports")
+    keep: str = "all"
+    teardown: bool = True
+
+
+class Progress(Protocol):
+    """Who watches a suite."""
+
+    def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
+        """A scenario begins; its journal's events go to what is returned."""
+
+    def ended(self, run: Run) -> None:
+        """It is over."""
+
+    def close(self) -> None:
+        """No more."""
+
+
+@dataclass
+class Suite:
+    """What is known of a suite while it runs."""
+
+    options: Options
+    progress: Progress
+    runs: list[Run] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        """Keep one run's outcome; the summary on disk is never older than this."""
+        self.runs.append(run)
+        write_summary(self.options.reports, self.runs)
+        self.progress.ended(run)
+
+
+def open_stack(name: str, reports: Path) -> Stack:
+    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. Raises UsageError."""
+    if name != "processes":
+        raise UsageError(f"asked for the stack {name!r}; there is only `processes`")
+    from harness.stack.processes import ProcessesStack
+
+    return ProcessesStack(store.latest(reports) / "logs")
+
+
+def run(paths: Sequence[Path], options: Options) -> int:
+    """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
+    from harness.load import find
+
+    return run_all([s for s in load_all(find(paths)) for _ in range(options.repeat)], options)
+
+
+def load_all(files: Sequence[Path]) -> list[Scenario]:
+    """Every scenario, or a ScenarioError with the mistakes of all files."""
+    from harness.load import load
+
+    scenarios, mistakes = [], []
+    for file in files:
+        try:
+            scenarios.append(load(file))
+        except ScenarioError as failure:
+            mistakes += failure.mistakes
+    if mistakes:
+        raise ScenarioError(mistakes)
+    return scenarios
+
+
+def run_all(work: Sequence[Scenario], options: Options) -> int:
+    """Run each scenario on one stack."""
+    from harness.progress import progress
+    from harness.report import html
+
+    with signals(), only_suite(options.reports):
+        suite = Suite(options, progress())
+        try:
+            with up(options) as stack:
+                for number, scenario in enumerate(work, 1):
+                    stack.health()
+                    listener = suite.progress.started(
+                        scenario.name, number=number, total=len(work), steps=len(scenario.schedule)
+                    )
+                    suite.add(one(scenario, stack, options=options, listener=listener))
+        finally:
+            suite.progress.close()
+        index = html.index(options.reports, suite.runs)
+    show(suite.runs, index)
+    return exit_code(suite.runs)
+
+
+def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> Run:
+    """One run, its page written and its folder kept or not."""
+    from harness.report import html
+
+    try:
+        result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
+    except (Interrupted, StackError):
+        raise
+    except HarnessError as failure:
+        return Run(scenario=scenario.name, verdict=error(str(failure), expect=str(scenario.expect)), stack=stack.name)
+    folder: Path | None = result.folder
+    html.write(result.folder)
+    if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
+        store.RunFolder.open(result.folder).remove()
+        folder = None
+    return Run(scenario=scenario.name, verdict=result.verdict, folder=folder, seconds=result.seconds, stack=stack.name)
+
+
+@contextmanager
+def up(options: Options) -> Iterator[Stack]:
+    """The stack, up; down afterwards, however it ends."""
+    stack = open_stack(options.stack, options.reports)
+    try:
+        stack.up()
+        yield stack
+    finally:
+        stack.down()
+
+
+@contextmanager
+def only_suite(reports: Path) -> Iterator[None]:
+    """Hold the reports folder: two suites would overwrite each other's summary. Raises HarnessError if it is taken."""
+    folder = store.latest(reports)
+    with (folder / ".lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HarnessError(
+                f"another suite is writing to {reports}; wait for it, or give this one a folder of its own (--reports)"
+            ) from None
+        yield
+
+
+@contextmanager
+def signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a suite as Ctrl-C does: one clean-up path, exit 130."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        # A second one must not break into the clean-up; the reaper has the last word in any case.
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(f"interrupted by {signal.Signals(number).name}; nothing was judged after that")
+
+    before: dict[int, Any] = {n: signal.signal(n, end) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def exit_code(runs: Sequence[Run]) -> int:
+    """0 all as expected, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an error."""
+    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
+    if Word.ERROR in wrong:
+        return 4
+    if Word.VIOLATED in wrong or Word.HELD in wrong:
+        return 1
+    return 3 if wrong else 0
+
+
+def show(runs: Sequence[Run], index: Path) -> None:
+    """The table, what went wrong, and where the report is."""
+    from rich.console import Console
+
+    from harness.report import table, words
+
+    console = Console()
+    if console.is_terminal:
+        console.print(table.table(runs))
+        console.print(table.tally(runs), highlight=False)
+    else:
+        print(table.text(runs))
+    for run in runs:
+        if not run.verdict.as_expected:
+            print("\n" + words.failure(run.scenario, run.verdict, run.folder))
+    print(f"\nreport: {index}")
+
+
+def replay(folder: Path, options: Options) -> int:
+    """Run the plan of a stored run again, with its seed."""
+    found = store.RunFolder.open(folder)
+    parts = found.read()
+    scenario = store.scenario_of(parts["plan"]["scenario"])
+    again = replace(options, seed=int(parts["run"]["seed"]))
+    return run_all([scenario] * options.repeat, again)
+
+
+def check(folder: Path) -> int:
+    """Judge a stored run again from its folder alone."""
+    from harness.judge import judge
+    from harness.report import words
+
+    found = store.RunFolder.open(folder)
+    verdict = judge(found.path)
+    stored = Run.read(found.path)
+    print(words.failure(stored.scenario, verdict, found.path))
+    return exit_code([replace(stored, verdict=verdict)])
+
+
+def report(folders: Sequence[Path]) -> int:
+    """Write the page of each stored run."""
+    from harness.report import html
+
+    for folder in folders:
+        print(html.write(store.RunFolder.open(folder).path))
+    return 0

@@ -1,0 +1,1 @@
+"""When to act: a protocol event, not only a clock."""

@@ -1,0 +1,103 @@
+"""Stops a sink's writer at one exact row: a trigger in the run's own schema that Postgres fires before each insert.
+
+Each row handed to the table draws a number from a sequence (sequences are not rolled back, so rows of a
+transaction that never commits are counted too). The row after the k-th waits for an advisory lock that the harness
+holds; while it waits, k rows have reached the sink and their writer stands still. After the fault the lock is let
+go, and the server does with the waiting statement what it does with any whose client is gone.
+
+The tripwire adds a row trigger to the sink's table: it changes the system under test and the report says so.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import psycopg2
+from psycopg2 import sql
+
+LOCK = 0x6F6E6365  # one advisory lock per schema: (LOCK, hash of the schema)
+
+INSTALL = """
+create sequence {schema}.onceproof_rows minvalue 0 start 0;
+create sequence {schema}.onceproof_hold minvalue -1 start -1;
+create function {schema}.onceproof_tripwire() returns trigger language plpgsql as $$
+begin
+  if nextval({rows}) = (select last_value from {schema}.onceproof_hold) then
+    perform pg_advisory_xact_lock_shared({lock}, {slot});
+  end if;
+  return new;
+end $$;
+create trigger onceproof_tripwire before insert on {schema}.{table}
+  for each row execute function {schema}.onceproof_tripwire();
+"""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A writer that stands still: the server's process for it and the port its client speaks from."""
+
+    backend: int
+    client_port: int | None
+    rows: int
+
+
+class Tripwire:
+    """The row trigger on one table of one run. Thread-safe; close() lets every writer go."""
+
+    def __init__(self, dsn: str, schema: str, table: str) -> None:
+        self._schema = schema
+        self._lock = threading.Lock()
+        self._connection = psycopg2.connect(dsn, application_name="onceproof tripwire")
+        self._connection.autocommit = True
+        self._slot = self._ask("select hashtext(%s)", schema)
+        names = {"schema": sql.Identifier(schema), "table": sql.Identifier(table)}
+        values = {
+            "rows": sql.Literal(f"{schema}.onceproof_rows"),
+            "lock": sql.Literal(LOCK),
+            "slot": sql.Literal(self._slot),
+        }
+        with self._lock, self._connection.cursor() as cursor:
+            cursor.execute(sql.SQL(INSTALL).format(**names, **values))
+        self._locked = False
+
+    def _ask(self, query: str, *arguments: object) -> int:
+        with self._lock, self._connection.cursor() as cursor:
+            cursor.execute(query, arguments)
+            row = cursor.fetchone()
+            return int(row[0]) if row else 0
+
+    def rows(self) -> int:
+        """How many rows the table has been handed so far, committed or not."""
+        return self._ask(
+            f'select case when is_called then last_value + 1 else 0 end from "{self._schema}".onceproof_rows'
+        )
+
+    def hold_after(self, rows: int) -> None:
+        """Let rows in all reach the table and hold the next one (the first row has number 0)."""
+        if not self._locked:
+            self._ask("select 1 from (select pg_advisory_lock(%s, %s)) as locked", LOCK, self._slot)
+            self._locked = True
+        self._ask("select setval(%s, %s)", f'"{self._schema}".onceproof_hold', rows)
+
+    def held(self) -> Held | None:
+        """The writer that waits at the tripwire now, if any."""
+        with self._lock, self._connection.cursor() as cursor:
+            cursor.execute(
+                "select a.pid, a.client_port from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+                " where l.locktype = 'advisory' and not l.granted and l.classid = %s::bigint::oid"
+                " and l.objid = (%s::bigint & 4294967295)::oid",
+                (LOCK, self._slot),
+            )
+            row = cursor.fetchone()
+        return Held(int(row[0]), row[1], self.rows() - 1) if row else None
+
+    def let_go(self) -> None:
+        """Hold nothing from now on, and let whoever waits go on."""
+        self._ask("select setval(%s, -1)", f'"{self._schema}".onceproof_hold')
+        self._ask("select 1 from (select pg_advisory_unlock_all()) as unlocked")
+        self._locked = False
+
+    def close(self) -> None:
+        """Let every writer go and leave. The schema's end takes the trigger with it."""
+        self._connection.close()

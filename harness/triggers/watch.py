@@ -1,0 +1,121 @@
+"""Sees Spark write its checkpoint, as it happens: inotify where there is one, else polling.
+
+Watches every folder under a root, so a checkpoint is found wherever the pipeline puts it, also a temporary one.
+Whoever listens is called in the watching thread, at once: a window such as "sink committed, `commits/N` not yet
+visible" is only some 0.05 s wide.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.scenario import Window
+
+TEMPORARY = re.compile(r"^\.(\d+)\.[^.]+\.tmp$")
+DEEPEST = 6
+POLL_S = 0.002
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One protocol event of the checkpoint at `folder`. No window: the query has fixed where its first batch begins."""
+
+    window: Window | None
+    batch: int
+    folder: Path
+
+
+def sight(path: Path) -> Sight | None:
+    """What the appearance of a file means, if it means anything."""
+    kind, name = path.parent.name, path.name
+    if kind == "offsets" and name.isdecimal():
+        return Sight(Window.OFFSETS_WRITTEN, int(name), path.parent.parent)
+    if kind == "commits" and name.isdecimal():
+        return Sight(Window.OFFSETS_COMMITTED, int(name), path.parent.parent)
+    if (path.parent.parent.name, path.parent.name, name) == ("sources", "0", "0"):
+        return Sight(None, 0, path.parents[2])
+    temporary = TEMPORARY.match(name) if kind == "commits" else None
+    return Sight(Window.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
+
+
+class CheckpointWatch:
+    """Watches `root` in a thread of its own until `close()`. Each sight is told once per appearance."""
+
+    def __init__(self, root: Path, listener: Callable[[Sight], None], *, polling: bool = False) -> None:
+        self._root = root
+        self._listener = listener
+        self._stop = threading.Event()
+        self.failure: BaseException | None = None
+        self._seen: set[Path] = set()
+        loop = self._poll if polling or sys.platform != "linux" else self._inotify
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._guarded, args=(loop,), name="checkpoint watch", daemon=True)
+        self._thread.start()
+        self._ready.wait(5.0)
+
+    def close(self) -> None:
+        """Stop watching; returns when the thread is gone."""
+        self._stop.set()
+        self._thread.join(5.0)
+
+    def _guarded(self, loop: Callable[[], None]) -> None:
+        # A watch that died in silence would turn every window into "never came".
+        try:
+            loop()
+        except BaseException as failure:
+            self.failure = failure
+
+    def _tell(self, path: Path) -> None:
+        if path in self._seen:
+            return
+        seen = sight(path)
+        if seen is not None:
+            self._seen.add(path)
+            self._listener(seen)
+
+    def _inotify(self) -> None:
+        from inotify_simple import INotify, flags
+
+        wanted = flags.CREATE | flags.MOVED_TO | flags.ONLYDIR
+        with INotify() as notify:
+            folders: dict[int, Path] = {}
+
+            def add(folder: Path, depth: int) -> None:
+                try:
+                    folders[notify.add_watch(folder, wanted)] = folder
+                    entries = list(folder.iterdir())
+                except OSError:
+                    return  # gone again before we looked
+                # What appeared before the watch stood would otherwise never be told.
+                for entry in entries:
+                    if entry.is_dir() and depth < DEEPEST:
+                        add(entry, depth + 1)
+                    else:
+                        self._tell(entry)
+
+            add(self._root, 0)
+            self._ready.set()
+            while not self._stop.is_set():
+                for event in notify.read(timeout=100):
+                    folder = folders.get(event.wd)
+                    if folder is None or not event.name:
+                        continue
+                    path = folder / event.name
+                    if event.mask & flags.ISDIR:
+                        depth = len(path.relative_to(self._root).parts)
+                        if depth <= DEEPEST:
+                            add(path, depth)
+                    else:
+                        self._tell(path)
+
+    def _poll(self) -> None:
+        self._ready.set()
+        while not self._stop.wait(POLL_S):
+            for name in ("offsets", "commits"):
+                for path in sorted(self._root.glob(f"**/{name}/*")):
+                    self._tell(path)

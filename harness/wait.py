@@ -1,0 +1,82 @@
+"""Bounded waiting: the only way this project waits.
+
+Every wait has a deadline and, when it runs out, says what it waited for and what it last saw.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from harness.errors import WaitError
+
+Seen = TypeVar("Seen")
+
+
+def until(
+    what: str,
+    look: Callable[[], Seen],
+    *,
+    within_s: float,
+    every_s: float = 0.05,
+    stop: threading.Event | None = None,
+    hint: str = "",
+) -> Seen:
+    """Call `look` until it returns something true, and return that.
+
+    `look` may say why it is not there yet by returning a falsy value or raising nothing; use `Waiting` to
+    leave words. Raises `WaitError` after `within_s` seconds, naming `what` and what was last seen.
+    `stop` ends the wait early (also with `WaitError`)."""
+
+    def given_up(state: RetryCallState) -> Seen:
+        seen = state.outcome.result() if state.outcome is not None else None
+        text = f"waited {within_s:g} s for {what}; last saw {seen!r}"
+        raise WaitError(f"{text}. {hint}".rstrip(". ") if hint else text)
+
+    pause = stop or threading.Event()
+
+    def rest(seconds: float) -> None:
+        if pause.wait(seconds):
+            raise WaitError(f"stopped while waiting for {what}")
+
+    retrying = Retrying(
+        retry=retry_if_result(lambda seen: not seen),
+        stop=stop_after_delay(within_s),
+        wait=wait_fixed(every_s),
+        sleep=rest,
+        retry_error_callback=given_up,
+    )
+    return retrying(look)
+
+
+class Waiting:
+    """A falsy value with words: return it from `look` to say what was seen instead."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+class Deadline:
+    """A point on the monotonic clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = monotonic() + seconds
+
+    def left_s(self) -> float:
+        """Seconds left, never below zero."""
+        return max(0.0, self._end - monotonic())
+
+    def over(self) -> bool:
+        """True once the time is up."""
+        return monotonic() >= self._end

@@ -1,0 +1,87 @@
+"""The workload `access_logs`: lines of a web server in the combined log format, keyed by account.
+
+    203.0.113.7 - user7 [30/Jul/2026:14:09:08 +0000] "GET /p/1 HTTP/1.1" 200 512 "-" "agent/1.0" INFO r-00000012
+
+The level follows from the status; the last field is the request's own id, so no two lines are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from random import Random
+
+from harness.workload.base import Column, Keys, Record
+
+BEGIN = datetime(2026, 7, 30, 14, 0, 0)
+STEP = timedelta(milliseconds=250)
+LATE_S = 30.0
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+METHODS = ("GET", "GET", "GET", "GET", "POST", "PUT", "DELETE")
+STATUSES = (200, 200, 200, 200, 200, 201, 204, 301, 304, 400, 401, 403, 404, 404, 500, 502, 503)
+REFERERS = ("-", "https://example.org/", "https://example.org/search?q=a+b")
+AGENTS = ("agent/1.0", "Mozilla/5.0 (X11; Linux x86_64)", "curl/8.5.0")
+
+_PARTS = (
+    r"^(\S+) - (\S+) \[([^ \]]+) \+0000\] "
+    r'"(\S+) (\S+) HTTP/1\.1" (\d{3}) (\d+) "([^"]*)" "([^"]*)" (\S+) (\S+)$'
+)
+
+
+def _part(name: str, group: int, kind: str = "VARCHAR") -> Column:
+    part = f"regexp_extract(value, '{_PARTS}', {group})"
+    return Column(name, kind, part if kind == "VARCHAR" else f"cast({part} as {kind})")
+
+
+COLUMNS = (
+    _part("request", 11),
+    _part("host", 1),
+    _part("account", 2),
+    Column("event_time", "TIMESTAMP", f"strptime(regexp_extract(value, '{_PARTS}', 3), '%d/%b/%Y:%H:%M:%S')"),
+    _part("method", 4),
+    _part("path", 5),
+    _part("status", 6, "INTEGER"),
+    _part("bytes", 7, "BIGINT"),
+    _part("referer", 8),
+    _part("agent", 9),
+    _part("level", 10),
+)
+
+
+class AccessLogs:
+    """Requests r-00000001 to n of `keys` accounts. Event time rises by about 250 ms a line, with some lines late."""
+
+    columns = COLUMNS
+
+    def __init__(self, count: int, *, keys: int, skew: float, seed: int) -> None:
+        self.count = count
+        self._keys = keys
+        self._skew = skew
+        self._seed = seed
+
+    def records(self) -> Iterator[Record]:
+        """All of them, from the first; each call begins anew."""
+        rng = Random(f"access_logs {self._seed}")
+        accounts = Keys([f"user{number}" for number in range(1, self._keys + 1)], self._skew, rng)
+        for seq in range(self.count):
+            account = accounts.draw()
+            yield Record(seq, account.encode(), _line(rng, seq, account).encode())
+
+
+def _line(rng: Random, seq: int, account: str) -> str:
+    status = rng.choice(STATUSES)
+    size = 0 if status in (204, 304) else rng.randint(64, 65_536)
+    who = f"203.0.113.{rng.randint(1, 254)} - {account} [{_stamp(rng, seq)} +0000]"
+    asked = f'"{rng.choice(METHODS)} /p/{rng.randint(1, 500)} HTTP/1.1" {status} {size}'
+    return f'{who} {asked} "{rng.choice(REFERERS)}" "{rng.choice(AGENTS)}" {_level(status)} r-{seq + 1:08d}'
+
+
+def _level(status: int) -> str:
+    return "ERROR" if status >= 500 else "WARN" if status >= 400 else "INFO"
+
+
+def _stamp(rng: Random, seq: int) -> str:
+    late_s = rng.uniform(0, LATE_S) if rng.randrange(20) == 0 else 0.0
+    moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
+    # Not by strftime: the name of the month would follow the locale.
+    return f"{moment.day:02d}/{MONTHS[moment.month - 1]}/{moment:%Y:%H:%M:%S}"

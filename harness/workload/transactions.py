@@ -1,0 +1,75 @@
+"""The workload `transactions`: payments of accounts, as JSON, keyed by account."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from random import Random
+
+from harness.workload.base import Column, Keys, Record
+
+BEGIN = datetime(2026, 1, 1)
+STEP = timedelta(milliseconds=250)
+LATE_S = 30.0
+ONE_IN_LATE = 20
+CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY")
+
+
+def _field(name: str, kind: str) -> Column:
+    return Column(name, kind, f"cast(json_extract_string(value, '$.{name}') as {kind})")
+
+
+COLUMNS = (
+    _field("id", "BIGINT"),
+    _field("account", "VARCHAR"),
+    _field("amount", "DECIMAL(18,2)"),
+    _field("currency", "VARCHAR"),
+    _field("event_time", "TIMESTAMP"),
+    _field("seq", "BIGINT"),
+)
+
+
+class Transactions:
+    """Ids 1 to n; `seq` counts per account from 1. Event time rises by about 250 ms a record; one record in twenty
+    is late, by up to 30 s. Amounts are text with two places, so that nobody reads them as floats by accident."""
+
+    columns = COLUMNS
+
+    def __init__(self, count: int, *, keys: int, skew: float, seed: int) -> None:
+        self.count = count
+        self._keys = keys
+        self._skew = skew
+        self._seed = seed
+
+    def records(self) -> Iterator[Record]:
+        """All of them, from the first; each call begins anew."""
+        rng = Random(f"transactions {self._seed}")
+        accounts = Keys([f"acct-{number:04d}" for number in range(1, self._keys + 1)], self._skew, rng)
+        homes = {account: rng.choice(CURRENCIES) for account in accounts.names}
+        seen: Counter[str] = Counter()
+        for seq in range(self.count):
+            account = accounts.draw()
+            seen[account] += 1
+            value = {
+                "id": seq + 1,
+                "account": account,
+                "amount": _amount(rng),
+                "currency": homes[account],
+                "event_time": _event_time(rng, seq),
+                "seq": seen[account],
+            }
+            yield Record(seq, account.encode(), json.dumps(value).encode())
+
+
+def _amount(rng: Random) -> str:
+    cents = rng.randint(1, 10_000_000)
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def _event_time(rng: Random, seq: int) -> str:
+    late_s = rng.uniform(0, LATE_S) if rng.randrange(ONE_IN_LATE) == 0 else rng.uniform(0, STEP.total_seconds())
+    # Counted from a later beginning, so that no event lies before BEGIN.
+    moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
+    return moment.isoformat(timespec="microseconds")

@@ -1,0 +1,65 @@
+"""Payments and their audit trail by two queries of one program. BROKEN: both name the same checkpoint.
+
+The checkpoint's folder is the query's identity. When the second query starts on it, Spark stops the first (a line in
+the log, `stopActiveRunOnRestart`) and goes on behind what the first had committed. The audit trail stays all but
+empty, and payments that the first query had planned never reach the table of payments.
+
+    spark-submit checkpoint_shared.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/both
+
+Repair: checkpoint_apart.py
+"""
+
+# /// onceproof
+# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --checkpoint, "{checkpoint}"]
+# setup:
+#   postgres: |
+#     create table payments (
+#       id bigint primary key, account text, amount numeric(12, 2), currency text, event_time timestamp
+#     );
+#     create table audit (id bigint primary key, account text)
+# sink:
+#   - postgres: payments
+#     effect: select id, account, amount, currency, event_time from ledger
+#     key: [id]
+#   - postgres: audit
+#     effect: select id, account from ledger
+#     key: [id]
+# settle: 3s
+# ///
+
+from __future__ import annotations
+
+import common
+from pyspark.sql import DataFrame
+
+SAVE = common.into("""
+    insert into payments (id, account, amount, currency, event_time) values %s
+    on conflict (id) do update set
+        account = excluded.account, amount = excluded.amount,
+        currency = excluded.currency, event_time = excluded.event_time
+""")
+
+AUDIT = common.into("insert into audit (id, account) values %s on conflict do nothing", ("id", "account"))
+
+
+def audit_batch(payments: DataFrame, number: int) -> None:
+    """Write one batch of the audit trail."""
+    payments.foreachPartition(AUDIT)
+
+
+def payments_batch(payments: DataFrame, number: int) -> None:
+    """Write one batch of payments."""
+    payments.foreachPartition(SAVE)
+
+
+def main() -> None:
+    args = common.arguments(__doc__, "checkpoint")
+    stream = common.stream(common.session("checkpoint_shared"), args)
+    audit = stream.writeStream.foreachBatch(audit_batch).option("checkpointLocation", args.checkpoint).start()
+    payments = stream.writeStream.foreachBatch(payments_batch).option("checkpointLocation", args.checkpoint).start()
+    for query in (audit, payments):
+        query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""A pipeline without Spark: speaks the same checkpoint protocol, in a process tree of the same shape.
+
+    python fake_pipeline.py CHECKPOINT SINK BATCHES [--broken WORD]
+
+A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
+`commits/N` by temporary file and rename, slowly enough that every window can be hit, quickly enough for a test.
+`--broken crash` ends at once with status 3; `idle` never commits.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+STEP_S = 0.03
+ROWS = 10
+
+
+def rest(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+def jvm(checkpoint: Path, sink: Path, batches: int) -> None:
+    offsets, commits = checkpoint / "offsets", checkpoint / "commits"
+    for folder in (offsets, commits):
+        folder.mkdir(parents=True, exist_ok=True)
+    batch = max((int(p.name) for p in commits.iterdir() if p.name.isdecimal()), default=-1) + 1
+    while batch < batches:
+        if not (offsets / str(batch)).exists():
+            appear(offsets, batch, f'v1\n{{}}\n{{"topic":{{"0":{(batch + 1) * ROWS}}}}}')
+        rest(STEP_S)
+        with sink.open("a") as rows:
+            rows.write(f"{batch}\n")
+        appear(commits, batch, "v1\n{}")
+        rest(STEP_S)
+        batch += 1
+    rest(60)
+
+
+def appear(folder: Path, batch: int, text: str) -> None:
+    temporary = folder / f".{batch}.{os.getpid():08x}-0000.tmp"
+    temporary.write_text(text)
+    rest(STEP_S)
+    temporary.rename(folder / str(batch))
+
+
+def main() -> None:
+    checkpoint, sink, batches = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    broken = sys.argv[5] if "--broken" in sys.argv else ""
+    if broken == "crash":
+        sys.exit("ImportError: no module named nowhere")
+    if broken == "idle":
+        rest(60)
+    if os.environ.get("FAKE_JVM"):
+        jvm(checkpoint, sink, batches)
+        return
+    java = Path(sys.argv[2]).parent / "java"
+    if not java.exists():
+        java.symlink_to(sys.executable)
+    child = subprocess.Popen([str(java), *sys.argv], env={**os.environ, "FAKE_JVM": "1"})
+    sys.exit(child.wait() and 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""A run to say things about: one violated verdict with every part filled in, and a run folder that holds it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.scenario import (
+    Do,
+    Evidence,
+    Expect,
+    Fault,
+    Finding,
+    Kind,
+    Pipeline,
+    RecordRef,
+    Scenario,
+    Sink,
+    Step,
+    StepOutcome,
+    Trigger,
+    Verdict,
+    When,
+    Window,
+    Word,
+    plain,
+)
+from harness.store import RunFolder
+
+NAME = "driver dies after the sink committed"
+STEP = StepOutcome(
+    name="kill driver",
+    window="sink-committed of batch 3",
+    batch=3,
+    hit=True,
+    evidence=Evidence(
+        signalled={"4711": "SIGKILL", "4720": "SIGKILL"},
+        checkpoint_before={"offsets": (0, 1, 2, 3), "commits": (0, 1, 2)},
+        checkpoint_after={"offsets": (0, 1, 2, 3), "commits": (0, 1, 2)},
+        rows_seen=200,
+        in_flight="200 records",
+        note="the temporary file was there",
+    ),
+    at_s=12.345,
+)
+
+
+def row(number: int = 17, amount: str = "10.00") -> dict[str, str | None]:
+    return {"id": str(number), "account": "A-3", "amount": amount}
+
+
+def duplicated(number: int = 17) -> Finding:
+    return Finding(
+        kind=Kind.DUPLICATED,
+        sink="postgres payments",
+        key={"id": str(number)},
+        expected=(row(number),),
+        found=(row(number), row(number)),
+        records=(RecordRef(partition=0, offset=200 + number),),
+        batches=(3,),
+        faults=("kill driver",),
+    )
+
+
+def corrupted() -> Finding:
+    return Finding(
+        kind=Kind.CORRUPTED,
+        sink="postgres payments",
+        key={"id": "18"},
+        expected=(row(18),),
+        found=(row(18, "10.01"),),
+        records=(RecordRef(partition=1, offset=4),),
+        batches=(2,),
+    )
+
+
+def lost() -> Finding:
+    return Finding(
+        kind=Kind.LOST,
+        sink="postgres payments",
+        key={"id": "19"},
+        expected=(row(19),),
+        records=(RecordRef(partition=2, offset=9), RecordRef(partition=2, offset=10)),
+        batches=(2, 3),
+        note="the batch was committed without it",
+    )
+
+
+def verdict(**changes: Any) -> Verdict:
+    parts: dict[str, Any] = {
+        "word": Word.VIOLATED,
+        "as_expected": False,
+        "expect": "held",
+        "findings": (duplicated(), corrupted(), lost()),
+        "steps": (STEP,),
+        "canaries": {"lost": True, "doubled": True, "flipped": True, "swapped": True},
+        "counts": {"records": 600, "expected_rows": 600, "sink_rows": 600, "acknowledged": 600},
+    }
+    return Verdict(**(parts | changes))
+
+
+def held() -> Verdict:
+    return verdict(word=Word.HELD, as_expected=True, findings=())
+
+
+def scenario(**changes: Any) -> Scenario:
+    step = Step(
+        when=Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=3),
+        do=Fault(kind=Do.KILL_DRIVER),
+        name="kill driver",
+    )
+    parts: dict[str, Any] = {
+        "name": NAME,
+        "why": "the window that an append sink cannot survive",
+        "pipeline": Pipeline(entry="pipelines/append.py"),
+        "sinks": (Sink(backend="postgres", target="payments", effect="select * from ledger", key=("id",)),),
+        "schedule": (step,),
+        "expect": Expect(word=Word.HELD),
+        "tags": ("quick",),
+        "seed": 7,
+    }
+    return Scenario(**(parts | changes))
+
+
+def stored(reports: Path, given: Verdict, *, asked: Scenario | None = None, run_id: str = "r1") -> RunFolder:
+    """A run folder with everything in it, as the run loop leaves it."""
+    asked = asked or scenario()
+    folder = RunFolder.create(reports, asked.name, run_id, need_bytes=0)
+    run = {
+        "run_id": run_id,
+        "scenario": asked.name,
+        "seed": 7,
+        "seconds": 31.25,
+        "stack": {"name": "processes", "kafka": {"version": "4.2.0"}},
+        "command": "onceproof run scenarios/append.yaml --seed 7",
+    }
+    folder.save(0, plan={"seed": 7, "scenario": plain(asked)}, scenario=f"name: {asked.name}\n", run=run)
+    events = [
+        {"n": 0, "at_s": 0.1, "what": "phase", "name": "stack up"},
+        {"n": 1, "at_s": 2.0, "what": "sent", "records": 1, "total": 600},
+        {"n": 2, "at_s": 3.0, "what": "sent", "records": 600, "total": 600},
+        {"n": 3, "what": "step", **plain(STEP), "at_s": None},
+    ]
+    folder.journal.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    folder.save(1, checkpoint={"drained": True})
+    folder.save(2, verdict=given)
+    return folder

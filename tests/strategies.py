@@ -1,0 +1,197 @@
+"""Hypothesis strategies for scenarios: every one drawn is valid in the project that `project` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from harness.scenario import (
+    Do,
+    Expect,
+    Fault,
+    Guarantee,
+    Input,
+    Kind,
+    Order,
+    Pipeline,
+    Restart,
+    Scenario,
+    Sink,
+    Step,
+    Trigger,
+    Victim,
+    When,
+    Window,
+    Word,
+)
+
+ENTRY = "pipelines/pay.py"
+DATA = "data/orders.jsonl"
+FRONTIERS = ("checkpoint", "group", "select partition, next_offset from progress where topic = '{topic}'")
+SPARK = "{spark.home}/examples/wordcount.py"
+
+
+def project(root: Path) -> Path:
+    """A folder in which the drawn scenarios are valid; its `scenarios` folder."""
+    for name in (ENTRY, DATA):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("", encoding="utf-8")
+    (root / "scenarios").mkdir()
+    return root / "scenarios"
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+templates = texts.map(lambda text: text.replace("{", "{{").replace("}", "}}")) | st.sampled_from(
+    ["{topic}", "a{{b}}{postgres.second.dsn}", "", "no", "017", "null", "~", "1e3", "-", "? x", "a: b", "#", "\u2028"]
+)
+lines = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=40).filter(
+    lambda text: bool(text.strip()) and text.isprintable()
+)
+columns = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True)
+tables = st.from_regex(r"([a-z_][a-z0-9_]{0,8}\.)?[a-z_][a-z0-9_]{0,20}", fullmatch=True)
+identifiers = st.from_regex(r"[a-z_][a-z0-9_]{0,20}", fullmatch=True)
+labels = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,20}", fullmatch=True)
+times = st.integers(1, 7 * 24 * 3600 * 1000).map(lambda ms: ms / 1000) | st.integers(1, 999_999).map(
+    lambda us: us / 1e6
+)
+
+
+def queries(names: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
+    """A query that has these columns, with any text after it, over one line or several."""
+    head = f"select {', '.join(names) or '*'}"
+    tail = st.sampled_from(["", " from ledger", "\n  from ledger\n", "\nfrom ledger -- all \n\n"]) | texts
+    return tail.map(lambda more: f"{head} {more}")
+
+
+@st.composite
+def sinks(draw: st.DrawFn) -> Sink:
+    """A sink in Postgres, or now and then a console."""
+    if draw(st.integers(0, 9)) == 0:
+        return Sink(backend="console", target="console")
+    key = tuple(draw(st.lists(columns, min_size=1, max_size=3, unique=True)))
+    by = draw(columns)
+    order = Order(by=by, follows=draw(columns), per=tuple(draw(st.lists(columns, max_size=2))))
+    return Sink(
+        backend="postgres",
+        target=draw(tables | queries((*key, by))),
+        database=draw(st.sampled_from(["main", "second"])),
+        effect=draw(queries(key)),
+        key=key,
+        order=draw(st.none() | st.just(order)),
+    )
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> Pipeline:
+    """A program with settings of every kind."""
+    return Pipeline(
+        entry=draw(st.sampled_from([ENTRY, SPARK])),
+        args=tuple(draw(st.lists(templates, max_size=4))),
+        env=draw(st.dictionaries(columns, templates, max_size=3)),
+        conf=draw(st.dictionaries(st.from_regex(r"spark\.[A-Za-z0-9_.-]{1,9}", fullmatch=True), templates, max_size=3)),
+        executors=draw(st.integers(1, 64)),
+        frontier=draw(st.sampled_from(FRONTIERS)),
+    )
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> Input:
+    """A workload or a replayed file."""
+    rate = draw(st.none() | st.integers(1, 10**8).map(lambda n: n / 100))
+    partitions = draw(st.integers(1, 1000))
+    if draw(st.booleans()):
+        key = draw(st.none() | columns)
+        records = draw(st.integers(0, 10_000_000))
+        return Input(workload="replay", replay=DATA, records=records, partitions=partitions, rate_per_s=rate, key=key)
+    return Input(
+        workload=draw(st.sampled_from(["transactions", "access_logs"])),
+        records=draw(st.integers(1, 10_000_000)),
+        keys=draw(st.integers(1, 10_000_000)),
+        partitions=partitions,
+        rate_per_s=rate,
+        skew=draw(st.integers(0, 1000).map(lambda n: n / 100)),
+    )
+
+
+@st.composite
+def triggers(draw: st.DrawFn, *, frontier: str, rows: bool, records: int, within_s: float) -> Trigger:
+    """A trigger that can come in such a run."""
+    seen = frontier == "checkpoint"
+    batch = draw(st.none() | st.integers(0, 1_000_000)) if seen else None
+    choices = [When.FAILPOINT, When.RECORDS]
+    choices += [When.WINDOW] * seen + [When.ROWS] * rows + [When.ELAPSED] * (within_s > 0.001)
+    kind = draw(st.sampled_from(choices))
+    if kind is When.WINDOW:
+        return Trigger(kind=kind, window=draw(st.sampled_from(Window)), batch=draw(st.integers(0, 99)))
+    if kind is When.FAILPOINT:
+        return Trigger(kind=kind, failpoint=draw(labels), batch=draw(st.none() | st.integers(0, 99)))
+    if kind is When.ELAPSED:
+        return Trigger(kind=kind, elapsed_s=0.001, batch=batch)
+    return Trigger(kind=kind, count=draw(st.integers(1, records if kind is When.RECORDS else 1000)), batch=batch)
+
+
+@st.composite
+def steps(draw: st.DrawFn, **world: Any) -> Step:
+    """A step in plain words or in sugar."""
+    when = draw(triggers(**world))
+    words = draw(st.sampled_from(Do))
+    victim = draw(st.sampled_from(Victim))
+    kind, extras = words, {"victim": victim}
+    if words is Do.CRASH_MID_SINK:
+        if when.kind is not When.ROWS:
+            words = kind = Do.CRASH_APPLICATION
+        kind = Do.CRASH_APPLICATION
+    elif words is Do.CRASH_BEFORE_OFFSET_COMMIT:
+        at_window = when.kind is When.WINDOW and when.window is Window.SINK_COMMITTED
+        words = words if at_window or when.kind is When.FAILPOINT else Do.KILL_DRIVER
+        kind = Do.KILL_DRIVER
+    elif words is Do.KILL_EXECUTOR:
+        extras = {"which": draw(st.sampled_from(["one", "all"]))}  # type: ignore[dict-item]
+    elif words is Do.PAUSE_DRIVER:
+        extras = {"for_s": draw(times)}  # type: ignore[dict-item]
+    elif words is Do.STOP_DRIVER:
+        extras = {}
+    named = "victim" in extras and victim is not Victim.TREE
+    fault = Fault(kind=kind, **extras)  # type: ignore[arg-type]
+    return Step(when=when, do=fault, name=f"{words.value} ({victim.value})" if named else words.value)
+
+
+@st.composite
+def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Expect:
+    """What can be expected under a guarantee."""
+    legal = {Kind.RECOVERED, *([] if ordered else [Kind.MISORDERED])}
+    legal |= {Guarantee.AT_LEAST_ONCE: {Kind.DUPLICATED}, Guarantee.AT_MOST_ONCE: {Kind.LOST}}.get(guarantee, set())
+    kinds = draw(st.lists(st.sampled_from([kind for kind in Kind if kind not in legal]), max_size=3, unique=True))
+    if kinds:
+        return Expect(word=Word.VIOLATED, kinds=tuple(kinds))
+    return Expect(word=draw(st.sampled_from([Word.HELD, Word.UNKNOWN, Word.VOID])))
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """Any valid scenario, `path` empty."""
+    pipeline, given = draw(pipelines()), draw(inputs())
+    shown = tuple(draw(st.lists(sinks(), min_size=1, max_size=3)))
+    rows = any(sink.backend == "postgres" and sink.target.isidentifier() for sink in shown)
+    within_s = draw(times)
+    guarantee = draw(st.sampled_from(Guarantee))
+    world = {"frontier": pipeline.frontier, "rows": rows, "records": given.records or 999, "within_s": within_s}
+    return Scenario(
+        name=draw(lines),
+        why=draw(texts),
+        pipeline=pipeline,
+        guarantee=guarantee,
+        setup=draw(st.dictionaries(st.sampled_from(["main", "second"]), templates | queries(), max_size=2)),
+        sinks=shown,
+        together=len(shown) > 1 and draw(st.booleans()),
+        input=given,
+        schedule=tuple(draw(st.lists(steps(**world), max_size=4))),
+        restart=Restart(delay_s=draw(st.just(0.0) | times), times=draw(st.integers(0, 1000))),
+        expect=draw(expectations(guarantee=guarantee, ordered=any(sink.order for sink in shown))),
+        within_s=within_s,
+        settle_s=draw(times),
+        tags=tuple(draw(st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True), max_size=3))),
+        seed=draw(st.integers(0, 2**63 - 1)),
+    )

@@ -1,0 +1,156 @@
+"""What the harness reads from Spark's checkpoint, and how it sees Spark write one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.checkpoint import Progress, behind, count, listing, offsets_of, unfinished_commits
+from harness.run.observer import Observer, lowest
+from harness.journal import Journal
+from harness.scenario import Window
+from harness.triggers.watch import CheckpointWatch, Sight, sight
+from harness.wait import until
+
+OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'
+
+
+def log(checkpoint: Path, batch: int, *ends: int) -> None:
+    """Write `offsets/batch` as Spark does: a temporary file, then a rename."""
+    write(checkpoint / "offsets", batch, OFFSETS.format(*ends))
+
+
+def write(folder: Path, batch: int, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{batch}.0f9c6f3e-1b2c-4d5e-8f00-000000000000.tmp"
+    temporary.write_text(text)
+    temporary.rename(folder / str(batch))
+
+
+@given(st.dictionaries(st.integers(0, 99), st.integers(0, 2**62), min_size=1))
+def test_offsets_of_a_topic_survive_the_file_format(ends: dict[int, int]) -> None:
+    line = json.dumps({"orders": {str(p): o for p, o in ends.items()}})
+    assert offsets_of(f'v1\n{{"batchWatermarkMs":0}}\n{line}', "orders") == ends
+
+
+@pytest.mark.parametrize("text", ["", "v1", "v1\n{}\n-", 'v1\n{"other":{"0":1}}', 'v1\n{"orders":{"0":1'])
+def test_a_log_without_the_topic_has_no_offsets(text: str) -> None:
+    assert offsets_of(text, "orders") is None
+
+
+def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
+    log(tmp_path, 0, 1, 1)
+    log(tmp_path, 10, 2, 2)
+    write(tmp_path / "commits", 0, "v1")
+    (tmp_path / "commits" / ".10.aa-bb.tmp").touch()
+    (tmp_path / "commits" / ".0.crc").touch()
+    assert listing(tmp_path) == {"offsets": (0, 10), "commits": (0,)}
+    assert unfinished_commits(tmp_path) == (10,)
+    assert listing(tmp_path / "nowhere") == {"offsets": (), "commits": ()}
+    assert unfinished_commits(tmp_path / "nowhere") == ()
+
+
+def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    assert (progress.planned(), progress.frontier()) == ({}, {})
+    for batch, ends in ((0, (5, 3)), (1, (9, 3)), (2, (12, 8))):
+        log(tmp_path, batch, *ends)
+        progress.note_offsets(batch)
+    progress.note_offsets(3)  # not there: nothing to note
+    progress.committed = {0, 1}
+    write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":2,"1":0}}')
+    assert progress.planned() == {0: 12, 1: 8}
+    assert progress.frontier() == {0: 9, 1: 3}
+    assert progress.batches() == [
+        {"batch": 0, "ranges": {"0": [2, 5], "1": [0, 3]}, "committed": True},
+        {"batch": 1, "ranges": {"0": [5, 9], "1": [3, 3]}, "committed": True},
+        {"batch": 2, "ranges": {"0": [9, 12], "1": [3, 8]}, "committed": False},
+    ]
+
+
+def test_behind_needs_every_partition() -> None:
+    assert behind({0: 5, 1: 5}, {0: 5, 1: 4})
+    assert not behind({0: 5}, {0: 5, 1: 1})
+    assert behind({}, {0: 0})
+    assert count({0: 5, 1: 4}) == 9
+
+
+def test_lowest_takes_a_missing_partition_as_zero() -> None:
+    assert lowest([]) == {}
+    assert lowest([{0: 5, 1: 7}, {0: 6}]) == {0: 5, 1: 0}
+
+
+@pytest.mark.parametrize(
+    ("path", "window"),
+    [
+        ("c/offsets/3", Window.OFFSETS_WRITTEN),
+        ("c/commits/.3.0a-1b.tmp", Window.SINK_COMMITTED),
+        ("c/commits/3", Window.OFFSETS_COMMITTED),
+    ],
+)
+def test_sight_names_the_window(path: str, window: Window) -> None:
+    assert sight(Path(path)) == Sight(window, 3, Path("c"))
+
+
+@pytest.mark.parametrize(
+    "path", ["c/offsets/.3.0a-1b.tmp", "c/commits/.3.crc", "c/commits/.3.0a.tmp.crc", "c/state/0/3", "c/sources/1/0"]
+)
+def test_sight_is_blind_to_the_rest(path: str) -> None:
+    assert sight(Path(path)) is None
+
+
+@pytest.mark.parametrize("polling", [False, True])
+def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path: Path, polling: bool) -> None:
+    seen: list[Sight] = []
+    watch = CheckpointWatch(tmp_path, seen.append, polling=polling)
+    try:
+        checkpoint = tmp_path / "tmp" / "temporary-1"
+        write(checkpoint / "sources" / "0", 0, 'v1\n{"orders":{"0":0,"1":0}}')
+        for batch in range(5):
+            log(checkpoint, batch, batch, batch)
+            write(checkpoint / "commits", batch, "v1")
+        last = Sight(Window.OFFSETS_COMMITTED, 4, checkpoint)
+        until("the last commit", lambda: last in seen, within_s=5.0)
+    finally:
+        watch.close()
+    assert watch.failure is None
+    order = [(s.batch, s.window) for s in seen if s.window in (Window.OFFSETS_WRITTEN, Window.OFFSETS_COMMITTED)]
+    if not polling:  # a poll may see both folders at once
+        both = (Window.OFFSETS_WRITTEN, Window.OFFSETS_COMMITTED)
+        assert sorted(order) == sorted((batch, window) for batch in range(5) for window in both)
+    assert {batch for batch, _ in order} == set(range(5))
+
+
+def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    root = tmp_path / "root"
+    root.mkdir()
+    observer = Observer(root, "orders", journal)
+    booked = threading.Event()
+    known_at_hook: list[int] = []
+
+    def hook(seen: Sight) -> None:
+        known_at_hook.append(observer.newest_batch())
+        booked.set()
+
+    with observer.armed(hook):
+        log(root / "checkpoint", 0, 4, 4)
+        assert booked.wait(5.0)
+    assert known_at_hook == [-1]
+    until("the books", lambda: observer.planned() == {0: 4, 1: 4}, within_s=5.0)
+    observer.healthy()
+
+    def broken(seen: Sight) -> None:
+        raise RuntimeError("boom")
+
+    with observer.armed(broken):
+        log(root / "checkpoint", 1, 5, 5)
+        until("the watch to fail", lambda: observer._watch.failure is not None, within_s=5.0)
+    with pytest.raises(Exception, match="the watch on the checkpoint died"):
+        observer.healthy()
+    observer.close()

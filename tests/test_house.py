@@ -1,0 +1,188 @@
+"""The house rules, held by tests: sizes, annotations, imports, lint, types, and words that stand in no file."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULE_LINES = 500
+MODULE_LINES_MEDIAN = 120
+FUNCTION_LINES = 70
+FUNCTION_LINES_MEDIAN = 10
+POSITIONAL = 5
+TOOL_S = 300
+# In pieces, so that this file does not hold what it bans.
+HOSTS = [
+    "pypi" + ".org",
+    "python" + "hosted.org",
+    "repo1." + "maven",
+    "maven" + ".org",
+    "npmjs" + ".org",
+    "proxy." + "golang",
+]
+HOMES = re.compile(r"(?<![\w./}$*-])/" + r"(?:root|work)/")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file, parsed."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+
+def modules(*rooms: str) -> list[Module]:
+    """Every Python file of these top-level folders."""
+    paths = sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    return [Module(path, text, ast.parse(text)) for path, text in zip(paths, texts, strict=True)]
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(*rooms: str) -> Iterator[tuple[str, Function]]:
+    """Every function of these folders with its place."""
+    for module in modules(*rooms):
+        for node in ast.walk(module.tree):
+            if isinstance(node, Function):
+                yield f"{module.name}:{node.lineno} {node.name}", node
+
+
+def lines(node: Function) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def positional(node: Function) -> list[ast.arg]:
+    return [each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
+
+
+def committed() -> list[Path]:
+    """Every file that stands in the repository or is about to."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=TOOL_S)
+    return [path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def tool(*command: str) -> None:
+    """Run a tool of this virtual environment at the root; what it says is the failure."""
+    path = Path(sys.executable).with_name(command[0])
+    done = subprocess.run(
+        [str(path), *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False, timeout=TOOL_S
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+
+
+def test_modules_are_small() -> None:
+    sizes = {module.name: module.text.count("\n") for module in modules("harness", "pipelines")}
+    assert {name: size for name, size in sizes.items() if size > MODULE_LINES} == {}
+    assert median(sizes.values()) <= MODULE_LINES_MEDIAN
+
+
+def test_functions_are_small() -> None:
+    sizes = {name: lines(node) for name, node in functions("harness", "pipelines")}
+    assert {name: size for name, size in sizes.items() if size > FUNCTION_LINES} == {}
+    assert median(sizes.values()) <= FUNCTION_LINES_MEDIAN
+
+
+def test_functions_take_few_positional_arguments() -> None:
+    counts = {name: len(positional(node)) for name, node in functions("harness", "pipelines")}
+    assert {name: count for name, count in counts.items() if count > POSITIONAL} == {}
+
+
+def test_everything_is_annotated() -> None:
+    bare = []
+    for name, node in functions("harness", "pipelines", "tests"):
+        extra = [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
+        arguments = [*positional(node), *node.args.kwonlyargs, *extra]
+        if node.returns is None or any(each.annotation is None for each in arguments):
+            bare.append(name)
+    assert bare == []
+
+
+def test_every_file_says_what_it_is_for() -> None:
+    rooms = ("harness", "pipelines", "tests")
+    assert [module.name for module in modules(*rooms) if not ast.get_docstring(module.tree)] == []
+
+
+def test_nothing_sleeps() -> None:
+    sleeps = []
+    for module in modules("harness", "tests"):
+        for node in ast.walk(module.tree):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            taken = (
+                isinstance(node, ast.ImportFrom) and node.module == "time" and "sleep" in {a.name for a in node.names}
+            )
+            if called == "time.sleep" or taken:
+                sleeps.append(f"{module.name}:{node.lineno}: sleep is banned, use harness.wait")  # type: ignore[attr-defined]
+    assert sleeps == []
+
+
+def test_pipelines_import_only_the_failpoint() -> None:
+    found = []
+    for module in modules("pipelines"):
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "harness":
+                found += [
+                    f"{module.name}: {node.module}.{each.name}" for each in node.names if each.name != "failpoint"
+                ]
+            if isinstance(node, ast.Import):
+                found += [f"{module.name}: {each.name}" for each in node.names if each.name.split(".")[0] == "harness"]
+    assert found == []
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_file_names_a_registry(host: str) -> None:
+    assert [path.name for path in committed() if host.encode() in path.read_bytes()] == []
+
+
+def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
+    texts = {path: path.read_bytes().decode("utf-8", errors="replace") for path in committed()}
+    hits = [f"{path.relative_to(ROOT)}: {hit[0]}" for path, text in texts.items() for hit in HOMES.finditer(text)]
+    assert hits == []
+
+
+def test_the_command_line_starts_light() -> None:
+    heavy = ("pyspark", "docker", "hypothesis")
+    code = f"import sys, harness.cli; print(*[name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == []
+
+
+def test_the_lock_names_a_hash_for_every_package() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = [entry for entry in re.split(r"\n(?=\S)", text) if "==" in entry]
+    assert len(entries) > 20
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_ruff_is_content() -> None:
+    tool("ruff", "check", ".")
+
+
+def test_the_layout_is_ruffs() -> None:
+    tool("ruff", "format", "--check", ".")
+
+
+def test_imports_point_down() -> None:
+    tool("lint-imports")
+
+
+def test_mypy_is_content() -> None:
+    tool("mypy")

@@ -1,0 +1,163 @@
+"""What is shown while a suite runs: plain lines in a log, one live line on a terminal, groups under GitHub."""
+
+from __future__ import annotations
+
+import re
+import threading
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.journal import Journal
+from harness.progress import Lively, Plain, Seen, line, progress
+from harness.report.summary import Run, error
+from harness.scenario import plain
+from tests import sample_runs as sample
+
+
+class Terminal(StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+EVENTS: list[tuple[str, dict[str, Any]]] = [
+    ("phase", {"name": "set up"}),
+    ("launched", {"number": 1, "pid": 10}),
+    ("phase", {"name": "feeding"}),
+    ("sent", {"records": 300, "total": 600}),
+    ("batch", {"batch": 3, "window": "sink-committed"}),
+    ("missed", {**plain(sample.STEP), "hit": False}),
+    ("step", plain(sample.STEP)),
+    ("died", {"number": 1, "status": -9}),
+    ("launched", {"number": 2, "pid": 11}),
+    ("gave up", {"why": "5 restarts"}),
+    ("verdict", {"word": "held", "as_expected": True, "findings": {}}),
+]
+
+
+def told(stream: StringIO, environment: dict[str, str], run: Run) -> None:
+    watched = progress(stream, environment=environment)
+    try:
+        journal = Journal(None)
+        journal.listen(watched.started(sample.NAME, number=2, total=18, steps=1))
+        for what, fields in EVENTS:
+            journal.write(what, **fields)
+        watched.ended(run)
+    finally:
+        watched.close()
+        watched.close()
+
+
+def held() -> Run:
+    return Run(scenario=sample.NAME, verdict=sample.held(), seconds=31.25)
+
+
+def times_out(text: str) -> str:
+    return re.sub(r"\[ +\d+\.\d s\]", "[t]", text)
+
+
+PLAIN = """\
+2/18 driver dies after the sink committed
+[t] set up
+[t] feeding
+[t] fault MISSED: kill driver in sink-committed of batch 3
+[t] fault hit: kill driver in sink-committed of batch 3
+[t] driver 1 died, status -9
+[t] driver 2 launched
+[t] gave up: 5 restarts
+[t] ok HELD, expected held: driver dies after the sink committed
+"""
+
+
+def test_plain_lines() -> None:
+    stream = StringIO()
+    told(stream, {}, held())
+    assert times_out(stream.getvalue()) == PLAIN
+    assert "[   31.2 s] ok HELD" in stream.getvalue()
+
+
+def test_github_gets_a_group_and_no_annotation_for_what_is_expected() -> None:
+    stream = Terminal()
+    told(stream, {"GITHUB_ACTIONS": "true"}, held())
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "::group::2/18 driver dies after the sink committed"
+    assert lines[-1] == "::endgroup::"
+
+
+def test_github_gets_an_annotation_for_what_is_not_expected() -> None:
+    stream = StringIO()
+    told(stream, {"GITHUB_ACTIONS": "true"}, Run(scenario="50% \n::error::x", verdict=error("no Java")))
+    assert stream.getvalue().splitlines()[-2:] == [
+        "::endgroup::",
+        "::error::ERROR, expected held: 50%25 \\n::error::x",
+    ]
+
+
+def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:
+    stream = Terminal()
+    told(stream, {"TERM": "xterm", "COLUMNS": "120"}, held())
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
+    assert "ok 2/18 held driver dies after the sink committed (31.2 s)" in text
+    # The cursor is given back.
+    assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
+
+
+def test_a_dumb_terminal_gets_plain_lines() -> None:
+    assert isinstance(progress(Terminal(), environment={"TERM": "dumb"}), Plain)
+    lively = progress(Terminal(), environment={"TERM": "xterm"})
+    lively.close()
+    assert isinstance(lively, Lively)
+
+
+def test_what_is_known_grows_with_the_events() -> None:
+    seen = Seen(faults=2)
+    for what, fields in EVENTS:
+        seen = seen.after({"what": what, **fields})
+    assert seen.parts() == ["feeding", "300/600 records", "batch 3", "faults 1/2", "driver life 2"]
+    assert Seen().parts() == []
+
+
+def test_a_hostile_name_stays_on_its_line() -> None:
+    assert line({"what": "phase", "name": "a\n::error::x\x1b[2J"}) == "a\\n::error::x\\x1b[2J"
+    stream = StringIO()
+    progress(stream, environment={}).started("a\n::x\x1b", number=1, total=1, steps=0)
+    assert stream.getvalue() == "1/1 a\\n::x\\x1b\n"
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["what", "name", "batch", "window", "hit", "at_s", "why", "status"]),
+        st.one_of(
+            st.none(), st.text(), st.booleans(), st.sampled_from(["phase", "step", "died", "batch", "verdict", "new"])
+        ),
+    )
+)
+def test_an_event_of_any_shape_is_survived(event: dict[str, Any]) -> None:
+    text = line(event)
+    assert text is None or "\n" not in text
+    assert all("\n" not in part for part in Seen().after(event).parts())
+
+
+@pytest.mark.parametrize("stream", [StringIO(), Terminal()], ids=["plain", "live"])
+def test_events_may_come_from_many_threads(stream: StringIO) -> None:
+    watched = progress(stream, environment={"TERM": "xterm"})
+    try:
+        listener = watched.started("a", number=1, total=1, steps=4)
+        step = {"what": "step", **plain(sample.STEP)}
+        threads = [threading.Thread(target=lambda: [listener(step) for _ in range(50)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        if isinstance(watched, Lively):
+            assert watched._seen.fired == 200
+        else:
+            assert stream.getvalue().count("fault hit: kill driver") == 200
+            assert len(stream.getvalue().splitlines()) == 201
+    finally:
+        watched.close()

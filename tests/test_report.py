@@ -1,0 +1,370 @@
+"""The page: it says what it must, opens anywhere, and nothing in it was ever markup of the data's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.report import html, summary
+from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
+from harness.report.summary import Run, error
+from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
+from harness.store import RunFolder
+from tests import sample_runs as sample
+
+Tag = tuple[str, tuple[tuple[str, str | None], ...]]
+
+
+class Skeleton(HTMLParser):
+    """The elements and attributes of a page, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[Tag] = []
+        self.text: list[str] = []
+        self.other: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append((f"/{tag}", ()))
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.other.append(data)
+
+    def handle_decl(self, decl: str) -> None:
+        self.other.append(decl)
+
+    def handle_pi(self, data: str) -> None:
+        self.other.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        self.other.append(data)
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "</title></style></pre></table><h1>held</h1>",
+    '" onmouseover="alert(1)" x="',
+    "' style='position:fixed' y='",
+    "{{ 7 * 7 }}{% raw %}{{ page.__class__ }}",
+    "{# gone #}{% include 'style.css' %}",
+    "<!-- gone -->",
+    "<![CDATA[x]]><?php x ?>",
+    "&lt;b&gt;&#60;b&#62;",
+    "javascript:alert(1)",
+    "x" * 1_000_000,
+    "<" * 1_000_000,
+    "\u202etxet desrever\u2066\u200f",
+    "\x00\x07\x1b[31m\x7f\x9b31m",
+    "line\r\nline\u2028line\u2029line\x0b\x0c\x85",
+    "\ud800 and \udfff",
+    "\ufeff\ufffe\uffff",
+]
+
+
+def parts_with(text: str) -> Parts:
+    """A run in which every text that data can reach is `text`."""
+    row: dict[str, str | None] = {"id": text, text: text}
+    finding = Finding(
+        kind=Kind.CORRUPTED,
+        sink=text,
+        key={text: text},
+        expected=(row,),
+        found=({"id": None, text: text},),
+        faults=(text,),
+        note=text,
+    )
+    step = StepOutcome(
+        name=text,
+        window=text,
+        batch=1,
+        hit=True,
+        evidence=Evidence(
+            signalled={text: text},
+            checkpoint_before={text: (1,)},
+            checkpoint_after={text: (1,)},
+            in_flight=text,
+            note=text,
+        ),
+    )
+    verdict = Verdict(
+        word=Word.VIOLATED,
+        as_expected=False,
+        expect=text,
+        reasons=(text,),
+        findings=(finding,),
+        steps=(step,),
+        canaries={text: True},
+        counts={text: 1},
+        tier=text,
+    )
+    plan = {
+        "name": text,
+        "why": text,
+        "guarantee": text,
+        "pipeline": {"entry": text, "args": [text]},
+        "sinks": [{"backend": text, "target": text, "effect": text, "key": [text]}],
+        "input": {"workload": text, "records": text, "partitions": text},
+    }
+    run = {
+        "scenario": text,
+        "run_id": text,
+        "started": text,
+        "command": text,
+        "versions": {"x" + text: text},
+        "list": [text],
+    }
+    return Parts(
+        folder=text,
+        run=run,
+        verdict=verdict,
+        plan=plan,
+        scenario_file="x" + "".join(text.split("\n")),
+        journal=[{"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}}],
+        logs=[LogText(name=text, lines=[text])],
+    )
+
+
+PLAIN = Skeleton(html.render(parts_with("plain")))
+
+
+def assert_only_text(text: str) -> Skeleton:
+    page = html.render(parts_with(text))
+    page.encode()
+    found = Skeleton(page)
+    assert found.tags == PLAIN.tags
+    assert found.other == ["doctype html"]
+    visible = "".join(found.text)
+    assert all(char.isprintable() or char == "\n" for char in visible)
+    return found
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_data_is_only_text(text: str) -> None:
+    found = assert_only_text(text)
+    assert sum(len(piece) for piece in found.text) < 200_000
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from("<>&\"'{}%#/=`\n\r\u202e\ud800")), min_size=1))
+@settings(max_examples=300)
+def test_any_data_is_only_text(text: str) -> None:
+    assert_only_text(text)
+
+
+@given(st.lists(st.sampled_from(HOSTILE[:11]), min_size=1, max_size=4).map("".join))
+@settings(max_examples=200)
+def test_any_mixture_of_payloads_is_only_text(text: str) -> None:
+    assert_only_text(text)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_in_the_index_are_only_text(tmp_path: Path, text: str) -> None:
+    def tags(name: str) -> list[Tag]:
+        verdict = replace(sample.verdict(), expect=name)
+        return Skeleton(html.render_index(tmp_path, [Run(scenario=name, verdict=verdict)])).tags
+
+    assert tags(text) == tags("plain")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_logs_and_files_are_only_text(tmp_path: Path, text: str) -> None:
+    def page(given: str) -> Skeleton:
+        folder = sample.stored(tmp_path, error(given), run_id=f"r{len(list(tmp_path.rglob('run.json')))}")
+        data = (given * 2).replace("\n", "").replace("\r", "").encode("utf-8", "surrogatepass")
+        (folder.logs / "driver-1.log").write_bytes(data)
+        folder.scenario_yaml.write_bytes(data)
+        return Skeleton(html.write(folder.path).read_text())
+
+    hostile = page(text)
+    assert hostile.tags == page("plain").tags
+    assert all(char.isprintable() or char == "\n" for char in "".join(hostile.text))
+
+
+def page_of(tmp_path: Path, verdict: Verdict, **changes: Any) -> str:
+    folder = sample.stored(tmp_path, verdict, asked=sample.scenario(**changes))
+    return "".join(Skeleton(html.write(folder.path).read_text()).text)
+
+
+def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
+    text = page_of(tmp_path, sample.verdict())
+    for said in (
+        "✗ violated",
+        "Every record of the source takes effect in the sink exactly once.",
+        "select * from ledger",
+        "died: 4711 SIGKILL, 4720 SIGKILL",
+        "checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2",
+        "rows the sink had been handed: 200",
+        "4 of 4 (lost found, doubled found, flipped found, swapped found)",
+        "1 of 1",
+        "record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3",
+        "onceproof replay ",
+        "onceproof run scenarios/append.yaml --seed 7",
+        "stack.kafka.version",
+        "4.2.0",
+        "Loss of power",
+        "hard: real processes were killed",
+    ):
+        assert said in text
+
+
+def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
+    text = page_of(tmp_path, sample.held())
+    assert "✓ held" in text
+    assert (
+        "in this one run, on the versions below, 1 fault happened at the places and with the evidence above, and of "
+        "the 600 records what the source holds took effect in the sink exactly once, equal cell for cell, and the sink "
+        "holds nothing else. The checker found 4 of 4 errors planted in copies of this data. It is not a proof"
+    ) in text
+    assert "proved" not in text.replace("disproved", "")
+
+
+@pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])
+def test_a_page_without_an_answer_claims_nothing(tmp_path: Path, word: Word) -> None:
+    verdict = sample.verdict(word=word, findings=(), steps=(), canaries={}, reasons=("the reason",))
+    text = page_of(tmp_path, verdict)
+    assert "nothing about the guarantee" in text
+    assert "the reason" in text
+    assert "none were planted" in text
+    assert "no fault was done in this run" in text
+
+
+def test_a_soft_run_says_so(tmp_path: Path) -> None:
+    assert "a hard run has to confirm it" in page_of(tmp_path, replace(sample.held(), tier="soft"))
+
+
+def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
+    page = html.write(sample.stored(tmp_path, sample.verdict()).path).read_text()
+    tags = Skeleton(page).tags
+    policy = ("http-equiv", "Content-Security-Policy")
+    assert [attrs for tag, attrs in tags if tag == "meta" and policy in attrs] == [
+        (policy, ("content", "default-src 'none'; style-src 'unsafe-inline'"))
+    ]
+    assert not {"script", "link", "img", "iframe", "object", "form", "base"} & {tag for tag, _ in tags}
+    assert not {"src", "href", "style", "srcset", "action"} & {name for _, attrs in tags for name, _ in attrs}
+    assert "url(" not in page and "@import" not in page
+    assert "@media print" in page
+
+
+def test_every_element_is_closed(tmp_path: Path) -> None:
+    stack: list[str] = []
+    for tag, _ in Skeleton(html.write(sample.stored(tmp_path, sample.verdict()).path).read_text()).tags:
+        if tag.startswith("/"):
+            assert stack.pop() == tag[1:]
+        elif tag not in {"meta", "br"}:
+            stack.append(tag)
+    assert stack == []
+
+
+def test_the_same_folder_gives_the_same_page(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    first = html.write(folder.path).read_bytes()
+    moved = folder.path.rename(tmp_path / "elsewhere")
+    again = html.write(moved).read_bytes()
+    old = "/".join(folder.path.parts[-3:]).encode()
+    new = "/".join(moved.parts[-3:]).encode()
+    assert again == first.replace(old, new)
+    assert str(tmp_path).encode() not in first
+
+
+def test_long_things_are_cut_and_counted() -> None:
+    parts = parts_with("plain")
+    many = replace(
+        parts,
+        verdict=sample.verdict(findings=tuple(sample.duplicated(number) for number in range(MOST_FINDINGS + 7))),
+        journal=[{"at_s": float(number), "what": "batch"} for number in range(MOST_EVENTS + 5)],
+        scenario_file="a\n" * (MOST_LINES + 3),
+    )
+    text = "".join(Skeleton(html.render(many)).text)
+    assert text.count("duplicated in postgres") == MOST_FINDINGS
+    assert f"57 findings, of which {MOST_FINDINGS} are shown" in text
+    assert "5 lines more stand in journal.jsonl" in text
+    assert "… 3 lines more in scenario.yaml" in text
+
+
+def test_a_run_that_ended_early_has_a_page_that_says_why(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
+    folder.save(0, run={"scenario": "a", "outcome": {"error": "the broker died"}})
+    (folder.logs / "kafka.log").write_text("the last\nwords\n")
+    text = "".join(Skeleton(html.write(folder.path).read_text()).text)
+    assert "! error" in text
+    assert "the broker died" in text
+    assert "End of logs/kafka.log" in text and "the last\nwords\n" in text
+    assert "The journal is empty." in text
+
+
+def test_a_torn_journal_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    with folder.journal.open("a") as journal:
+        journal.write('{"n": 4, "what": "phase", "name": "whole"}\n12\n{"n": 5, "what": "phase", "na')
+    text = "".join(Skeleton(html.write(folder.path).read_text()).text)
+    assert "name: whole" in text
+
+
+def test_only_the_last_count_of_sent_records_is_in_the_timeline(tmp_path: Path) -> None:
+    text = page_of(tmp_path, sample.verdict())
+    assert "records: 600, total: 600" in text
+    assert "records: 1, total: 600" not in text
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        html.write(tmp_path)
+
+
+def test_the_index_links_to_each_page_that_there_is(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.held())
+    html.write(folder.path)
+    runs = [Run.read(folder.path), Run(scenario="b", verdict=error("no Java"))]
+    index = html.index(tmp_path, runs)
+    found = Skeleton(index.read_text())
+    links = [dict(attrs)["href"] for tag, attrs in found.tags if tag == "a"]
+    assert len(links) == 1 and links[0] is not None
+    assert (index.parent / links[0]).resolve() == folder.report_html.resolve()
+    text = "".join(found.text)
+    assert "2 runs: 1 as expected, 1 not (1 error)" in text
+    assert text.index("error") < text.index("held")
+
+
+def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    path = summary.write(tmp_path, [Run.read(folder.path)])
+    assert path == tmp_path / "latest" / "summary.json"
+    data = json.loads(path.read_text())
+    assert list(data) == ["runs"]
+    (entry,) = data["runs"]
+    assert list(entry)[:7] == ["scenario", "expect", "verdict", "as_expected", "findings", "faults", "seconds"]
+    assert entry["findings"] == {"duplicated": 1, "corrupted": 1, "lost": 1}
+    assert (entry["verdict"], entry["as_expected"], entry["seconds"]) == ("violated", False, 31.25)
+    assert (entry["stack"], entry["tier"], entry["folder"]) == ("processes", "hard", str(folder.path))
+    (fault,) = entry["faults"]
+    assert list(fault) == ["name", "window", "batch", "hit", "evidence"]
+    assert fault["evidence"]["signalled"] == {"4711": "SIGKILL", "4720": "SIGKILL"}
+
+
+def test_empty_evidence_is_left_out_but_zero_rows_are_evidence() -> None:
+    step = StepOutcome(name="x", window="w", batch=None, hit=False, evidence=Evidence(rows_seen=0))
+    (fault,) = summary.entry(Run(scenario="a", verdict=sample.verdict(steps=(step,))))["faults"]
+    assert fault["evidence"] == {"rows_seen": 0}
+
+
+@pytest.mark.parametrize("make", [sample.verdict, sample.held, lambda: error("x")])
+def test_a_run_survives_packing(make: Callable[[], Verdict]) -> None:
+    run = Run(scenario="a", verdict=make(), folder=Path("x"), seconds=1.5, stack="processes")
+    assert Run.unpack(json.loads(json.dumps(run.pack()))) == run

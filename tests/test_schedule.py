@@ -1,0 +1,258 @@
+"""Triggers, faults, evidence and restarts, on a pipeline without Spark that speaks the same protocol."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness.faults import process as signals
+from harness.journal import Journal
+from harness.run.observer import Observer
+from harness.run.scene import Scene
+from harness.run.schedule import Schedule
+from harness.run.supervisor import Supervisor
+from harness.scenario import Do, Fault, Pipeline, Restart, Step, StepOutcome, Trigger, Victim, When, Window
+from harness.stack.driver import ProcessDriver
+from harness.wait import until
+
+FAKE = Path(__file__).with_name("fake_pipeline.py")
+BATCHES = 12
+
+
+@dataclass
+class Lease:
+    folder: Path
+
+
+@dataclass
+class FakeStack:
+    """Launches the fake pipeline as a real process tree; its executors are sleepers."""
+
+    folder: Path
+    arguments: tuple[str, ...] = ()
+    helpers: list[psutil.Process] = field(default_factory=list)
+
+    def launch(self, lease: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
+        argv = [sys.executable, str(FAKE), str(self.folder / "checkpoint"), str(self.folder / "sink"), str(BATCHES)]
+        with log.open("ab") as output:
+            child = subprocess.Popen([*argv, *self.arguments], stdout=output, stderr=output)
+        return ProcessDriver(number, log, child)
+
+    def executors(self, lease: Any) -> list[psutil.Process]:
+        return [process for process in self.helpers if signals.lives(process)]
+
+
+@dataclass
+class World:
+    scene: Scene
+    supervisor: Supervisor
+    observer: Observer
+    sink: Path
+
+    def play(self, *steps: Step, within_s: float = 20.0) -> list[StepOutcome]:
+        """Run a schedule to its end, then let the pipeline finish."""
+        schedule = Schedule(steps, self.scene)
+        schedule.start()
+        self.supervisor.start(Restart(), self.life)
+        try:
+            until("the schedule", lambda: schedule.done or schedule.failure, within_s=within_s)
+            schedule.healthy()
+            until("the last batch", self.finished, within_s=within_s)
+        finally:
+            schedule.stop()
+        return schedule.outcomes
+
+    def life(self, number: int) -> None:
+        self.observer.life = number
+
+    def finished(self) -> bool:
+        return BATCHES - 1 in self.observer.listing().get("commits", ())
+
+    def copies(self) -> Counter[int]:
+        return Counter(int(line) for line in self.sink.read_text().split())
+
+
+@contextmanager
+def world(tmp_path: Path, *arguments: str) -> Iterator[World]:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    journal = Journal(None)
+    stack: Any = FakeStack(folder, arguments)
+    lease: Any = Lease(folder)
+    supervisor = Supervisor(stack, lease, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
+    observer = Observer(folder, "topic", journal)
+    state: dict[str, World] = {}
+
+    def hopeless() -> str:
+        return "all batches are done" if state["world"].finished() else ""
+
+    scene = Scene(
+        stack=stack,
+        lease=lease,
+        supervisor=supervisor,
+        observer=observer,
+        journal=journal,
+        tripwire=None,
+        sent=lambda: sum(observer.planned().values()),
+        in_flight=lambda: "" if state["world"].finished() else "10 records",
+        hopeless=hopeless,
+    )
+    state["world"] = World(scene, supervisor, observer, folder / "sink")
+    try:
+        yield state["world"]
+    finally:
+        supervisor.stop()
+        observer.close()
+        signals.kill(stack.helpers)
+
+
+def step(when: Trigger, kind: Do, **fault: Any) -> Step:
+    return Step(when=when, do=Fault(kind=kind, **fault), name=kind.value)
+
+
+def at(window: Window, batch: int) -> Trigger:
+    return Trigger(kind=When.WINDOW, window=window, batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("window", "again"),
+    [(Window.OFFSETS_WRITTEN, 1), (Window.SINK_COMMITTED, 2), (Window.OFFSETS_COMMITTED, 1)],
+)
+def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, window: Window, again: int) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(window, 3), Do.KILL_DRIVER))
+        assert outcome.hit and outcome.batch == 3
+        assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
+        assert len(outcome.evidence.signalled) == 3  # the program, its JVM, the wait status
+        after = outcome.evidence.checkpoint_after
+        assert max(after["offsets"]) == 3
+        assert max(after["commits"]) == (3 if window is Window.OFFSETS_COMMITTED else 2)
+        assert outcome.evidence.in_flight == "10 records"
+        assert w.copies()[3] == again
+        assert {w.copies()[batch] for batch in range(BATCHES) if batch != 3} == {1}
+
+
+def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_file(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER))
+        assert "commits/.2.*.tmp was begun and never renamed" in outcome.evidence.note
+
+
+def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world(tmp_path) as w, monkeypatch.context() as patch:
+        patch.setattr(signals, "kill", lambda processes: {str(p.pid): "alive" for p in processes})
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), Do.KILL_DRIVER))
+        assert not outcome.hit
+        assert w.copies()[3] == 1
+        patch.undo()
+
+
+def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
+        assert not outcome.hit
+        assert outcome.evidence.signalled == {}
+
+
+def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 99), Do.KILL_DRIVER))
+        assert not outcome.hit
+        assert outcome.evidence.note == "sink-committed of batch 99 never came: all batches are done"
+
+
+def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.run import strike
+
+    real: Callable[..., bool] = strike.in_window
+    refused: list[int] = []
+
+    def closed_for_batch_3(when: Trigger, moment: Any, listing: Any) -> bool:
+        if moment.batch == 3:
+            refused.append(3)
+            return False
+        return real(when, moment, listing)
+
+    monkeypatch.setattr(strike, "in_window", closed_for_batch_3)
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), Do.KILL_DRIVER))
+        assert refused and outcome.hit and outcome.batch == 4
+        assert outcome.evidence.note.startswith("batch 3 was missed, batch 4 was tried instead")
+        assert w.copies()[3] == 1 and w.copies()[4] == 2
+
+
+@pytest.mark.parametrize("victim", [Victim.JVM, Victim.PYTHON])
+def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_DRIVER, victim=victim))
+        assert outcome.hit
+        assert outcome.evidence.signalled["driver 1"] == ("exit status 1" if victim is Victim.JVM else "SIGKILL")
+        assert len(outcome.evidence.signalled) == 2
+
+
+def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
+    steps = (
+        step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER),
+        step(at(Window.SINK_COMMITTED, 5), Do.KILL_DRIVER),
+    )
+    with world(tmp_path) as w:
+        outcomes = w.play(*steps)
+        assert [o.batch for o in outcomes] == [2, 5]
+        assert all(o.hit for o in outcomes)
+        assert [(d.number, d.status) for d in w.supervisor.deaths] == [(1, -9), (2, -9)]
+        assert (w.copies()[2], w.copies()[5]) == (2, 2)
+
+
+def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path: Path) -> None:
+    sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
+    with world(tmp_path) as w:
+        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.CRASH_APPLICATION))
+        assert outcome.hit
+        assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
+    assert sleeper.wait() == -9
+
+
+def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        first, second = w.play(
+            step(Trigger(kind=When.RECORDS, count=30), Do.KILL_DRIVER),
+            step(Trigger(kind=When.ELAPSED, elapsed_s=0.1), Do.KILL_DRIVER),
+        )
+        assert first.hit and second.hit
+        assert first.evidence.in_flight and second.evidence.in_flight
+
+
+def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.PAUSE_DRIVER, for_s=0.2))
+        assert outcome.hit
+        assert set(outcome.evidence.signalled.values()) == {"stood still for 0.2 s"}
+        assert w.supervisor.deaths == []
+
+
+def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
+    with world(tmp_path, "--broken", "crash") as w:
+        w.supervisor.start(Restart(times=2), w.life)
+        until("the supervisor to give up", lambda: w.supervisor.gave_up, within_s=10.0)
+        assert w.supervisor.gave_up == "the driver died 3 times and is restarted at most 2 times"
+        assert [d.status for d in w.supervisor.deaths] == [1, 1, 1]
+        assert "no module named nowhere" in (tmp_path / "driver-1.log").read_text()
+
+
+def test_nobody_signals_init_or_the_harness() -> None:
+    with pytest.raises(Exception, match="not a process of a run"):
+        signals.kill([psutil.Process()])
+    with pytest.raises(Exception, match="not a process of a run"):
+        signals.kill([psutil.Process(1)])

@@ -1,0 +1,263 @@
+"""The stack `processes`, for real: it comes up, leases, launches, hurts and leaves nothing."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg2
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from harness import wait
+from harness.errors import StackError
+from harness.scenario import Do, Pipeline
+from harness.stack import kafka, reaper, session, spark
+from harness.stack.base import Lease, Stack
+from harness.stack.processes import ProcessesStack
+
+pytestmark = pytest.mark.stack
+
+PROGRAM = """
+import sys, threading
+from pathlib import Path
+from typing import Any
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+counted = spark.sparkContext.parallelize(range(100), 4).map(lambda n: n * 2).sum()
+Path(sys.argv[1]).write_text(str(counted))
+while True:
+    spark.sparkContext.parallelize(range(4), 4).count()
+    threading.Event().wait(0.2)
+"""
+HARNESS = """
+import sys, threading
+from pathlib import Path
+from typing import Any
+from harness.stack.processes import ProcessesStack
+stack = ProcessesStack(Path(sys.argv[1]))
+stack.up()
+print(stack.describe()["session"], flush=True)
+threading.Event().wait(120)
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessesStack]:
+    with ProcessesStack(tmp_path_factory.mktemp("logs")) as made:
+        yield made
+
+
+@pytest.fixture
+def lease(stack: ProcessesStack, request: pytest.FixtureRequest) -> Iterator[Lease]:
+    made = stack.lease(f"t{abs(hash(request.node.name)) % 10**8}", partitions=3)
+    yield made
+    stack.release(made)
+
+
+def ours(name: str) -> list[psutil.Process]:
+    """The processes of a session, looked for without the code under test: by environment, command line or folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            texts = (process.environ().get(reaper.MARKER, ""), *process.cmdline(), process.cwd())
+            if process.status() != psutil.STATUS_ZOMBIE and any(name in text for text in texts):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_it_is_a_stack_with_every_power(stack: ProcessesStack) -> None:
+    whole: Stack = stack
+    assert whole.powers == frozenset(Do)
+    stack.health()
+
+
+def test_a_lease_is_a_topic_schemas_and_addresses(stack: ProcessesStack, lease: Lease) -> None:
+    assert stack.kafka.topics.end_offsets(lease.topic) == {0: 0, 1: 0, 2: 0}
+    assert lease.folder.is_dir() and not lease.checkpoint.exists()
+    for database in ("main", "second"):
+        with psycopg2.connect(lease.dsns[database]) as connection, connection.cursor() as cursor:
+            cursor.execute("create table seen (n int)")
+            cursor.execute("select current_schema(), current_database()")
+            assert cursor.fetchone() == (lease.schema, {"main": "onceproof", "second": "onceproof_second"}[database])
+        assert f"currentSchema={lease.schema}" in lease.jdbc[database]
+    asked = {**os.environ, **lease.environment}
+    psql = "import psycopg2; c = psycopg2.connect('').cursor(); c.execute('select count(*) from seen')"
+    assert subprocess.run([sys.executable, "-c", psql], env=asked, check=False).returncode == 0
+
+
+def test_release_leaves_nothing_even_of_what_is_still_held(stack: ProcessesStack) -> None:
+    made = stack.lease("held", partitions=1)
+    writer, reader = psycopg2.connect(made.dsns["main"]), psycopg2.connect(made.dsns["main"])
+    with writer.cursor() as cursor:
+        cursor.execute("create table seen (n int)")
+        writer.commit()
+        cursor.execute("insert into seen values (1)")
+        cursor.execute("prepare transaction 'left by a dead pipeline'")
+    with reader.cursor() as cursor:
+        cursor.execute("select * from seen")
+    stack.release(made, keep=True)
+    assert made.folder.exists()
+    stack.release(made)
+    assert not made.folder.exists()
+    assert stack.kafka.topics.end_offsets(made.topic) == {}
+    again = stack.lease("held", partitions=1)
+    stack.release(again)
+
+
+def test_groups_and_offsets_are_told(stack: ProcessesStack, lease: Lease) -> None:
+    producer = KafkaProducer(bootstrap_servers=lease.bootstrap)
+    for partition in (0, 0, 2):
+        producer.send(lease.topic, b"x", partition=partition)
+    producer.close()
+    assert stack.kafka.topics.end_offsets(lease.topic) == {0: 2, 1: 0, 2: 1}
+    assert stack.kafka.topics.committed(lease.group, lease.topic) == {}
+    consumer = KafkaConsumer(bootstrap_servers=lease.bootstrap, group_id=lease.group, auto_offset_reset="earliest")
+    consumer.assign([TopicPartition(lease.topic, 0)])
+    assert wait.until(
+        "two records", lambda: len(consumer.poll(500).get(TopicPartition(lease.topic, 0), [])), within_s=9
+    )
+    consumer.commit()
+    consumer.close()
+    assert stack.kafka.topics.committed(lease.group, lease.topic) == {0: 2}
+
+
+def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loopback(
+    stack: ProcessesStack, lease: Lease, tmp_path: Path
+) -> None:
+    program, result, log = tmp_path / "program.py", tmp_path / "result", tmp_path / "driver.log"
+    program.write_text(PROGRAM)
+    driver = stack.launch(lease, Pipeline(entry=str(program), args=(str(result),)), number=1, log=log)
+
+    def counted() -> str | wait.Waiting:
+        assert driver.poll() is None, log.read_text()
+        return result.read_text() if result.exists() else wait.Waiting(f"executors {stack.executors(lease)}")
+
+    assert wait.until("a Spark job", counted, within_s=90) == "9900"
+    (first,) = stack.executors(lease)
+    assert "CoarseGrainedExecutorBackend" in " ".join(first.cmdline())
+    listening = [
+        c for p in ours(stack.describe()["session"]) for c in p.net_connections("inet") if c.status == "LISTEN"
+    ]
+    assert len(listening) >= 8
+    for connection in listening:
+        address = ipaddress.ip_address(connection.laddr.ip.removeprefix("::ffff:"))
+        assert address.is_loopback, connection
+    first.kill()
+
+    def replaced() -> list[psutil.Process]:
+        return [executor for executor in stack.executors(lease) if executor.pid != first.pid]
+
+    wait.until("another executor", replaced, within_s=30)
+    for process in driver.tree():
+        process.kill()
+    wait.until("the executors to follow", lambda: not stack.executors(lease), within_s=20)
+    assert driver.poll() == -signal.SIGKILL
+
+
+def test_another_lease_has_no_executors(stack: ProcessesStack, lease: Lease) -> None:
+    assert stack.executors(lease) == []
+
+
+def test_a_broker_killed_and_started_again_has_its_records(stack: ProcessesStack, lease: Lease) -> None:
+    producer = KafkaProducer(bootstrap_servers=lease.bootstrap, acks="all")
+    for _ in range(100):
+        producer.send(lease.topic, b"x", partition=1)
+    producer.close()
+    stack.kafka.stop()
+    with pytest.raises(StackError, match="kafka ended with signal 9"):
+        stack.health()
+    stack.kafka.start()
+    stack.health()
+    assert stack.kafka.topics.end_offsets(lease.topic)[1] == 100
+
+
+def test_a_database_killed_and_started_again_has_its_rows(stack: ProcessesStack, lease: Lease) -> None:
+    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+        cursor.execute("create table seen (n int); insert into seen values (7)")
+    stack.postgres.stop()
+    with pytest.raises(StackError, match="postgres ended with signal 9"):
+        stack.health()
+    stack.postgres.start()
+    stack.health()
+    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+        cursor.execute("select n from seen")
+        assert cursor.fetchall() == [(7,)]
+
+
+@pytest.mark.parametrize("user", ["onceproof", "postgres", "root", "nobody"])
+def test_without_the_password_nobody_gets_into_postgres(lease: Lease, user: str) -> None:
+    place: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "port": lease.environment["PGPORT"],
+        "dbname": "onceproof",
+        "user": user,
+    }
+    with pytest.raises(psycopg2.OperationalError, match="password"):
+        psycopg2.connect(**place)
+    with pytest.raises(psycopg2.OperationalError, match="authentication failed"):
+        psycopg2.connect(**place, password="guess")
+
+
+def test_its_description_is_json_and_holds_no_secret(stack: ProcessesStack, lease: Lease) -> None:
+    text = json.dumps(stack.describe())
+    assert lease.secrets and not any(secret in text for secret in lease.secrets)
+    assert '"kafka": {"version": "4.2.0"' in text
+
+
+def test_up_twice_and_work_before_up_are_refused(stack: ProcessesStack, tmp_path: Path) -> None:
+    with pytest.raises(StackError, match="up already"):
+        stack.up()
+    with pytest.raises(StackError, match="not up"):
+        ProcessesStack(tmp_path).lease("x", partitions=1)
+
+
+def test_a_taken_kafka_port_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        monkeypatch.setenv(kafka.PORT_VARIABLE, str(taken))
+        with pytest.raises(StackError, match=f"port {taken} was asked for Kafka"):
+            ProcessesStack(tmp_path).up()
+    monkeypatch.setenv(kafka.PORT_VARIABLE, "many")
+    with pytest.raises(StackError, match="must be a port number"):
+        ProcessesStack(tmp_path).up()
+
+
+def test_a_stack_that_fails_half_way_takes_everything_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def fail(self: spark.Spark) -> None:
+        wait.until("the others to have started", lambda: len(ours(self._session.id)) > 3, within_s=30)
+        seen.append(self._session.id)
+        raise StackError("no Spark today")
+
+    monkeypatch.setattr(spark.Spark, "start", fail)
+    with pytest.raises(StackError, match="no Spark today"):
+        ProcessesStack(tmp_path).up()
+    assert len(seen) == 1
+    assert ours(seen[0]) == []
+    assert not (session.root() / seen[0]).exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_harness_leaves_nothing_of_a_real_stack(tmp_path: Path, number: signal.Signals) -> None:
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    with harness.stdout as out:
+        name = out.readline().strip()
+    assert len(ours(name)) > 6
+    harness.send_signal(number)
+    harness.wait()
+    wait.until("nothing to be left", lambda: not ours(name), within_s=2.0)
+    wait.until("the folder to go", lambda: not (session.root() / name).exists(), within_s=2.0)

@@ -1,0 +1,231 @@
+"""The failure text, to the letter, and the parts that every output is made of."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from harness.report import table, words
+from harness.report.sides import sides
+from harness.report.summary import Run, error
+from harness.report.text import cell, cells, dictionary, visible
+from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Word
+from tests import sample_runs as sample
+
+FAILURE = """\
+VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
+  hit: kill driver in sink-committed of batch 3, at 12.35 s
+    died: 4711 SIGKILL, 4720 SIGKILL
+    checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
+    rows the sink had been handed: 200
+    in flight: 200 records
+    note: the temporary file was there
+
+  1. duplicated in postgres payments: id=17
+     record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3
+                 ledger  sink   sink, once more
+        id       17      17     17
+        account  A-3     A-3    A-3
+        amount   10.00   10.00  10.00
+
+  2. corrupted in postgres payments: id=18
+     record 1/4 (partition/offset); batch 2
+                 ledger  sink
+        id       18      18
+        account  A-3     A-3
+     !  amount   10.00   10.01
+
+  3. lost in postgres payments: id=19
+     records 2/9, 2/10 (partition/offset); batches 2, 3
+     the batch was committed without it
+                 ledger  sink: no row
+        id       19
+        account  A-3
+        amount   10.00
+
+again:  onceproof replay 'reports/a b/1'
+report: reports/a b/1/report.html"""
+
+VOID = """\
+VOID, expected held: driver dies after the sink committed
+  because: step `kill driver` missed its window
+  MISSED: kill driver in sink-committed of batch 3
+
+again:  onceproof replay reports/a/1
+report: reports/a/1/report.html"""
+
+TABLE = """\
+    scenario     expected  verdict   findings                           faults hit  canaries  seconds
+ok  driver dies  held      held      -                                  1/1         4/4       3.0
+!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         4/4       0.0
+!!  a\\u202eb     held      error     -                                  -           -         0.0
+3 runs: 1 as expected, 2 not (1 violated, 1 error)"""
+
+
+def test_the_failure_text() -> None:
+    assert words.failure(sample.NAME, sample.verdict(), Path("reports/a b/1")) == FAILURE
+
+
+def test_a_void_run_says_its_word_and_why() -> None:
+    step = StepOutcome(name="kill driver", window="sink-committed of batch 3", batch=3, hit=False)
+    verdict = sample.verdict(
+        word=Word.VOID, findings=(), steps=(step,), reasons=("step `kill driver` missed its window",)
+    )
+    assert words.failure(sample.NAME, verdict, Path("reports/a/1")) == VOID
+
+
+def test_an_error_before_the_run_has_no_folder_to_name() -> None:
+    assert words.failure("a", error("no Java"), None) == "ERROR, expected held: a\n  because: no Java"
+
+
+def test_only_ten_findings_are_told_and_the_rest_counted() -> None:
+    verdict = sample.verdict(findings=tuple(sample.duplicated(number) for number in range(1234)))
+    text = words.failure(sample.NAME, verdict, None)
+    assert text.count("duplicated in postgres") == 10
+    assert text.splitlines()[-1] == "  and 1,224 more findings"
+
+
+def test_a_legal_recovery_is_told_last() -> None:
+    recovered = Finding(kind=Kind.RECOVERED, sink="s")
+    text = words.failure("a", sample.verdict(findings=(recovered, sample.lost())), None)
+    assert text.index("lost in") < text.index("recovered in")
+
+
+def test_many_records_and_batches_are_cut() -> None:
+    refs = tuple(RecordRef(partition=0, offset=offset) for offset in range(30))
+    finding = Finding(kind=Kind.LOST, sink="s", records=refs, batches=tuple(range(20)), copies=30)
+    assert words.title(finding) == "lost in s, 30 rows missing"
+    assert words.place(finding, ()) == [
+        "records 0/0, 0/1, 0/2, 0/3, 0/4, 0/5, 0/6, 0/7 and 22 more (partition/offset)",
+        "batches 0, 1, 2, 3, 4, 5, 6, 7 and 12 more",
+    ]
+
+
+def test_a_checkpoint_with_gaps_is_listed() -> None:
+    evidence = Evidence(checkpoint_before={"offsets": (0, 2), "commits": ()}, checkpoint_after={})
+    assert words.evidence_lines(evidence) == ["checkpoint before: offsets 0 2, commits none; after: nothing"]
+
+
+def test_no_evidence_no_lines() -> None:
+    assert words.evidence_lines(Evidence()) == []
+
+
+def test_rows_of_an_unexpected_finding_stand_on_the_sinks_side() -> None:
+    drawn = sides(Finding(kind=Kind.UNEXPECTED, sink="s", found=({"id": "9"},)))
+    assert drawn.heads == ("ledger: no row", "sink")
+    assert [line.cells for line in drawn.lines] == [("", "9")]
+
+
+def test_surplus_rows_beyond_the_drawn_pairs_are_counted() -> None:
+    row = sample.row()
+    assert sides(Finding(kind=Kind.DUPLICATED, sink="s", expected=(row,), found=(row,) * 5)).more == 3
+
+
+def test_a_surplus_row_with_another_payload_is_marked() -> None:
+    finding = Finding(
+        kind=Kind.DUPLICATED, sink="s", expected=(sample.row(),), found=(sample.row(), sample.row(amount="9"))
+    )
+    assert [line.mark for line in sides(finding).lines] == [" ", " ", "!"]
+
+
+def test_a_column_that_one_side_lacks_differs_even_from_null() -> None:
+    drawn = sides(Finding(kind=Kind.CORRUPTED, sink="s", expected=({"a": None, "b": "1"},), found=({"b": "1"},)))
+    assert [(line.mark, line.column, line.cells) for line in drawn.lines] == [
+        ("!", "a", ("NULL", "")),
+        (" ", "b", ("1", "1")),
+    ]
+
+
+@given(st.text(st.characters()))
+def test_visible_text_is_printable_and_encodable(text: str) -> None:
+    shown = visible(text)
+    assert shown.isprintable()
+    shown.encode()
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb\tc\r", "a\\nb\\tc\\r"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("abc\u202edef", "abc\\u202edef"),
+        ("\ud800", "\\ud800"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("\U000e0100", "\\U000e0100"),
+        ("hangul\u3164filler", "hangul\\u3164filler"),
+        ("no\u00a0break", "no\\xa0break"),
+        ("Zürich 東京", "Zürich 東京"),
+    ],
+)
+def test_what_cannot_be_seen_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_a_cell_says_what_it_is() -> None:
+    assert [cell(text) for text in (None, "NULL", "", " a", "a ", "a\\n", '"a"', "a b")] == [
+        "NULL", '"NULL"', '""', '" a"', '"a "', "a\\\\n", '""a""', "a b",
+    ]  # fmt: skip
+
+
+def test_a_long_cell_is_cut() -> None:
+    assert cell("x" * 1_000_000, 5) == "xxxxx… (999,995 more characters)"
+
+
+@given(st.one_of(st.none(), st.text(st.characters())), st.one_of(st.none(), st.text(st.characters())))
+def test_cells_that_differ_never_look_the_same(left: str | None, right: str | None) -> None:
+    shown = cells(left, right, 10)
+    assert (shown[0] == shown[1]) == (left == right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("x" * 5000 + "a", "x" * 5000 + "b"),
+        ("Apple", "\u0410pple"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("1", "1 "),
+        ("a\nb", "a\\nb"),
+        ("x" * 300, "x" * 301),
+    ],
+)
+def test_a_difference_is_brought_into_view(left: str, right: str) -> None:
+    one, other = cells(left, right, 40)
+    assert one != other
+    if left.isascii() != right.isascii():
+        assert other.isascii()
+
+
+def test_nested_settings_are_flat() -> None:
+    data = {"a": {"b": 1, "c": [1, 2], "d": [], "e": {}}, "f": None}
+    assert dictionary(data) == [("a.b", "1"), ("a.c", "1, 2"), ("f", "None")]
+
+
+def runs() -> list[Run]:
+    return [
+        Run(scenario="driver dies", verdict=sample.held(), seconds=3.0),
+        Run(scenario="driver dies", verdict=sample.verdict()),
+        Run(scenario="a\u202eb", verdict=error("no Java")),
+    ]
+
+
+def test_the_plain_table() -> None:
+    assert table.text(runs()) == TABLE
+
+
+def test_the_table_of_a_terminal_says_the_same_words() -> None:
+    console = Console(width=200, record=True, force_terminal=True, file=StringIO())
+    console.print(table.table(runs()))
+    plain_lines = [line.split() for line in console.export_text().splitlines()]
+    assert plain_lines == [line.split() for line in TABLE.splitlines()[:-1]]
+
+
+def test_markup_in_a_name_is_only_text() -> None:
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(table.table([Run(scenario="[red]x[/red]", verdict=sample.held())]))
+    assert "[red]x[/red]" in console.export_text()
