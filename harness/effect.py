@@ -36,7 +36,6 @@ CLOSED = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
-    "enable_progress_bar": "false",
 }
 
 _FAMILIES = {
@@ -86,6 +85,7 @@ class Effects:
         self._where = where
         self._db = duckdb.connect(":memory:", config=dict(CLOSED))
         self._db.execute("set TimeZone = 'UTC'")
+        self._db.execute("set enable_progress_bar = false")
         self._db.execute("set lock_configuration = true")
         try:
             self._fill(source)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from harness.checkers.attribute import Clues, Origin
 from harness.checkers.canaries import Canary, canaries
 from harness.checkers.cells import Row
-from harness.checkers.compare import Case, Key, compare, key_of
+from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.effect import Effects, Table
@@ -47,12 +47,10 @@ class Examined:
     def name(self) -> str:
         return self.sink.name
 
-    def keep(self, findings: Iterable[Finding]) -> None:
-        """Count every finding, keep the first ones of each kind."""
-        for finding in findings:
-            self.kinds[finding.kind] += 1
-            if self.kinds[finding.kind] <= FINDINGS_MAX:
-                self.findings.append(finding)
+    def counted(self, kind: Kind) -> bool:
+        """Count one more finding of a kind; true if it is among the first ones, which are kept."""
+        self.kinds[kind] += 1
+        return self.kinds[kind] <= FINDINGS_MAX
 
     def clues(self, effects: Effects, steps: tuple[StepOutcome, ...]) -> Clues:
         """What may explain the findings: asked of the ledger only if there are any."""
@@ -92,7 +90,6 @@ def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: b
     _compare(out, case, behind)
     if sink.order is not None:
         _order(out, table)
-    out.canaries = canaries(case)
     out.void += [f"canary `{canary.name}` of {sink.name}: {canary.why}" for canary in out.canaries if not canary.found]
     return out
 
@@ -103,30 +100,34 @@ def _compare(out: Examined, case: Case, behind: Table) -> None:
     expected = {key_of(row, places) for row in case.expected}
     if not out.expected_rows:
         out.void.append(f"the effect of {out.name} calls for no row")
-    if out.drained:
-        out.apart = bool(expected) and expected.isdisjoint(out.holds)
-        out.keep(finding for finding in compare(case) if not _rounding(finding, out, case))
-        if out.rounded:
-            out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
-        return
-    early = {key_of(row, places) for row in behind.rows}
-    out.keep(finding for finding in compare(case) if _certain(finding, out, early))
+    out.apart = out.drained and bool(expected) and expected.isdisjoint(out.holds)
+    early = set() if out.drained else {key_of(row, places) for row in behind.rows}
+    bad = set()
+    for mark in compare(case):
+        bad.add(mark.key)
+        if _certain(mark, out, early) and not _rounding(mark, out, case) and out.counted(mark.kind):
+            out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+    if out.rounded:
+        out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
+    out.canaries = canaries(case, bad=bad)
 
 
-def _rounding(finding: Finding, out: Examined, case: Case) -> bool:
-    rounded = only_rounding(finding, case.columns, case.families)
+def _certain(mark: Mark, out: Examined, early: set[Key]) -> bool:
+    """While records are under way, only what no later row can mend is a finding."""
+    if out.drained:
+        return True
+    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE):
+        out.unseen += mark.copies
+        return False
+    return mark.kind is not Kind.UNEXPECTED or mark.key not in early
+
+
+def _rounding(mark: Mark, out: Examined, case: Case) -> bool:
+    rounded = only_rounding(mark, case.families)
     out.rounded += rounded
     return rounded
-
-
-def _certain(finding: Finding, out: Examined, early: set[Key]) -> bool:
-    """While records are under way, only what no later row can mend is a finding."""
-    if finding.kind is Kind.LOST or finding.kind is Kind.WRONG_AGGREGATE:
-        out.unseen += finding.copies
-        return False
-    return finding.kind is not Kind.UNEXPECTED or tuple(finding.key.values()) not in early
 
 
 def _order(out: Examined, table: SinkTable) -> None:
@@ -145,7 +146,7 @@ def _order(out: Examined, table: SinkTable) -> None:
         return
     if not placed(case):
         out.void.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
-    out.keep(misordered(case))
+    out.findings += [late for late in misordered(case) if out.counted(late.kind)]
 
 
 def _unreadable(sink: Sink, table: SinkTable | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import signal
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from harness import store
-from harness.errors import HarnessError, Interrupted, ScenarioError, StackError, UsageError
+from harness.errors import HarnessError, Interrupted, Mistake, ScenarioError, StackError, UsageError
 from harness.journal import Listener
 from harness.report.summary import Run, error
 from harness.report.summary import write as write_summary
@@ -86,7 +87,8 @@ def load_all(files: Sequence[Path]) -> list[Scenario]:
     """Every scenario, or a ScenarioError with the mistakes of all files."""
     from harness.load import load
 
-    scenarios, mistakes = [], []
+    scenarios: list[Scenario] = []
+    mistakes: list[Mistake] = []
     for file in files:
         try:
             scenarios.append(load(file))
@@ -129,6 +131,10 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         raise
     except HarnessError as failure:
         return Run(scenario=scenario.name, verdict=error(str(failure), expect=str(scenario.expect)), stack=stack.name)
+    except Exception as failure:
+        # A fault of ours in one run: said as such, and the others still run.
+        words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
+        return Run(scenario=scenario.name, verdict=error(words, expect=str(scenario.expect)), stack=stack.name)
     folder: Path | None = result.folder
     html.write(result.folder)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):

@@ -43,16 +43,34 @@ def project(root: Path) -> Path:
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
-templates = texts.map(lambda text: text.replace("{", "{{").replace("}", "}}")) | st.sampled_from(
+odd = st.sampled_from(
     ["{topic}", "a{{b}}{postgres.second.dsn}", "", "no", "017", "null", "~", "1e3", "-", "? x", "a: b", "#", "\u2028"]
 )
+
+
+def escaped(text: str) -> str:
+    """With its braces doubled."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+templates = texts.map(escaped) | odd
 lines = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=40).filter(
     lambda text: bool(text.strip()) and text.isprintable()
 )
-columns = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True)
-tables = st.from_regex(r"([a-z_][a-z0-9_]{0,8}\.)?[a-z_][a-z0-9_]{0,20}", fullmatch=True)
-identifiers = st.from_regex(r"[a-z_][a-z0-9_]{0,20}", fullmatch=True)
-labels = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,20}", fullmatch=True)
+SMALL = "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+
+def named(first: str, rest: str, size: int) -> st.SearchStrategy[str]:
+    """A name: one character of `first`, then at most `size` of `rest`."""
+    return st.builds(str.__add__, st.sampled_from(first), st.text(st.sampled_from(rest), max_size=size))
+
+
+identifiers = named("abcxyz_", SMALL, 20)
+columns = named("aBcXyZ_", SMALL + "ABC", 10)
+tables = identifiers | st.builds("{}.{}".format, identifiers, identifiers)
+labels = named("az09", SMALL + ".-", 20)
+settings_of_spark = named("aZ0", "aZ09_.-", 9).map("spark.{}".format)
+tags = named("az", SMALL, 9)
 times = st.integers(1, 7 * 24 * 3600 * 1000).map(lambda ms: ms / 1000) | st.integers(1, 999_999).map(
     lambda us: us / 1e6
 )
@@ -90,7 +108,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         entry=draw(st.sampled_from([ENTRY, SPARK])),
         args=tuple(draw(st.lists(templates, max_size=4))),
         env=draw(st.dictionaries(columns, templates, max_size=3)),
-        conf=draw(st.dictionaries(st.from_regex(r"spark\.[A-Za-z0-9_.-]{1,9}", fullmatch=True), templates, max_size=3)),
+        conf=draw(st.dictionaries(settings_of_spark, templates, max_size=3)),
         executors=draw(st.integers(1, 64)),
         frontier=draw(st.sampled_from(FRONTIERS)),
     )
@@ -183,7 +201,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         why=draw(texts),
         pipeline=pipeline,
         guarantee=guarantee,
-        setup=draw(st.dictionaries(st.sampled_from(["main", "second"]), templates | queries(), max_size=2)),
+        setup=draw(
+            st.dictionaries(st.sampled_from(["main", "second"]), templates | queries().map(escaped), max_size=2)
+        ),
         sinks=shown,
         together=len(shown) > 1 and draw(st.booleans()),
         input=given,
@@ -192,6 +212,6 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         expect=draw(expectations(guarantee=guarantee, ordered=any(sink.order for sink in shown))),
         within_s=within_s,
         settle_s=draw(times),
-        tags=tuple(draw(st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True), max_size=3))),
+        tags=tuple(draw(st.lists(tags, max_size=3))),
         seed=draw(st.integers(0, 2**63 - 1)),
     )

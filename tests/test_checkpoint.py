@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkpoint import Progress, behind, count, listing, offsets_of, unfinished_commits
-from harness.run.observer import Observer, lowest
 from harness.journal import Journal
+from harness.run.observer import Observer, lowest
 from harness.scenario import Window
 from harness.triggers.watch import CheckpointWatch, Sight, sight
 from harness.wait import until

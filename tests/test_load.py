@@ -24,6 +24,7 @@ from tests.strategies import ENTRY, project, scenarios, texts
 
 ROOT = Path(__file__).resolve().parent.parent
 WORST_S = 1.0
+SCHEMA = schema()
 # Says something else of everything that a header may say: a dumped scenario must not take any of it.
 HEADER = """\
 # /// onceproof
@@ -73,21 +74,21 @@ def written(home: Path, text: str, name: str = "s.yaml") -> Path:
 
 
 @given(scenarios())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_dumped_scenario_loads_back_the_same(headed: Path, scenario: Scenario) -> None:
     path = written(headed, dump(scenario))
     assert load(path) == replace(scenario, path=str(path))
 
 
 @given(scenarios())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_a_dump_is_the_same_text_each_time(scenario: Scenario) -> None:
     assert dump(scenario) == dump(scenario)
 
 
-def test_a_dump_reads_well(headed: Path) -> None:
+def test_a_dump_reads_well(home: Path) -> None:
     text = GOOD + 'why: "two\\nlines"\nwithin: 1.5ms\nschedule: [{when: {batch: 1}, do: crash before offset commit}]\n'
-    text = dump(load(written(headed, text + "sink: []\n".replace("sink: []\n", "together: false\n"))))
+    text = dump(load(written(home, text)))
     assert "why: |-\n  two\n  lines\n" in text
     assert "within: 1.5ms\n" in text
     assert "  - {when: {batch: 1}, do: crash before offset commit}\n" in text
@@ -115,7 +116,7 @@ def test_random_bytes_are_refused(home: Path, data: bytes) -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
-@settings(max_examples=1500)
+@settings(max_examples=1000)
 @example("&a &a")
 @example("\t")
 @example('"\\ud800"')
@@ -127,7 +128,7 @@ def test_random_pieces_of_yaml_are_refused(home: Path, text: str) -> None:
 
 
 @given(scenarios(), st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_a_damaged_scenario_is_refused_or_loads(home: Path, scenario: Scenario, data: st.DataObject) -> None:
     text = dump(scenario)
     at = data.draw(st.integers(0, len(text)))
@@ -318,7 +319,7 @@ def test_the_schema_is_the_one_that_is_kept() -> None:
 def shaped(value: Any, form: dict[str, Any]) -> list[str]:
     """What in `value` the JSON Schema does not know: a small validator of the parts that ours uses."""
     if "$ref" in form:
-        return shaped(value, schema()["$defs"][form["$ref"].rpartition("/")[2]])
+        return shaped(value, SCHEMA["$defs"][form["$ref"].rpartition("/")[2]])
     if "anyOf" in form:
         wrong = [shaped(value, each) for each in form["anyOf"]]
         return [] if [] in wrong else wrong[-1]
@@ -338,16 +339,16 @@ def shaped(value: Any, form: dict[str, Any]) -> list[str]:
 
 
 @given(scenarios())
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_the_schema_knows_every_scenario(scenario: Scenario) -> None:
-    assert shaped(YAML(typ="safe", pure=True).load(dump(scenario)), schema()) == []
+    assert shaped(YAML(typ="safe", pure=True).load(dump(scenario)), SCHEMA) == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_the_schema_knows_the_scenarios_that_we_ship(path: Path) -> None:
     load(path)
-    assert shaped(YAML(typ="safe", pure=True).load(path), schema()) == []
+    assert shaped(YAML(typ="safe", pure=True).load(path), SCHEMA) == []
 
 
 def test_the_schema_refuses_what_it_should() -> None:
-    assert shaped({"name": "n", "pipeline": {"entri": "x"}, "expect": "violated"}, schema()) != []
+    assert shaped({"name": "n", "pipeline": {"entri": "x"}, "expect": "violated"}, SCHEMA) != []

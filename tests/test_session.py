@@ -86,11 +86,15 @@ class Mock:
         words = self.process.stdout.readline().split()
         return words[0], int(words[1])
 
-    def kill(self) -> None:
+    def kill(self) -> int:
+        """Kill it; how many trees it had started (and not told by `started`)."""
         assert self.process.stdout is not None
         self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
+        if self.process.stdout.closed:
+            return 0
+        with self.process.stdout as out:
+            return len(out.readlines())
 
     def sessions(self) -> list[Path]:
         return list(self.folder.glob(f"onceproof-{os.getuid()}/{session.PREFIX}*"))
@@ -127,15 +131,14 @@ def test_thirty_kills_at_random_moments_leave_nothing(tmp_path: Path, mocks: lis
         if number % 5:  # every fifth may be hit before it started anything
             mock.started()
         threading.Event().wait(after_s)
-        mock.kill()
-        hit = len(living(mock.token))
+        trees = mock.kill()
         gone(mock.token, within_s=2.0)
         wait.until("the folder to go", lambda: not mock.sessions(), within_s=2.0)
-        return hit
+        return trees
 
     with ThreadPoolExecutor(max_workers=3) as pool:
-        hits = list(pool.map(trial, range(30), [moments.uniform(0.0, 0.25) for _ in range(30)]))
-    assert sum(hits) > 100, "the kills came too early to prove anything"
+        trees = list(pool.map(trial, range(30), [moments.uniform(0.0, 0.25) for _ in range(30)]))
+    assert sum(trees) > 60 and sum(count > 0 for count in trees) >= 20, "killed too early to prove anything"
     assert not [mock.token for mock in mocks if living(mock.token)]
 
 
@@ -279,6 +282,15 @@ def test_end_kills_what_does_not_listen_and_everything_under_it(own: Session, tm
     own.end(child, grace_s=0.1)
     assert child.poll() == -signal.SIGKILL
     assert not living(token)
+
+
+def test_a_tree_that_forks_all_the_time_is_felled_whole(own: Session, tmp_path: Path) -> None:
+    for _ in range(10):
+        token = new_token()
+        child = sleeper(own, tmp_path, f"while :; do env -i setsid sleep 3600.{token} & env -i sleep 0.01; done")
+        wait.until("sleepers", partial(living, token), within_s=5.0)
+        own.end(child)
+        assert not living(token)
 
 
 def test_a_pid_that_was_given_out_again_is_never_hit(own: Session, tmp_path: Path) -> None:

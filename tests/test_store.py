@@ -121,7 +121,7 @@ def full(*_: Any, **__: Any) -> Any:
 def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     made = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     made.save(0, run={"seed": 1})
-    monkeypatch.setattr(store.os, call, full)
+    monkeypatch.setattr(os, call, full)
     with pytest.raises(HarnessError) as caught:
         made.save(2, verdict=sample.verdict())
     monkeypatch.undo()

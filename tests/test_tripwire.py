@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -88,10 +89,8 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
 
 
 def attempt(write: Callable[[Any], None], connection: Any) -> None:
-    try:
+    with contextlib.suppress(psycopg2.Error):
         write(connection)
-    except psycopg2.Error:
-        pass
 
 
 def gone(lease: Lease, backend: int) -> bool:

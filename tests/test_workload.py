@@ -42,7 +42,8 @@ def ledger(workload: Workload) -> pa.Table:
     rows = [{"value": r.value.decode(), "key": None if r.key is None else r.key.decode()} for r in workload.records()]
     sent = pa.Table.from_pylist(rows, schema=pa.schema([("value", pa.string()), ("key", pa.string())]))
     columns = ", ".join(f'{c.expression} as "c{number}"' for number, c in enumerate(workload.columns))
-    with duckdb.connect(config={"TimeZone": "UTC"}) as connection:
+    with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
+        connection.execute("set TimeZone = 'UTC'")
         connection.register("sent", sent)
         relation = connection.sql(f"select {columns} from sent")
         assert [str(kind) for kind in relation.types] == [column.type for column in workload.columns]

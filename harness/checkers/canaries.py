@@ -1,8 +1,9 @@
 """Canaries: does the comparison, on this run's own rows, see what it must see?
 
 Four copies of the sink's rows, each with one fault planted: a row lost, a row doubled, a low bit flipped, two
-payloads swapped. The same `compare` must find exactly that fault at exactly that key, and nothing else new. They are
-planted in rows that are fine; where fewer than two keys are fine, the rows of two keys are first set right.
+payloads swapped. The same `compare` must find exactly that fault at exactly that key, and nothing else new or gone.
+They are planted in rows that are fine; where fewer than two keys are fine, or more keys are wrong than `BAD_MAX`,
+the rows of the wrong keys are first set right.
 
 Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one
 lost and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit
@@ -13,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from harness.checkers.cells import Cell, Row, canonical
-from harness.checkers.compare import Case, Key, compare, key_of
-from harness.scenario import Finding, Kind
+from harness.checkers.compare import Case, Key, Mark, compare, key_of
+from harness.scenario import Kind
 
 LOST, DOUBLED, FLIPPED, SWAPPED = "lost row", "doubled row", "flipped bit", "swapped payloads"
 NAMES = (LOST, DOUBLED, FLIPPED, SWAPPED)
@@ -27,9 +28,11 @@ NAMES = (LOST, DOUBLED, FLIPPED, SWAPPED)
 TRIES_MAX = 1000
 """So many rows are looked at for one that a fault can be planted in."""
 
-Judge = Callable[[Case], Iterable[Finding]]
+BAD_MAX = 1000
+
+Judge = Callable[[Case], Iterable[Mark]]
 Signature = Counter[tuple[Kind, Key, int]]
-"""Findings by kind, key and copies."""
+"""Marks by kind, key and copies."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class Plant:
     must: Signature
 
 
-def canaries(case: Case, judge: Judge = compare) -> tuple[Canary, ...]:
-    """Plant the four faults in `case`, one at a time. `judge` is the comparison under trial."""
-    ground = _ground(case)
-    if isinstance(ground, str):
-        return tuple(Canary(name, ground) for name in NAMES)
-    base, rows = ground
-    before = _signature(judge, base)
+def canaries(case: Case, *, bad: Collection[Key], judge: Judge = compare) -> tuple[Canary, ...]:
+    """Plant the four faults in `case`, one at a time. `bad` are the keys that it has marks for already; `judge` is
+    the comparison under trial."""
+    base, rows = _ground(case, bad)
+    if len({key_of(row, case.key_places()) for row in islice(rows, TRIES_MAX)}) < 2:
+        return tuple(Canary(name, f"fewer than two rows of {case.sink} to plant in") for name in NAMES)
+    before = _signature(judge(base))
     planters = {LOST: _lose, DOUBLED: _double, FLIPPED: _flip, SWAPPED: _swap}
     return tuple(_trial(name, plant(base, rows), judge, base=base, before=before) for name, plant in planters.items())
 
@@ -66,29 +69,25 @@ def canaries(case: Case, judge: Judge = compare) -> tuple[Canary, ...]:
 def _trial(name: str, plant: Plant | None, judge: Judge, *, base: Case, before: Signature) -> Canary:
     if plant is None:
         return Canary(name, "no row that it could be planted in")
-    after = _signature(judge, replace(base, found=plant.found))
-    if after - before == plant.must and not before - after:
+    after = _signature(judge(replace(base, found=plant.found)))
+    new, gone = after - before, before - after
+    if new == plant.must and not gone:
         return Canary(name)
-    return Canary(name, f"planted, and the comparison found {sum((after - before).values())} new findings instead")
+    return Canary(name, f"planted, and the comparison saw {sum(new.values())} new marks, {sum(gone.values())} less")
 
 
-def _signature(judge: Judge, case: Case) -> Signature:
-    return Counter((f.kind, tuple(f.key.values()), f.copies) for f in judge(case))
+def _signature(marks: Iterable[Mark]) -> Signature:
+    return Counter((mark.kind, mark.key, mark.copies) for mark in marks)
 
 
-def _ground(case: Case) -> tuple[Case, list[Row]] | str:
-    """A case and the rows in it to plant in, of two keys or more; or why there are none."""
+def _ground(case: Case, bad: Collection[Key]) -> tuple[Case, list[Row]]:
+    """A case, and the rows in it that are fine."""
     places = case.key_places()
-    bad = {tuple(finding.key.values()) for finding in compare(case)}
-    fine = [row for row in case.found if key_of(row, places) not in bad]
-    if len({key_of(row, places) for row in islice(fine, TRIES_MAX)}) > 1:
+    fine = [row for row in case.found if key_of(row, places) not in bad] if bad else list(case.found)
+    if len(bad) <= BAD_MAX and len({key_of(row, places) for row in islice(fine, TRIES_MAX)}) > 1:
         return case, fine
-    keys = set(islice(dict.fromkeys(key_of(row, places) for row in case.expected), 2))
-    if len(keys) < 2:
-        return f"fewer than two rows of {case.sink} to plant in"
-    right = [row for row in case.expected if key_of(row, places) in keys]
-    rest = [row for row in case.found if key_of(row, places) not in keys]
-    return replace(case, found=[*rest, *right]), right
+    right = list(case.expected)
+    return replace(case, found=right), right
 
 
 def _must(case: Case, *findings: tuple[Kind, Row]) -> Signature:

@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import NamedTuple
 
 from harness.checkers.cells import Cell, Row
 from harness.scenario import Finding, Kind
@@ -59,7 +60,22 @@ class Case:
         return tuple(place for place, name in enumerate(self.columns) if self.key and name not in self.key)
 
 
-@dataclass
+class Mark(NamedTuple):
+    """What the law says of one key: a finding that has not been put into words."""
+
+    kind: Kind
+    key: Key
+    expected: Sequence[Row]
+    found: Sequence[Row]
+    note: str = ""
+
+    @property
+    def copies(self) -> int:
+        """Rows that are missing, or too many, or wrong."""
+        return len(self.expected) if self.kind is Kind.LOST else len(self.found)
+
+
+@dataclass(slots=True)
 class Difference:
     """What is left of one key when equal rows have cancelled out. `expected`: all its expected rows, once each."""
 
@@ -95,12 +111,25 @@ def differences(case: Case) -> dict[Key, Difference]:
     return dict(out)
 
 
-def compare(case: Case) -> Iterator[Finding]:
-    """Every finding of one sink, sorted by key; none if the sink is exactly right."""
+def compare(case: Case) -> Iterator[Mark]:
+    """Every mark of one sink, sorted by key; none if the sink is exactly right."""
     different = differences(case)
     families = [case.families[place] for place in case.key_places()]
     for key in sorted(different, key=lambda key: _rank(key, families)):
-        yield from judge_key(case, key, different[key])
+        yield from judge_key(key, different[key], aggregate=case.aggregate)
+
+
+def finding(case: Case, mark: Mark) -> Finding:
+    """A mark in words: cells by column, as many rows as a reader can bear."""
+    return Finding(
+        kind=mark.kind,
+        sink=case.sink,
+        key=dict(zip(case.key or case.columns, mark.key, strict=True)),
+        expected=tuple(dict(zip(case.columns, row, strict=True)) for row in mark.expected[:ROWS_MAX]),
+        found=tuple(dict(zip(case.columns, row, strict=True)) for row in mark.found[:ROWS_MAX]),
+        copies=mark.copies,
+        note=mark.note,
+    )
 
 
 def _rank(key: Key, families: Sequence[str]) -> tuple[tuple[int, Decimal, str], ...]:
@@ -116,31 +145,28 @@ def _cell_rank(cell: Cell, family: str) -> tuple[int, Decimal, str]:
     return 1, ZERO, cell
 
 
-def judge_key(case: Case, key: Key, difference: Difference) -> Iterator[Finding]:
-    """The findings of one key, at most one of each kind."""
+def judge_key(key: Key, difference: Difference, *, aggregate: bool) -> Iterator[Mark]:
+    """The marks of one key, at most one of each kind."""
     if not difference.expected:
-        yield _finding(case, Kind.UNEXPECTED, key, found=difference.aliens)
+        yield Mark(Kind.UNEXPECTED, key, [], difference.aliens)
         return
     pairs, lost, extra = _paired(difference.deficits, difference.aliens)
     if pairs:
-        kind = Kind.WRONG_AGGREGATE if case.aggregate else Kind.CORRUPTED
-        yield _finding(case, kind, key, expected=[e for e, _ in pairs], found=[f for _, f in pairs])
+        kind = Kind.WRONG_AGGREGATE if aggregate else Kind.CORRUPTED
+        yield Mark(kind, key, [e for e, _ in pairs], [f for _, f in pairs])
     if difference.surplus or extra:
-        yield _finding(
-            case,
-            Kind.DUPLICATED,
-            key,
-            expected=sorted(set(difference.surplus), key=_sortable) or difference.expected,
-            # Altered copies first: they must not fall to the limit on shown rows.
-            found=[*extra, *difference.surplus],
-            note=f"{len(extra)} of {len(extra) + len(difference.surplus)} {ALTERED}" if extra else "",
-        )
+        wanted = sorted(set(difference.surplus), key=_sortable) or difference.expected
+        # Altered copies first: they must not fall to the limit on shown rows.
+        copies = [*extra, *difference.surplus]
+        yield Mark(Kind.DUPLICATED, key, wanted, copies, f"{len(extra)} of {len(copies)} {ALTERED}" if extra else "")
     if lost:
-        yield _finding(case, Kind.LOST, key, expected=lost)
+        yield Mark(Kind.LOST, key, lost, [])
 
 
 def _paired(deficits: list[Row], aliens: list[Row]) -> tuple[list[tuple[Row, Row]], list[Row], list[Row]]:
     """Deficits with the aliens that took their place (the likest first), deficits left, aliens left."""
+    if not deficits or not aliens:
+        return [], deficits, aliens
     left, right = sorted(deficits, key=_sortable), sorted(aliens, key=_sortable)
     if len(left) * len(right) > PAIRS_MAX:
         pairs = list(zip(left, right, strict=False))
@@ -166,26 +192,3 @@ def _likeness(one: Row, other: Row) -> int:
 
 def _sortable(row: Row) -> tuple[tuple[bool, str], ...]:
     return tuple((cell is not None, cell or "") for cell in row)
-
-
-def _finding(
-    case: Case,
-    kind: Kind,
-    key: Key,
-    *,
-    expected: Sequence[Row] = (),
-    found: Sequence[Row] = (),
-    note: str = "",
-) -> Finding:
-    names = case.key or case.columns
-    # What is missing is counted on the expected side, everything else by what is there.
-    copies = len(expected) if kind is Kind.LOST else len(found)
-    return Finding(
-        kind=kind,
-        sink=case.sink,
-        key=dict(zip(names, key, strict=True)),
-        expected=tuple(dict(zip(case.columns, row, strict=True)) for row in expected[:ROWS_MAX]),
-        found=tuple(dict(zip(case.columns, row, strict=True)) for row in found[:ROWS_MAX]),
-        copies=copies,
-        note=note,
-    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 
 from harness.checkers.cells import Cell, Row
-from harness.checkers.compare import Key
+from harness.checkers.compare import Key, Mark
 from harness.scenario import Finding, Kind
 
 TOO_HIGH = "too high by exactly"
@@ -115,14 +115,12 @@ def _decimal(cell: Cell) -> Decimal | None:
     return value if value.is_finite() else None
 
 
-def only_rounding(finding: Finding, columns: Sequence[str], families: Sequence[str]) -> bool:
+def only_rounding(mark: Mark, families: Sequence[str]) -> bool:
     """Is it a total that differs from the expected one only in float cells, and by no more than rounding does?"""
-    if finding.kind is not Kind.WRONG_AGGREGATE or len(finding.expected) != 1 or len(finding.found) != 1:
-        return False
-    expected, found = finding.expected[0], finding.found[0]
-    return all(
-        expected[name] == found[name] or (family == "float" and _close(expected[name], found[name]))
-        for name, family in zip(columns, families, strict=True)
+    return mark.kind is Kind.WRONG_AGGREGATE and all(
+        one == other or (family == "float" and _close(one, other))
+        for expected, found in zip(mark.expected, mark.found, strict=True)
+        for one, other, family in zip(expected, found, families, strict=True)
     )
 
 

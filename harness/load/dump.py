@@ -7,15 +7,18 @@ by then. Times are kept to a microsecond.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import LiteralScalarString
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
 from harness.scenario import Do, Expect, Input, Pipeline, Scenario, Sink, Step, Trigger, Victim, When
+
+HARMLESS = re.compile(r"-{0,2}[A-Za-z0-9_./]([A-Za-z0-9_ ./()=<>*+,;'-]*[A-Za-z0-9_./()=<>*;'])?")
 
 
 def dump(scenario: Scenario) -> str:
@@ -48,30 +51,38 @@ def dump(scenario: Scenario) -> str:
 
 def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> CommentedMap:
     """A mapping, one key a line, without the keys that are None."""
-    return CommentedMap({key: text(value) for key, value in {**(mapping or {}), **more}.items() if value is not None})
+    found = {**(mapping or {}), **more}
+    return CommentedMap({text(key): text(value) for key, value in found.items() if value is not None})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:
     """The same on one line."""
-    out = CommentedMap({key: value for key, value in mapping.items() if value is not None})
+    out = CommentedMap({key: quoted(value) for key, value in mapping.items() if value is not None})
     out.fa.set_flow_style()
     return out
 
 
 def flows(values: Iterable[Any]) -> CommentedSeq:
     """A list on one line."""
-    out = CommentedSeq(values)
+    out = CommentedSeq(quoted(value) for value in values)
     out.fa.set_flow_style()
     return out
 
 
 def text(value: Any) -> Any:
-    """A text of several lines as a literal block, where that keeps every character."""
+    """A text of several lines as a literal block where that keeps every character, else in quotes if need be."""
     lines = value.split("\n") if isinstance(value, str) else []
     plain = len(lines) > 1 and all(line.isprintable() and line == line.rstrip() for line in lines)
     if plain and lines[0] and lines[0] == lines[0].lstrip():
         return LiteralScalarString(value)
-    return value
+    return quoted(value)
+
+
+def quoted(value: Any) -> Any:
+    """In quotes what has more than harmless characters: ruamel writes `? x` bare, and that reads as a mapping."""
+    if not isinstance(value, str) or HARMLESS.fullmatch(value):
+        return value
+    return SingleQuotedScalarString(value) if value.isprintable() else DoubleQuotedScalarString(value)
 
 
 def lasting(seconds: float | None) -> str | None:

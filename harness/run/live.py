@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg2
 
+from harness.checkpoint import Offsets, behind, count
 from harness.errors import SetupError, WaitError
 from harness.journal import Journal
 from harness.ledger import Attempts
@@ -20,7 +21,6 @@ from harness.run.scene import Scene
 from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor, tail
 from harness.scenario import Pipeline, Scenario, When
-from harness.checkpoint import Offsets, behind, count
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder
 from harness.triggers.tripwire import Tripwire
@@ -43,7 +43,6 @@ class Live:
         self.journal = journal
         self.root = root
         self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions)
-        self.secrets = self.lease.secrets
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.lease)
         self._ends: Offsets | None = None
@@ -182,9 +181,8 @@ class Live:
         self.healthy()
         failed = [death for death in self.supervisor.deaths if death.status != 0]
         if failed and not self.schedule.acted:
-            raise SetupError(
-                f"the pipeline ended with status {failed[0].status} before anything was hurt; its log ends:\n{tail(failed[0].log)}"
-            )
+            saw = f"the pipeline ended with status {failed[0].status} before anything was hurt"
+            raise SetupError(f"{saw}; its log ends:\n{tail(failed[0].log)}")
 
     def _log(self) -> str:
         driver = self.supervisor.driver

@@ -19,11 +19,11 @@ from harness.journal import Journal, Listener
 from harness.judge import judge
 from harness.load import project_root
 from harness.plan import plan
-from harness.redact import redact_file
+from harness.redact import Redactor, redact_file, redact_folder
 from harness.run.live import Live
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack.base import Stack
-from harness.store import RunFolder
+from harness.store import RunFolder, disk
 from harness.workload import make
 from harness.workload.base import Workload
 
@@ -42,34 +42,46 @@ def run(
 ) -> Result:
     """Put one scenario to the test on a stack that is up.
 
-    Raises HarnessError (SetupError if the unhurt pipeline does
-    not work, StackError if a component died that nobody hurt); the run folder then says `error` and keeps the logs."""
+    Raises HarnessError (SetupError if the unhurt pipeline does not work, StackError if a component died that nobody
+    hurt, any for a full disk); the run folder then says `error` and keeps the logs."""
     began = monotonic()
-    root = project_root(Path(scenario.path))
     seed = scenario.seed if seed is None else seed
+    root = project_root(Path(scenario.path))
+    workload = make(scenario.input, seed=seed, root=root)
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
-    workload = make(scenario.input, seed=seed, root=root)
-    folder.save(0, **planned(scenario, workload, stack, seed=seed, run_id=run_id))
-    journal = Journal(folder.journal)
-    if listener is not None:
-        journal.listen(listener)
-    live = Live(scenario, stack, folder, journal, run_id=run_id, root=root)
+    with disk("keep the run", folder.path):
+        folder.save(0, **planned(scenario, workload, stack, seed=seed, run_id=run_id))
+        journal = Journal(folder.journal)
+        if listener is not None:
+            journal.listen(listener)
+        live = Live(scenario, stack, folder, journal, run_id=run_id, root=root)
+        verdict = _judged(live, workload, began)
+    return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
+
+
+def _judged(live: Live, workload: Workload, began: float) -> Verdict:
+    """Play, judge, save; whatever happens, end what was started and take the secrets out of what is kept."""
+    folder, journal = live.folder, live.journal
+    redactor = Redactor(live.lease.secrets)
     try:
         live.play(workload)
+        journal.write("phase", name="judging")
         verdict = judge(folder.path)
-        folder.save(2, verdict=plain(verdict), run={"seconds": round(monotonic() - began, 3)})
+        folder.save(2, verdict=redactor.data(plain(verdict)), run={"seconds": round(monotonic() - began, 3)})
         journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
     except BaseException as failure:
         words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
-        folder.save(1, run={"outcome": {"error": words}, "seconds": round(monotonic() - began, 3)})
+        outcome = {"error": redactor.text(words)}
+        folder.save(1, run={"outcome": outcome, "seconds": round(monotonic() - began, 3)})
         raise
     finally:
         live.close()
         journal.close()
-        for log in [*folder.logs.glob("**/*.log"), folder.journal]:
-            redact_file(log, live.secrets)
-    return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
+        redact_folder(folder.logs, live.lease.secrets)
+        redact_file(folder.journal, live.lease.secrets)
+        folder.seal()
+    return verdict
 
 
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:

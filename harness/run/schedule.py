@@ -60,7 +60,7 @@ class Schedule:
             for step in self._steps:
                 outcome = self._perform(step)
                 self.outcomes.append(outcome)
-                self._scene.journal.write("step", **plain(outcome))
+                self._tell("step", outcome)
         except BaseException as failure:
             self.failure = failure
 
@@ -81,5 +81,9 @@ class Schedule:
             outcome = strike(self._scene, step, moment)
             if outcome.hit or outcome.evidence.signalled or step.when.kind is not When.WINDOW:
                 break
-            self._scene.journal.write("missed", **plain(outcome))
+            self._tell("missed", outcome)
         return outcome
+
+    def _tell(self, what: str, outcome: StepOutcome) -> None:
+        fields = {name: value for name, value in plain(outcome).items() if name != "at_s"}
+        self._scene.journal.write(what, **fields)

@@ -70,7 +70,8 @@ class Supervisor:
                 continue
             self.deaths.append(Death(driver.number, status, driver.log))
             self._journal.write("died", number=driver.number, status=status)
-            # A clean end is not a death: a program that runs what is there and ends is started again, as by a scheduler.
+            # A clean end is not a death: a program that does what is there and ends is started again, as by a
+            # scheduler.
             failed = sum(death.status != 0 for death in self.deaths)
             if failed > restart.times:
                 self.gave_up = f"the driver died {failed} times and is restarted at most {restart.times} times"

@@ -40,8 +40,10 @@ def flags(kind: Kind, java: Java, jars: Jars) -> tuple[str, ...]:
 
 
 def training_flags(archive: Path) -> tuple[str, ...]:
-    """The JVM flags that write `archive` when the program ends well."""
-    return (*JIT, f"-XX:ArchiveClassesAtExit={archive}")
+    """The JVM flags that write `archive` when the program ends well.
+
+    Without a log: hundreds of warnings about classes that cannot be kept would fill a pipe that nobody reads."""
+    return (*JIT, f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
 
 
 def trained(java: Java, jars: Jars) -> bool:

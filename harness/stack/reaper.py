@@ -119,6 +119,31 @@ def send(victim: Life, number: int) -> bool:
         os.close(handle)
 
 
+def fell(roots: set[Life], *, within_s: float) -> set[Life]:
+    """Kill `roots` and everything under them; what is left when the time is up (nothing, as a rule).
+
+    All are stopped before any is killed: one that runs could fork in between, and its orphan would be lost."""
+    pause, end = threading.Event(), time.monotonic() + within_s
+    known, stopped = set(roots), False
+    while not stopped and time.monotonic() < end:
+        rows = table()
+        grown = descendants(rows, known)
+        stopped = grown <= known and all(rows[victim.pid].state in "tT" for victim in grown)
+        known |= grown
+        _send_all(grown if not stopped else set(), signal.SIGSTOP)
+        pause.wait(0.001)
+    while (left := descendants(table(), known)) and time.monotonic() < end + 1.0:
+        _send_all(left, signal.SIGKILL)
+        pause.wait(0.002)
+    return left
+
+
+def _send_all(victims: set[Life], number: int) -> None:
+    """Parents first: a shell goes on to its next command when its child dies before it."""
+    for victim in sorted(victims, key=lambda each: each.start):
+        send(victim, number)
+
+
 class Hunt:
     """Finds the processes of one session; remembers what it found, so that a child cannot hide by losing its parent."""
 
@@ -173,8 +198,7 @@ def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
     left: set[Life] = set()
     while time.monotonic() < end and time.monotonic() - quiet_since < quiet_s:
         left = hunt.victims()
-        for victim in left:
-            send(victim, signal.SIGKILL)
+        _send_all(left, signal.SIGKILL)
         if left:
             quiet_since = time.monotonic()
         pause.wait(0.01)

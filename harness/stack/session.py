@@ -149,14 +149,7 @@ class Session:
             reaper.send(top, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(grace_s)
-        tree = reaper.descendants(reaper.table(), tree)
-        limit = wait.Deadline(CLOSE_S)
-        while tree and not limit.over():
-            for victim in tree:
-                reaper.send(victim, signal.SIGKILL)
-            # A killed process may have forked just before: look again until nothing is left that can be signalled.
-            threading.Event().wait(0.005)
-            tree = reaper.descendants(reaper.table(), tree)
+        reaper.fell(tree, within_s=CLOSE_S)
         process.wait(CLOSE_S)
 
     def guard(self) -> None:

@@ -30,7 +30,7 @@ TRAINEE = Path(__file__).with_name("trainee.py")
 TOPIC = "training"
 RECORDS = 240
 DRIVER_S = 240.0
-DUMP_S = 60.0
+DUMP_S = 180.0
 LOCK_S = 600.0
 KEPT = 3
 

@@ -51,14 +51,15 @@ class Tripwire:
         self._connection = psycopg2.connect(dsn, application_name="onceproof tripwire")
         self._connection.autocommit = True
         self._slot = self._ask("select hashtext(%s)", schema)
-        names = {"schema": sql.Identifier(schema), "table": sql.Identifier(table)}
-        values = {
+        parts: dict[str, sql.Composable] = {
+            "schema": sql.Identifier(schema),
+            "table": sql.Identifier(table),
             "rows": sql.Literal(f"{schema}.onceproof_rows"),
             "lock": sql.Literal(LOCK),
             "slot": sql.Literal(self._slot),
         }
         with self._lock, self._connection.cursor() as cursor:
-            cursor.execute(sql.SQL(INSTALL).format(**names, **values))
+            cursor.execute(sql.SQL(INSTALL).format(**parts))
         self._locked = False
 
     def _ask(self, query: str, *arguments: object) -> int:

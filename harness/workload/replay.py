@@ -30,10 +30,6 @@ _READERS = {
 _WHOLE = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "boolean"}
 _NESTED = {"struct", "list", "array", "map", "union", "variant"}
 _TIMES = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": "false",
-    "TimeZone": "UTC",
-}
 
 
 def located(name: str, root: Path) -> Path:
@@ -63,7 +59,9 @@ class Replay:
     Column `key`, if named, is the Kafka key. The file is read once, so a change to it later changes nothing."""
 
     def __init__(self, path: Path, *, records: int = 0, key: str | None = None) -> None:
-        self._connection = duckdb.connect(config=_SETTINGS)
+        # What DuckDB lacks it would fetch from the network.
+        self._connection = duckdb.connect(config={"autoinstall_known_extensions": False})
+        self._connection.execute("set TimeZone = 'UTC'")
         _load(self._connection, path, records)
         kinds = self._connection.sql("from rows")
         self.columns = tuple(_column(name, kind) for name, kind in zip(kinds.columns, kinds.types, strict=True))
