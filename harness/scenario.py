@@ -160,15 +160,19 @@ class Trigger:
     count: int | None = None
     elapsed_s: float | None = None
 
-    def __str__(self) -> str:
-        what = {
+    @property
+    def place(self) -> str:
+        """Where in the protocol, without the batch: a window's own word, or what else is waited for."""
+        return {
             When.WINDOW: f"{self.window}",
             When.FAILPOINT: f"failpoint {self.failpoint}",
             When.RECORDS: f"after {self.count} records sent",
             When.ROWS: f"after row {self.count} in the sink",
             When.ELAPSED: f"after {self.elapsed_s} s",
         }[self.kind]
-        return what if self.batch is None else f"{what} of batch {self.batch}"
+
+    def __str__(self) -> str:
+        return self.place if self.batch is None else f"{self.place} of batch {self.batch}"
 
 
 @dataclass(frozen=True, kw_only=True)

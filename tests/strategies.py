@@ -151,12 +151,13 @@ def triggers(draw: st.DrawFn, *, frontier: str, rows: bool, records: int, within
 
 
 @st.composite
-def steps(draw: st.DrawFn, **world: Any) -> Step:
+def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     """A step in plain words or in sugar."""
     when = draw(triggers(**world))
     words = draw(st.sampled_from(Do))
     victim = draw(st.sampled_from(Victim))
-    kind, extras = words, {"victim": victim}
+    kind = words
+    extras: dict[str, Any] = {"victim": victim}
     if words is Do.CRASH_MID_SINK:
         if when.kind is not When.ROWS:
             words = kind = Do.CRASH_APPLICATION
@@ -166,13 +167,13 @@ def steps(draw: st.DrawFn, **world: Any) -> Step:
         words = words if at_window or when.kind is When.FAILPOINT else Do.KILL_DRIVER
         kind = Do.KILL_DRIVER
     elif words is Do.KILL_EXECUTOR:
-        extras = {"which": draw(st.sampled_from(["one", "all"]))}  # type: ignore[dict-item]
+        extras = {"which": draw(st.sampled_from(["one", "all"]))}
     elif words is Do.PAUSE_DRIVER:
-        extras = {"for_s": draw(times)}  # type: ignore[dict-item]
+        extras = {"for_s": draw(times)}
     elif words is Do.STOP_DRIVER:
         extras = {}
     named = "victim" in extras and victim is not Victim.TREE
-    fault = Fault(kind=kind, **extras)  # type: ignore[arg-type]
+    fault = Fault(kind=kind, **extras)
     return Step(when=when, do=fault, name=f"{words.value} ({victim.value})" if named else words.value)
 
 

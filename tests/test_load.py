@@ -46,8 +46,8 @@ pipeline: pipelines/pay.py
 sink: {postgres: t, effect: select id from ledger, key: [id]}
 """
 PIECES = [
-    *"[]{}:,-?|>&*!%@`'\"#~\n \t\r\0\x85\u2028\ufeffé\U0001f600", "- ", ": ", "\n  ", "---", "...", "%YAML 1.1\n", "!!str ",
-    "&a ", "*a", "<<: ", '"\\u12', "\\ud800", "|2\n", ">-\n", "null", "name", "name: x\n", "pipeline: ", "schedule:\n",
+    *"[]{}:,-?|>&*!%@`'\"#~\n \t\r\0\x85\u2028\ufeffé\U0001f600", "- ", ": ", "\n  ", "---", "...", "%YAML 1.1\n",
+    "!!str ", "&a ", "*a", "<<: ", '"\\u12', "\\ud800", "|2\n", ">-\n", "null", "name", "name: x\n", "pipeline: ", "schedule:\n",
     "  - {when: {rows: 3}, do: kill driver}\n", "sink: [", "input: {records: 1e9}\n", "expect: {violated: [lost]}\n",
     "{topic}", "{x", "setup: {postgres: a}\n", "within: 3\n", "frontier", "pipelines/pay.py\n", GOOD,
 ]  # fmt: skip
@@ -323,7 +323,14 @@ def shaped(value: Any, form: dict[str, Any]) -> list[str]:
     if "anyOf" in form:
         wrong = [shaped(value, each) for each in form["anyOf"]]
         return [] if [] in wrong else wrong[-1]
-    kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "integer": int,
+        "number": (int, float),
+        "boolean": bool,
+    }
     asked = form["type"] if isinstance(form["type"], list) else [form["type"]]
     if not any(isinstance(value, kinds[kind]) for kind in asked) or value not in form.get("enum", [value]):
         return [f"{value!r} is not {asked} {form.get('enum', '')}"]
@@ -333,9 +340,8 @@ def shaped(value: Any, form: dict[str, Any]) -> list[str]:
         return []
     unknown = [f"unknown {key}" for key in value if key not in form["properties"]]
     missing = [f"missing {key}" for key in form.get("required", ()) if key not in value]
-    return unknown + missing + [
-        wrong for key, part in value.items() if key in form["properties"] for wrong in shaped(part, form["properties"][key])
-    ]  # fmt: skip
+    known = [(part, form["properties"][key]) for key, part in value.items() if key in form["properties"]]
+    return unknown + missing + [wrong for part, inner in known for wrong in shaped(part, inner)]
 
 
 @given(scenarios())

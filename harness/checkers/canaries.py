@@ -29,6 +29,8 @@ TRIES_MAX = 1000
 """So many rows are looked at for one that a fault can be planted in."""
 
 BAD_MAX = 1000
+DIGITS = frozenset({"number", "timestamp", "instant", "date", "time"})
+"""Families whose lowest digit is flipped; in the others, the last character is."""
 
 Judge = Callable[[Case], Iterable[Mark]]
 Signature = Counter[tuple[Kind, Key, int]]
@@ -118,8 +120,10 @@ def _flip(case: Case, rows: list[Row]) -> Plant | None:
     expected, places = set(case.expected), case.key_places()
     keys = {key_of(row, places) for row in expected}
     middle = len(rows) // 2
+    # Numbers first: theirs are the low bits that a comparison through floats loses.
+    payload = sorted(case.payload_places(), key=lambda place: case.families[place] != "number")
     for row in islice(rows[middle:] + rows[:middle], TRIES_MAX):
-        for place in (*case.payload_places(), *places):
+        for place in (*payload, *places):
             other = _flipped_row(row, place, case.families[place])
             if other is None or other in expected:
                 continue
@@ -168,11 +172,12 @@ def flipped(cell: Cell, family: str) -> Cell:
         return "false" if cell == "true" else "true"
     if family == "float" and math.isfinite(float(cell)):
         return canonical(math.nextafter(float(cell), math.inf), family)
-    last = len(cell) - 1
-    if family in ("number", "timestamp", "instant", "date", "time"):
-        last = max((place for place, letter in enumerate(cell) if letter.isdigit()), default=last)
+    if family == "number" and not cell[-1].isdigit():
+        return "0"
+    digits = [place for place, letter in enumerate(cell) if letter.isdigit()] if family in DIGITS else []
+    last = digits[-1] if digits else len(cell) - 1
     changed = cell[:last] + _next(cell[last]) + cell[last + 1 :]
-    return canonical(changed, family) if family == "number" and cell[last].isdigit() else changed
+    return canonical(changed, family) if family == "number" else changed
 
 
 def _next(letter: str) -> str:

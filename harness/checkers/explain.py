@@ -85,13 +85,13 @@ def _options(finding: Finding, totals: Totals) -> list[tuple[Signed, ...]]:
 
 
 def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[tuple[Signed, ...]]:
-    """Pairs that sum up to the gap; one batch may come twice, but never against itself."""
+    """Pairs that sum up to the gap. One batch may be counted twice again, but it cannot be missing twice."""
     by_vector: dict[Vector, list[Signed]] = {}
     for name, vector in signed.items():
         by_vector.setdefault(vector, []).append(name)
     for one, vector in signed.items():
         rest = tuple(g - v for g, v in zip(gap, vector, strict=True))
-        yield from ((one, other) for other in by_vector.get(rest, ()) if one <= other)
+        yield from ((one, other) for other in by_vector.get(rest, ()) if one < other or one == other > (0,))
 
 
 def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:

@@ -32,7 +32,7 @@ class Section:
 
     def has(self, key: str) -> bool:
         """True if the file says anything of `key`, right or wrong."""
-        return self.node.items is not None and key in self.node.items
+        return self.node.items is not None and (key in self.node.items or key in self.node.keys)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The good value of `key`, else `default`."""
@@ -71,31 +71,32 @@ def nested(info: FieldInfo) -> tuple[type[Shape] | None, bool]:
 def read(node: Node, shape: type[Shape], *, file: str, path: str, mistakes: list[Mistake]) -> Section | None:
     """`node` as a section of this shape; None, with the mistake, if it is no mapping."""
     fields = {info.alias or name: name for name, info in shape.model_fields.items()}
-    if shape.short and node.text is not None:
+    bare = bool(shape.short) and node.text is not None
+    if bare:
         node = Node(node.line, node.column, items={shape.short: Node(node.line, node.column, node.text)})
     elif shape.hidden:
         del fields[shape.short]
     section = Section(file, node, path, mistakes)
     if node.items is None:
-        section.wrong(f"{path or 'the file'} must be a mapping, not {seen(node.plain())}")
+        section.wrong(f"{path or 'the top level'} must be a mapping, not {seen(node.plain())}")
         return None
     for key, value in node.items.items():
         if key in fields:
-            take(section, key, value, shape, fields[key])
+            take(section, key, value, shape, path=path if bare else joined(path, key))
         else:
             line, column = node.keys[key]
             words = f"unknown key {joined(path, seen(key)[1:-1])!r}{did_you_mean(key, fields)}"
             mistakes.append(Mistake(file, line, column, words))
     for key, name in fields.items():
-        if shape.model_fields[name].is_required() and key not in node.items:
+        if shape.model_fields[name].is_required() and not section.has(key):
             section.wrong(f"{joined(path, key)} is missing")
     return section
 
 
-def take(section: Section, key: str, node: Node, shape: type[Shape], name: str) -> None:
-    """Read one known key of a section."""
+def take(section: Section, key: str, node: Node, shape: type[Shape], *, path: str) -> None:
+    """Read one known key of a section; `path` is how messages call it."""
+    name = next(name for name, info in shape.model_fields.items() if key == (info.alias or name))
     inner, many = nested(shape.model_fields[name])
-    path = joined(section.path, key)
     if inner is not None and many:
         several(section, key, node, inner)
     elif inner is not None:

@@ -27,11 +27,14 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from harness.errors import Mistake
+from harness.load.words import seen
 
 BYTES_MAX = 1_000_000
 DEPTH_MAX = 32
 VALUES_MAX = 10_000
 """ruamel reads about 60 000 values a second: this keeps the worst file well under a second."""
+
+NO_KEY = "\0"
 
 NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 """What an unquoted scalar may be and still say nothing (YAML 1.2 core schema)."""
@@ -120,7 +123,7 @@ class Grower:
             self.wrong(node.line, node.column, f"tag {tag} is not allowed: each key knows its type")
         if isinstance(event, ScalarEvent):
             node.text = self.scalar(event, node)
-        self.attach(node, is_scalar=isinstance(event, (ScalarEvent, AliasEvent)))
+        self.attach(node, event)
         if isinstance(event, MappingStartEvent):
             node.items = {}
         elif isinstance(event, SequenceStartEvent):
@@ -139,27 +142,37 @@ class Grower:
             self.wrong(node.line, node.column, "a NUL or half a surrogate pair is not allowed in a text")
         return None if event.style is None and text in NOTHING else text
 
-    def attach(self, node: Node, *, is_scalar: bool) -> None:
-        """Hang the node where it belongs; a key of a mapping is remembered until its value comes."""
+    def attach(self, node: Node, event: Event) -> None:
+        """Hang the node where it belongs; a key of a mapping is remembered until its value comes.
+
+        An alias stands for something that nobody knows: its key is there, with no value to find fault with."""
         if not self.open:
             self.root = node
             return
         parent, key = self.open[-1], self.pending[-1]
+        if parent.items is not None and key is None:
+            self.pending[-1] = self.key(parent, node, event)
+            return
+        self.pending[-1] = None
+        if isinstance(event, AliasEvent):
+            return
         if parent.elements is not None:
             parent.elements.append(node)
-        elif key is None:
-            self.pending[-1] = self.key(parent, node, is_scalar=is_scalar)
-        elif parent.items is not None:
+        elif parent.items is not None and key in parent.keys:
             parent.items[key] = node
-            self.pending[-1] = None
+            if isinstance(event, ScalarEvent) and not event.value and node.text is None:
+                node.line, node.column = parent.keys[key]  # nothing has no place of its own
 
-    def key(self, parent: Node, node: Node, *, is_scalar: bool) -> str:
-        name = node.text or ""
-        if not is_scalar or node.text is None:
-            self.wrong(node.line, node.column, "a key must be a text")
-        elif name in parent.keys:
+    def key(self, parent: Node, node: Node, event: Event) -> str:
+        """The name of a key; one that is not a text gets a name under which its value is dropped."""
+        name = node.text
+        if name is None:
+            if not isinstance(event, AliasEvent):
+                self.wrong(node.line, node.column, "a key must be a text")
+            return NO_KEY
+        if name in parent.keys:
             line = parent.keys[name][0]
-            self.wrong(node.line, node.column, f"key {name!r} stands here again; it was first on line {line}")
+            self.wrong(node.line, node.column, f"key {seen(name)} stands here again; it was first on line {line}")
         parent.keys[name] = (node.line, node.column)
         return name
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -20,6 +21,8 @@ from harness.load.placeholders import wrong_in
 from harness.load.words import did_you_mean, seen
 from harness.scenario import Do, Guarantee, Kind, Victim, Window, Word
 
+WRONG_MAX = 5
+"""How many wrong placeholders of one text are named."""
 UNITS_S = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
 DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)")
 DURATION_MAX_S = 7 * 24 * 3600
@@ -150,7 +153,7 @@ def _line(value: object) -> str:
 
 def _template(value: object) -> str:
     text = _text(value)
-    if words := "; ".join(wrong_in(text)):
+    if words := "; ".join(islice(wrong_in(text), WRONG_MAX)):
         raise worded(words)
     return text
 

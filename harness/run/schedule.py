@@ -65,14 +65,14 @@ class Schedule:
             self.failure = failure
 
     def _perform(self, step: Step) -> StepOutcome:
-        outcome = StepOutcome(name=step.name, window=str(step.when), batch=step.when.batch, hit=False)
+        outcome = StepOutcome(name=step.name, window=step.when.place, batch=step.when.batch, hit=False)
         for slip in range(TRIES):
             try:
                 moment = self._aim.wait(step, slip=slip)
             except WaitError as never:
                 return StepOutcome(
                     name=step.name,
-                    window=str(step.when),
+                    window=step.when.place,
                     batch=step.when.batch,
                     hit=False,
                     evidence=Evidence(note=str(never)),

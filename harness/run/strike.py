@@ -29,11 +29,13 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     finally:
         release(scene, step, moment)
     after = scene.observer.listing()
+    # A driver that lives goes on as soon as it may: only of a dead one does the checkpoint still say where it stood.
+    stood = after if step.do.kind in DRIVER_DIES else moment.before
     return StepOutcome(
         name=step.name,
-        window=str(step.when),
+        window=step.when.place,
         batch=moment.batch,
-        hit=bool(in_flight) and signals.all_died(signalled) and in_window(step.when, moment, after),
+        hit=bool(in_flight) and signals.all_died(signalled) and in_window(step.when, moment, stood),
         evidence=Evidence(
             signalled=signalled,
             checkpoint_before=moment.before,

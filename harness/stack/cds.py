@@ -17,7 +17,7 @@ from harness.stack.jars import Jars, spark_home
 from harness.stack.java import Java
 
 JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-FORM = 1
+FORM = 2
 """Counts up when what is trained changes."""
 
 
@@ -55,6 +55,11 @@ def folder(java: Java, jars: Jars) -> Path:
     """Where the archives for this JDK and these jars lie, or will."""
     text = "\n".join([f"form {FORM}", java.text, jars.digest, *_jdk(java), *_class_path(jars)])
     return cache.root() / "cds" / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def conf() -> Path:
+    """The empty `SPARK_CONF_DIR` of executors. It stands on their class path, so it must be the same for every run."""
+    return cache.folder("spark-conf")
 
 
 def _jdk(java: Java) -> Iterator[str]:

@@ -124,13 +124,15 @@ def fell(roots: set[Life], *, within_s: float) -> set[Life]:
 
     All are stopped before any is killed: one that runs could fork in between, and its orphan would be lost."""
     pause, end = threading.Event(), time.monotonic() + within_s
-    known, stopped = set(roots), False
-    while not stopped and time.monotonic() < end:
+    known, calm = set(roots), 0
+    while calm < 2 and time.monotonic() < end:
         rows = table()
         grown = descendants(rows, known)
-        stopped = grown <= known and all(rows[victim.pid].state in "tT" for victim in grown)
+        # D: it waits in the kernel (for a stopped child that has not yet become its program) and will stop as it leaves.
+        still = grown <= known and all(rows[victim.pid].state in "tTD" for victim in grown)
+        calm = calm + 1 if still else 0
         known |= grown
-        _send_all(grown if not stopped else set(), signal.SIGSTOP)
+        _send_all(grown, signal.SIGSTOP)
         pause.wait(0.001)
     while (left := descendants(table(), known)) and time.monotonic() < end + 1.0:
         _send_all(left, signal.SIGKILL)

@@ -115,7 +115,10 @@ def _drive(into: Path, session: Session, lease: Lease, found: driver.Machine) ->
     (worker,) = _running(WORKER, _archive(into, Kind.DAEMON))
     arguments = (lease.bootstrap, TOPIC, str(RECORDS), str(lease.checkpoint), str(worker.pid))
     # The executor's own archive: with the driver's flags both would write the same file.
-    conf = {"spark.executor.extraJavaOptions": " ".join(_flags(into, Kind.EXECUTOR))}
+    conf = {
+        "spark.executor.extraJavaOptions": " ".join(_flags(into, Kind.EXECUTOR)),
+        "spark.executorEnv.SPARK_CONF_DIR": str(cds.conf()),
+    }
     log = into / "logs" / "driver.log"
     pipeline = Pipeline(entry=str(TRAINEE), args=arguments, conf=conf)
     life = driver.launch(session, lease, pipeline, machine, number=1, log=log)

@@ -1,13 +1,14 @@
 """The workload `replay`: a user's own JSONL, CSV or Parquet file, each row sent as one JSON object, in its order.
 
 DuckDB reads the file and says its types; the ledger gets the same columns with the same types back out of the JSON.
-What JSON has no exact word for goes as text: decimals, integers beyond 64 bits, times, NaN and infinities; bytes go
+What JSON has no exact word for goes as text: decimals, times, NaN and infinities; bytes go
 as hex; what is nested stays JSON.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -20,14 +21,15 @@ from harness.workload.base import Column, Record
 
 PACKAGE = "package:"
 BATCH = 2000
-_READERS = {
-    ".csv": "read_csv(?, header=true, sample_size=-1)",
-    ".tsv": "read_csv(?, header=true, sample_size=-1)",
-    ".jsonl": "read_json(?, format='newline_delimited', sample_size=-1)",
-    ".ndjson": "read_json(?, format='newline_delimited', sample_size=-1)",
-    ".parquet": "read_parquet(?)",
+_CSV = "read_csv(?, header=true, sample_size=-1)"
+# Without these DuckDB makes a map of rows that have few fields in common.
+_NO_MAPS = "records=true, map_inference_threshold=-1, field_appearance_threshold=0"
+_JSON = f"read_json(?, format='newline_delimited', {_NO_MAPS}, sample_size=-1)"
+_READERS = {".csv": _CSV, ".tsv": _CSV, ".jsonl": _JSON, ".ndjson": _JSON, ".parquet": "read_parquet(?)"}
+_EXACT = {
+    *("tinyint", "smallint", "integer", "bigint", "hugeint", "boolean"),
+    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
 }
-_WHOLE = {"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "boolean"}
 _NESTED = {"struct", "list", "array", "map", "union", "variant"}
 _TIMES = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
 
@@ -68,25 +70,32 @@ class Replay:
         self.count = int(self._connection.sql("select count(*) from rows").fetchall()[0][0])
         self._refuse(path, kinds, key)
         fields = [_sent(name, kind) for name, kind in zip(kinds.columns, kinds.types, strict=True)]
-        chosen = "null" if key is None else f"cast({_told(key, kinds.types[kinds.columns.index(key)])} as varchar)"
-        self._query = f"select {chosen} as k, to_json(struct_pack({', '.join(fields)})) as v from rows"
+        chosen = "null" if key is None else f"json_extract_string(v, {_pointer(key)})"
+        packed = f"to_json(struct_pack({', '.join(fields)}))"
+        self._query = f"select {chosen} as k, v from (select {packed} as v from rows)"
 
     def _refuse(self, path: Path, kinds: duckdb.DuckDBPyRelation, key: str | None) -> None:
         """Raise UsageError for what cannot be sent as JSON and read back from it."""
         asked = f"asked to replay {path}"
         if self.count == 0:
             raise UsageError(f"{asked}; saw no rows in it. Name a file that has some")
-        if "" in kinds.columns:
-            raise UsageError(f"{asked}; saw a column without a name. Give each column a name")
         if key is not None and key not in kinds.columns:
             raise UsageError(
                 f"{asked} with the key {key!r}; saw the columns {', '.join(kinds.columns)}. Name one of them"
             )
+        if len(kinds.columns) == 1 and set(kinds.columns[0]) & set(",;|\t"):
+            # DuckDB would rather see one column than rows of several lengths.
+            saw = f"saw one column called {kinds.columns[0]!r}, so its rows are of several lengths"
+            raise UsageError(f"{asked}; {saw}. Mend the rows")
         for name, kind in zip(kinds.columns, kinds.types, strict=True):
-            if _is_nested(kind):
-                bad = f"select count(*) from rows where not json_valid(to_json({_name(name)}))"
-                if self._connection.sql(bad).fetchall()[0][0]:
-                    raise UsageError(f"{asked}; saw NaN or an infinity inside the column {name!r}. Take it out")
+            if _is_nested(kind) and self._beyond_json(_name(name)):
+                raise UsageError(f"{asked}; saw NaN or an infinity inside the column {name!r}. Take it out")
+
+    def _beyond_json(self, column: str) -> bool:
+        """Whether a nested column says a number that JSON has no word for; DuckDB writes it all the same."""
+        told = f"select cast(to_json({column}) as varchar) as told from rows"
+        suspects = self._connection.sql(f"from ({told}) where told like '%NaN%' or told like '%Infinity%'")
+        return any(not _is_json(row[0]) for row in suspects.fetchall())
 
     def records(self) -> Iterator[Record]:
         """All of them, from the first; each call begins anew."""
@@ -102,10 +111,13 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, records: int) -> No
     try:
         with tempfile.TemporaryDirectory(prefix="onceproof-") as folder:
             plain = _unpacked(path, Path(folder))
+            if plain.stat().st_size == 0:
+                raise UsageError(f"asked to replay {path}; saw no rows in it. Name a file that has some")
             limit = f"limit {records}" if records > 0 else ""
             connection.execute(f"create table rows as from {_reader(plain)} {limit}", [_literal(plain)])
     except (duckdb.Error, OSError, zipfile.BadZipFile) as failure:
-        why = " ".join(str(failure).split())[:300]
+        # DuckDB ends with the query, which is ours and not the user's.
+        why = " ".join(str(failure).partition("LINE 1:")[0].split())[:300].rstrip(".")
         raise UsageError(f"asked to replay {path}; saw {why}. Mend the file, or name another") from failure
 
 
@@ -146,7 +158,7 @@ def _name(column: str) -> str:
 def _told(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
     """A SQL expression for the column as JSON should tell it."""
     name, family = _name(column), kind.id
-    if family in _WHOLE or _is_nested(kind):
+    if family in _EXACT or _is_nested(kind):
         return name
     if family in ("float", "double"):
         return f"case when isfinite({name}) then to_json({name}) else to_json(cast({name} as varchar)) end"
@@ -159,6 +171,22 @@ def _told(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
     return text
 
 
+def _pointer(column: str) -> str:
+    """Where the column lies in a record's JSON, as a SQL literal; RFC 6901 takes any name, unlike a JSON path."""
+    return "'/" + column.replace("~", "~0").replace("/", "~1").replace("'", "''") + "'"
+
+
+def _is_json(text: str) -> bool:
+    def refuse(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return False
+    return True
+
+
 def _is_nested(kind: duckdb.sqltypes.DuckDBPyType) -> bool:
     # To DuckDB, JSON is text under another name.
     return kind.id in _NESTED or str(kind) == "JSON"
@@ -169,7 +197,7 @@ def _sent(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
 
 
 def _column(name: str, kind: duckdb.sqltypes.DuckDBPyType) -> Column:
-    pointer = "'/" + name.replace("~", "~0").replace("/", "~1").replace("'", "''") + "'"
+    pointer = _pointer(name)
     if _is_nested(kind):
         return Column(name, "JSON", f"nullif(json_extract(value, {pointer}), cast('null' as JSON))")
     text = f"json_extract_string(value, {pointer})"

@@ -1,0 +1,84 @@
+"""Reads what a verdict needs from a run folder: the claim, the ledger's columns, the schedule's outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from harness.errors import HarnessError, UsageError
+from harness.scenario import Scenario, StepOutcome
+
+Noun = TypeVar("Noun")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a run folder holds, read."""
+
+    folder: Path
+    scenario: Scenario
+    columns: tuple[tuple[str, str, str], ...]
+    outcome: Mapping[str, Any]
+    checkpoint: Mapping[str, Any]
+    steps: tuple[StepOutcome, ...]
+
+    @property
+    def source(self) -> Path:
+        return self.folder / "ledger" / "source.parquet"
+
+    @property
+    def drained(self) -> bool:
+        """Does the run loop say that every record lies behind the frontier?"""
+        return bool(self.outcome.get("drained")) and bool(self.checkpoint.get("drained", True))
+
+    @property
+    def frontier(self) -> dict[int, int]:
+        """Next offsets by partition, as far as the pipeline has committed."""
+        return {int(partition): int(offset) for partition, offset in self.checkpoint.get("frontier", {}).items()}
+
+
+def read_run(folder: Path) -> Run:
+    """The run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
+    plan, run, checkpoint = (_read(folder / name) for name in ("plan.json", "run.json", "checkpoint.json"))
+    outcome = run.get("outcome") or {}
+    return Run(
+        folder=folder,
+        scenario=_noun(Scenario, plan.get("scenario"), folder / "plan.json"),
+        columns=_columns(plan, folder / "plan.json"),
+        outcome=outcome,
+        checkpoint=checkpoint,
+        steps=_noun(tuple[StepOutcome, ...], outcome.get("steps") or (), folder / "run.json"),
+    )
+
+
+def _columns(plan: Mapping[str, Any], path: Path) -> tuple[tuple[str, str, str], ...]:
+    try:
+        return tuple((str(c["name"]), str(c["type"]), str(c["expression"])) for c in plan["columns"])
+    except (KeyError, TypeError) as failure:
+        raise UsageError(f"{path} is damaged: it has no columns of the ledger ({failure!r})") from failure
+
+
+def _noun(kind: type[Noun], data: object, path: Path) -> Noun:
+    try:
+        return TypeAdapter(kind).validate_python(data)
+    except ValidationError as failure:
+        first = failure.errors()[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise UsageError(f"{path} is damaged, or of another version: {place}: {first['msg']}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"asked to judge {path.parent}; it has no {path.name}. Was the run ended early?") from None
+    except (OSError, ValueError) as failure:
+        raise HarnessError(f"asked to judge {path.parent}; {path.name} is not readable: {failure}") from failure
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} is damaged: it holds no object")
+    return data

@@ -1,0 +1,248 @@
+"""What findings are tied to: records, batches, faults, and the batches that explain a wrong total."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, faults_of, together
+from harness.checkers.cells import Row, canonical
+from harness.checkers.compare import Mark
+from harness.checkers.explain import Totals, explain, note, only_rounding
+from harness.scenario import Finding, Kind, RecordRef, StepOutcome
+
+COLUMNS = ("account", "n", "total")
+FAMILIES = ("text", "number", "number")
+
+
+def step(
+    batch: int | None, *, hit: bool = True, name: str = "kill driver", window: str = "sink-committed"
+) -> StepOutcome:
+    return StepOutcome(name=name, window=window, batch=batch, hit=hit)
+
+
+def totals(batches: dict[int, dict[str, tuple[str | None, ...]]], **changes: object) -> Totals:
+    made = {b: {(k,): (k, *row) for k, row in rows.items()} for b, rows in batches.items()}
+    whole = Totals(columns=COLUMNS, families=FAMILIES, payload=(1, 2), contributions=made)
+    return replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def wrong(expected: tuple[str | None, ...], found: tuple[str | None, ...], key: str = "a") -> Finding:
+    return Finding(
+        kind=Kind.WRONG_AGGREGATE,
+        sink="s",
+        key={"account": key},
+        expected=(dict(zip(COLUMNS, (key, *expected), strict=True)),),
+        found=(dict(zip(COLUMNS, (key, *found), strict=True)),),
+    )
+
+
+THREE = totals({1: {"a": ("1", "10")}, 2: {"a": ("2", "20.5")}, 3: {"a": ("4", "41")}})
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (("9", "92"), "too high by exactly batch 2"),
+        (("5", "51"), "too low by exactly batch 2"),
+        (("6", "61.5"), "too low by exactly batch 1"),
+        (("10", "102"), "too high by exactly batches 1 and 2"),
+        (("9", "91.5"), "too high by exactly batches 1 and 1"),
+        (("1", "10"), "too low by exactly batches 2 and 3"),
+        (("8", "82"), "too high by exactly batch 2 and too low by exactly batch 1"),
+        (("8", "83"), ""),
+        (("5", "51.5"), ""),
+        (("6", "61"), "too high by exactly batch 1 and too low by exactly batch 2"),
+        (("9", "91.50001"), ""),
+        (("11", "112.5"), "too high by exactly batch 3"),
+        (("15", "153.5"), "too high by exactly batches 3 and 3"),
+        (("14", "143"), ""),
+        (("8", "71.5"), ""),
+        ((None, "71.5"), ""),
+        (("NaN", "71.5"), ""),
+    ],
+)
+def test_a_difference_is_explained_by_whole_batches(found: tuple[str | None, ...], words: str) -> None:
+    (explanation,) = explain([wrong(("7", "71.5"), found)], THREE)
+    assert note(explanation) == words
+
+
+def test_a_null_total_is_the_sum_of_nothing() -> None:
+    one = totals({1: {"a": ("1", None)}, 2: {"a": ("1", "5")}})
+    assert [note(e) for e in explain([wrong(("2", "5"), ("1", None))], one)] == ["too low by exactly batch 2"]
+
+
+def test_columns_that_are_not_sums_must_agree() -> None:
+    peaks = totals({1: {"a": ("1", "10")}, 2: {"a": ("1", "20")}})
+    agreeing = explain([wrong(("2", "20"), ("3", "20"))], peaks)
+    assert note(agreeing[0]).startswith("too high by exactly batch")
+    assert explain([wrong(("2", "20"), ("3", "25"))], peaks) == [()]
+    floats = totals({1: {"a": ("1", "1.5")}, 2: {"a": ("1", "2.5")}}, families=("text", "number", "float"))
+    assert explain([wrong(("2", "4.0"), ("3", "5.5"))], floats) == [()]
+    assert note(explain([wrong(("2", "4.0"), ("3", "4.0"))], floats)[0]) == "too high by exactly batch 1"
+
+
+def test_records_without_a_batch_explain_nothing() -> None:
+    assert explain([wrong(("8", "81.5"), ("10", "102"))], THREE) == [()]
+    assert explain([wrong(("7", "71.5"), ("9", "92"), key="b")], THREE) == [()]
+
+
+def test_findings_of_several_rows_are_not_explained() -> None:
+    one = wrong(("7", "71.5"), ("9", "92"))
+    assert explain([replace(one, expected=one.expected * 2)], THREE) == [()]
+    assert explain([replace(one, found=one.found * 2)], THREE) == [()]
+
+
+def test_of_several_batches_the_one_that_explains_most_keys_is_named() -> None:
+    alike = totals({b: {"a": ("1", "5"), "b": ("1", "5")} | ({"c": ("1", "7")} if b == 2 else {}) for b in (1, 2, 3)})
+    findings = [wrong(("3", "15"), ("4", "20"), key=k) for k in "ab"] + [wrong(("1", "7"), ("2", "14"), key="c")]
+    assert explain(findings, alike) == [((1, 2),)] * 3
+    assert explain(findings[:1], alike) == [((1, 1),)]
+
+
+NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**15), max_value=10**15)
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=8), st.data())
+def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data: st.DataObject) -> None:
+    batch = data.draw(st.integers(0, len(sums) - 1))
+    sign = data.draw(st.sampled_from([1, -1]))
+    counts = [2**i for i in range(len(sums))]
+    assume(sums[batch] != 0)
+
+    def cells(n: int, total: Decimal) -> tuple[str, str]:
+        return str(n), str(canonical(total, "number"))
+
+    per_batch = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
+    expected = cells(sum(counts), sum(sums, Decimal(0)))
+    found = cells(sum(counts) + sign * counts[batch], sum(sums, Decimal(0)) + sign * sums[batch])
+    assert explain([wrong(expected, found)], totals(dict(per_batch))) == [((sign, batch),)]
+
+
+def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> None:
+    lineage = {("a",): [Origin(0, 30, 3), Origin(1, 5, 2), Origin(0, 20, 2), Origin(0, 1, 1)]}
+    one = wrong(("7", "71.5"), ("9", "92"))
+    (out,) = attribute([one], Clues(lineage=lineage, totals=THREE, steps=(step(2),)))
+    assert out == replace(
+        one,
+        records=(RecordRef(partition=0, offset=20), RecordRef(partition=1, offset=5)),
+        batches=(2,),
+        faults=("kill driver at sink-committed of batch 2",),
+        note="too high by exactly batch 2",
+    )
+
+
+def test_an_unexplained_total_names_all_that_went_into_it() -> None:
+    lineage = {("a",): [Origin(0, 30, 3), Origin(0, 1, 1), Origin(0, 40, None)]}
+    one = replace(wrong(("7", "71.5"), ("0", "0.3")), note="as before")
+    (out,) = attribute([one], Clues(lineage=lineage, totals=THREE, steps=(step(7),)))
+    assert [record.offset for record in out.records] == [1, 30, 40]
+    assert (out.batches, out.faults, out.note) == ((1, 3), (), "as before")
+    (bare,) = attribute([one], Clues(lineage=lineage))
+    assert (bare.batches, bare.note) == ((1, 3), "as before")
+
+
+def test_without_lineage_the_batches_that_gave_the_key_are_named() -> None:
+    lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"}, note="gone")
+    other = Finding(kind=Kind.LOST, sink="s", key={"account": "zz"})
+    out = attribute([lost, other], Clues(totals=THREE))
+    assert [(f.batches, f.records, f.note) for f in out] == [((1, 2, 3), (), "gone"), ((), (), "")]
+
+
+def test_records_and_batches_come_in_order_and_bounded() -> None:
+    origins = [Origin(1, offset, offset // 10) for offset in range(RECORDS_MAX + 20)][::-1]
+    lost = Finding(kind=Kind.LOST, sink="s", key={"id": None})
+    (out,) = attribute([lost], Clues(lineage={(None,): origins}))
+    assert len(out.records) == RECORDS_MAX
+    assert out.records[:2] == (RecordRef(partition=1, offset=0), RecordRef(partition=1, offset=1))
+    assert out.batches == tuple(range((RECORDS_MAX + 20) // 10))
+
+
+def test_several_kinds_keep_their_places() -> None:
+    lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"})
+    high, low = wrong(("7", "71.5"), ("9", "92")), wrong(("7", "71.5"), ("6", "61.5"))
+    out = attribute([high, lost, low, lost], Clues(totals=THREE))
+    assert [f.note for f in out] == ["too high by exactly batch 2", "", "too low by exactly batch 1", ""]
+    assert [f.kind for f in out] == [Kind.WRONG_AGGREGATE, Kind.LOST, Kind.WRONG_AGGREGATE, Kind.LOST]
+
+
+@pytest.mark.parametrize(
+    ("batches", "steps", "names"),
+    [
+        ({3}, [step(3)], ["3"]),
+        ({3}, [step(3), step(4)], ["3"]),
+        ({3}, [step(4)], ["4"]),
+        ({3}, [step(2), step(4), step(5)], ["2", "4"]),
+        ({3}, [step(5)], []),
+        ({3}, [step(1)], []),
+        ({3}, [step(3, hit=False)], []),
+        ({3}, [step(3, hit=False), step(2)], ["2"]),
+        ({3}, [step(None)], [None]),
+        ({3}, [step(9), step(None)], [None]),
+        ({3}, [step(3), step(None)], ["3"]),
+        (set(), [step(3), step(None), step(5, hit=False)], ["3", None]),
+        (set(), [], []),
+        ({1, 7}, [step(1), step(7), step(4)], ["1", "7"]),
+    ],
+)
+def test_faults_are_steps_that_hit_in_the_batch_or_next_to_it(
+    batches: set[int], steps: list[StepOutcome], names: list[str | None]
+) -> None:
+    labels = [f"kill driver at sink-committed{'' if n is None else f' of batch {n}'}" for n in names]
+    assert list(faults_of(batches, steps)) == labels
+
+
+def test_a_step_without_a_window_is_named_by_its_batch() -> None:
+    assert faults_of({3}, [step(3, window="")]) == ("kill driver of batch 3",)
+    assert faults_of({3}, [step(None, window="")]) == ("kill driver",)
+
+
+def test_sinks_that_must_agree_name_each_other() -> None:
+    def of(kind: Kind, sink: str, key: str) -> Finding:
+        return Finding(kind=kind, sink=sink, key={"id": key}, note="n" if key == "1" else "")
+
+    holders = {"t": {("2",), ("3",)}, "index": {("1",), ("3",)}, "other": {("2",)}}
+    findings = [
+        of(Kind.LOST, "t", "1"),
+        of(Kind.LOST, "index", "2"),
+        of(Kind.LOST, "t", "9"),
+        of(Kind.UNEXPECTED, "t", "3"),
+        of(Kind.DUPLICATED, "t", "1"),
+        of(Kind.LOST, "nowhere", "2"),
+        of(Kind.LOST, "other", "3"),
+    ]
+    assert [f.note for f in together(findings, holders)] == [
+        "n; index holds this key",
+        "t holds this key; other holds this key",
+        "",
+        "other lacks this key",
+        "n",
+        "",
+        "t holds this key; index holds this key",
+    ]
+    assert [replace(f, note="") for f in together(findings, holders)] == [replace(f, note="") for f in findings]
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "rounding"),
+    [
+        ("0.3", "0.30000000000000004", True),
+        ("0.3", "0.3001", False),
+        ("1000000000.0", "1000000000.5", True),
+        ("1000000000.0", "1000000002.0", False),
+        ("0.3", None, False),
+        (None, "0.3", False),
+        ("nan", "0.3", False),
+    ],
+)
+def test_float_totals_may_differ_by_rounding_only(expected: str | None, found: str | None, rounding: bool) -> None:
+    mark = Mark(Kind.WRONG_AGGREGATE, ("a",), [("a", "1", expected)], [("a", "1", found)])
+    assert only_rounding(mark, ("text", "number", "float")) is rounding
+    assert only_rounding(mark, ("text", "number", "number")) is False
+    assert only_rounding(mark._replace(kind=Kind.CORRUPTED), ("text", "number", "float")) is False
+    other: list[Row] = [("a", "2", found)]
+    assert only_rounding(mark._replace(found=other), ("text", "number", "float")) is False

@@ -1,0 +1,279 @@
+"""Canaries: a comparison that is blind to something must be caught on any data; a good one never."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import FAULTS, case, good_rows
+
+from harness.checkers.canaries import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, canaries, flipped
+from harness.checkers.cells import Row, canonical
+from harness.checkers.compare import Case, Mark, compare
+from harness.scenario import Kind
+
+Judge = Callable[[Case], Iterable[Mark]]
+GOOD = good_rows(30)
+
+
+def missed(of: Case, judge: Judge = compare) -> set[str]:
+    bad = {mark.key for mark in compare(of)}
+    out = canaries(of, bad=bad, judge=judge)
+    assert [canary.name for canary in out] == list(NAMES)
+    return {canary.name for canary in out if not canary.found}
+
+
+def whys(of: Case, judge: Judge = compare) -> list[str]:
+    return [canary.why for canary in canaries(of, bad={mark.key for mark in compare(of)}, judge=judge)]
+
+
+@settings(max_examples=100)
+@given(st.integers(2, 40), st.integers(0, 2**32), st.booleans())
+def test_a_good_comparison_finds_all_four_in_clean_data(count: int, seed: int, aggregate: bool) -> None:
+    rows = good_rows(count, seed)
+    assert missed(case(rows, rows[::-1], aggregate=aggregate)) == set()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("key", [("id",), ("account",), ()])
+def test_a_good_comparison_finds_all_four_in_violated_data(fault: str, key: tuple[str, ...]) -> None:
+    found, _ = FAULTS[fault](GOOD, Random(3))
+    assert missed(case(GOOD, found, key=key)) == set()
+
+
+def test_where_every_row_is_wrong_rows_are_set_right_first() -> None:
+    assert missed(case(GOOD, GOOD + GOOD)) == set()
+    assert missed(case(GOOD, [(row[0], "x", "y") for row in GOOD])) == set()
+    assert missed(case(GOOD, [("-5", "x", "y")])) == set()
+
+
+def test_beyond_so_many_wrong_keys_the_sink_is_set_right_first() -> None:
+    rows = good_rows(BAD_MAX + 10)
+    judged: list[int] = []
+
+    def judge(of: Case) -> Iterable[Mark]:
+        judged.append(len(of.found))
+        return compare(of)
+
+    assert missed(case(rows, rows[:9]), judge) == set()
+    assert judged == [len(rows), len(rows) - 1, len(rows) + 1, len(rows), len(rows)]
+    judged.clear()
+    assert missed(case(rows, rows[:10]), judge) == set()
+    assert judged[0] == 10
+
+
+def _as_set(of: Case) -> Iterable[Mark]:
+    return compare(replace(of, expected=sorted(set(of.expected)), found=sorted(set(of.found))))
+
+
+def _one_way(of: Case) -> Iterable[Mark]:
+    return [mark for mark in compare(of) if mark.kind is not Kind.DUPLICATED]
+
+
+def _ids_only(of: Case) -> Iterable[Mark]:
+    return compare(
+        replace(of, expected=[(r[0], "", "") for r in of.expected], found=[(r[0], "", "") for r in of.found])
+    )
+
+
+def _count_only(of: Case) -> Iterable[Mark]:
+    return compare(of) if len(of.expected) != len(of.found) else []
+
+
+def _column_sums(of: Case) -> Iterable[Mark]:
+    sums = [[Counter(column) for column in zip(*rows, strict=True)] for rows in (of.expected, of.found)]
+    return compare(of) if sums[0] != sums[1] else []
+
+
+def _no_tail(of: Case) -> Iterable[Mark]:
+    return compare(replace(of, expected=[row for row in of.expected if row in of.found]))
+
+
+def _floats(of: Case) -> Iterable[Mark]:
+    def rough(row: Row) -> Row:
+        return (row[0], row[1], f"{float(row[2] or 0):.3g}")
+
+    return compare(replace(of, expected=list(map(rough, of.expected)), found=list(map(rough, of.found))))
+
+
+def _wrong_key(of: Case) -> Iterable[Mark]:
+    return [mark._replace(key=("0",)) for mark in compare(of)]
+
+
+def _wrong_kind(of: Case) -> Iterable[Mark]:
+    return [mark._replace(kind=Kind.UNEXPECTED) for mark in compare(of)]
+
+
+def _blind(of: Case) -> Iterable[Mark]:
+    return []
+
+
+def _noisy(of: Case) -> Iterable[Mark]:
+    extra = [Mark(Kind.LOST, ("0",), [], [])] if len(of.found) != len(GOOD) else []
+    return [*compare(of), *extra]
+
+
+@pytest.mark.parametrize(
+    ("judge", "names"),
+    [
+        (_as_set, {DOUBLED}),
+        (_one_way, {DOUBLED}),
+        (_ids_only, {FLIPPED, SWAPPED}),
+        (_count_only, {FLIPPED, SWAPPED}),
+        (_column_sums, {SWAPPED}),
+        (_no_tail, {LOST, FLIPPED, SWAPPED}),
+        (_wrong_key, set(NAMES)),
+        (_wrong_kind, set(NAMES)),
+        (_blind, set(NAMES)),
+        (_noisy, {LOST, DOUBLED}),
+    ],
+)
+def test_a_blind_comparison_is_caught(judge: Judge, names: set[str]) -> None:
+    assert missed(case(GOOD, GOOD), judge) == names
+
+
+def test_a_comparison_through_rough_floats_is_caught() -> None:
+    rows: list[Row] = [(str(i), "a", str(2**53 + 10 * i)) for i in range(10)]
+    assert FLIPPED in missed(case(rows, rows), _floats)
+
+
+def test_a_comparison_whose_other_findings_come_or_go_is_caught() -> None:
+    def fewer(of: Case) -> Iterable[Mark]:
+        return [mark for mark in compare(of) if len(of.found) < len(GOOD) or mark.key != (GOOD[0][0],)]
+
+    def more(of: Case) -> Iterable[Mark]:
+        return [mark for mark in compare(of) if len(of.found) >= len(GOOD) or mark.key != (GOOD[0][0],)]
+
+    assert missed(case(GOOD, GOOD[1:]), fewer) == {DOUBLED}
+    assert missed(case(GOOD, GOOD[1:]), more) == {DOUBLED}
+    assert whys(case(GOOD, GOOD[1:]), fewer)[1] == "planted, and the comparison saw 1 new marks, 1 less"
+
+
+def test_it_says_why() -> None:
+    assert whys(case(GOOD, GOOD), _blind)[0] == "planted, and the comparison saw 0 new marks, 0 less"
+    assert whys(case(GOOD[:1], GOOD[:1])) == ["fewer than two rows of postgres payments to plant in"] * 4
+    assert whys(case([], [])) == ["fewer than two rows of postgres payments to plant in"] * 4
+    assert whys(case(GOOD[:2], GOOD[:2])) == [""] * 4
+
+
+def test_rows_of_one_key_are_too_few() -> None:
+    rows: list[Row] = [("1", "a", str(i)) for i in range(5)]
+    assert missed(case(rows, rows)) == set(NAMES)
+    assert missed(case(rows, rows, key=("amount",))) == set()
+
+
+@pytest.mark.parametrize("key", [("id", "account", "amount"), ()])
+def test_without_payload_one_row_overwrites_another_and_a_key_is_flipped(key: tuple[str, ...]) -> None:
+    planted: list[Counter[Kind]] = []
+
+    def judge(of: Case) -> Iterable[Mark]:
+        out = list(compare(of))
+        planted.append(Counter(mark.kind for mark in out))
+        return out
+
+    assert missed(case(GOOD, GOOD, key=key), judge) == set()
+    assert planted == [
+        {},
+        {Kind.LOST: 1},
+        {Kind.DUPLICATED: 1},
+        {Kind.LOST: 1, Kind.UNEXPECTED: 1},
+        {Kind.LOST: 1, Kind.DUPLICATED: 1},
+    ]
+
+
+@pytest.mark.parametrize("aggregate", [False, True])
+def test_what_is_planted(aggregate: bool) -> None:
+    planted: list[set[tuple[Kind, str | None]]] = []
+
+    def judge(of: Case) -> Iterable[Mark]:
+        out = list(compare(of))
+        planted.append({(mark.kind, mark.key[0]) for mark in out})
+        return out
+
+    assert missed(case(GOOD, GOOD, aggregate=aggregate), judge) == set()
+    wrong = Kind.WRONG_AGGREGATE if aggregate else Kind.CORRUPTED
+    assert planted == [
+        set(),
+        {(Kind.LOST, GOOD[-1][0])},
+        {(Kind.DUPLICATED, GOOD[0][0])},
+        {(wrong, GOOD[15][0])},
+        {(wrong, GOOD[0][0]), (wrong, GOOD[-1][0])},
+    ]
+
+
+def test_equal_payloads_and_null_payloads_can_be_planted_in() -> None:
+    alike: list[Row] = [(str(i), "a", "5") for i in range(9)]
+    empty: list[Row] = [(str(i), None, None) for i in range(9)]
+    assert missed(case(alike, alike)) == set()
+    assert missed(case(empty, empty)) == set()
+
+
+def test_a_flip_never_turns_a_row_into_another_expected_one() -> None:
+    rows: list[Row] = [(str(i), "a", str(n)) for i in range(3) for n in range(8)]
+    assert missed(case(rows, rows)) == set()
+
+
+def test_nothing_can_be_flipped_where_all_cells_are_null() -> None:
+    rows: list[Row] = [(None, None, None), (None, "", None)]
+    assert missed(case(rows, rows, key=())) == {FLIPPED}
+    assert "no row that it could be planted in" in whys(case(rows, rows, key=()))
+
+
+def test_a_key_is_not_flipped_into_another_key() -> None:
+    rows: list[Row] = [("0", None, None), ("1", None, None)]
+    assert missed(case(rows, rows)) == {FLIPPED}
+    assert missed(case([rows[0], ("5", None, None)], [rows[0], ("5", None, None)])) == set()
+
+
+@pytest.mark.parametrize(
+    ("cell", "family", "other"),
+    [
+        ("10", "number", "11"),
+        ("11", "number", "10"),
+        ("-1", "number", "0"),
+        ("12.1", "number", "12"),
+        ("12.5", "number", "12.4"),
+        ("NaN", "number", "0"),
+        ("-Infinity", "number", "0"),
+        ("ab", "text", "ac"),
+        ("b ", "text", "b!"),
+        ("5 EUR", "text", "5 EUS"),
+        ("true", "bool", "false"),
+        ("false", "bool", "true"),
+        ("0.1", "float", "0.10000000000000002"),
+        ("inf", "float", "ing"),
+        ("2026-01-31T10:00:00.000000", "timestamp", "2026-01-31T10:00:00.000001"),
+        ("2026-01-31T10:00:00.000000Z", "instant", "2026-01-31T10:00:00.000001Z"),
+        ("2026-01-31", "date", "2026-01-30"),
+        ("10:00:00.000000", "time", "10:00:00.000001"),
+        ("infinity", "date", "infinitx"),
+        ("00ff", "bytes", "00fg"),
+        ('{"a":1}', "json", '{"a":1|'),
+        ("", "text", None),
+        (None, "number", None),
+    ],
+)
+def test_flips(cell: str | None, family: str, other: str | None) -> None:
+    assert flipped(cell, family) == other
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False))
+def test_a_flipped_number_is_another_number(number: object) -> None:
+    cell = canonical(number, "number")
+    assert flipped(cell, "number") not in (cell, None)
+
+
+@given(st.floats())
+def test_a_flipped_float_is_another_float(number: float) -> None:
+    cell = canonical(number, "float")
+    assert flipped(cell, "float") not in (cell, None)
+
+
+@given(st.text(min_size=1))
+def test_a_flipped_text_is_another_text(text: str) -> None:
+    assert flipped(text, "text") not in (text, None)

@@ -1,0 +1,520 @@
+"""From a run folder made by hand to its verdict: no JVM, no server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from folders import HIT, PER_RECORD, STEP, TOTALS, Folder, payments, values
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.checkers.cells import Row, canonical
+from harness.errors import HarnessError, UsageError
+from harness.judge import judge
+from harness.judge.examine import FINDINGS_MAX
+from harness.ledger import State
+from harness.scenario import Evidence, Expect, Guarantee, Kind, Order, RecordRef, Sink, Verdict, Word
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "run")
+    made.tables = [payments(made.records)]
+    return made
+
+
+def totals(records: Sequence[dict[str, Any]]) -> list[Row]:
+    """What an honest pipeline leaves in `totals`."""
+    sums: dict[str, tuple[int, Decimal]] = {}
+    for record in records:
+        n, total = sums.get(record["account"], (0, Decimal(0)))
+        sums[record["account"]] = n + 1, total + Decimal(record["amount"])
+    return [(account, str(n), canonical(total, "number")) for account, (n, total) in sums.items()]
+
+
+def kinds(verdict: Verdict) -> dict[str, int]:
+    return verdict.kinds()
+
+
+def test_an_honest_pipeline_holds(folder: Folder) -> None:
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.reasons, verdict.findings, verdict.as_expected) == (Word.HELD, (), (), True)
+    assert list(verdict.canaries.values()) == [True] * 4
+    assert verdict.steps == (HIT,)
+    assert verdict.counts == {
+        "records": 40,
+        "acknowledged": 40,
+        "failed": 0,
+        "unknown": 0,
+        "expected_rows": 40,
+        "sink_rows": 40,
+        "unseen": 0,
+    }
+
+
+def test_a_batch_written_twice_is_named_with_records_batch_and_fault(folder: Folder) -> None:
+    folder.tables = [payments(folder.records) + payments(folder.records[10:20])]
+    folder.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.as_expected, kinds(verdict)) == (Word.VIOLATED, True, {"duplicated": 10})
+    assert [finding.key["id"] for finding in verdict.findings] == [str(i) for i in range(10, 20)]
+    first = verdict.findings[0]
+    assert first.records == (RecordRef(partition=0, offset=10),)
+    assert (first.batches, first.faults) == ((1,), ("kill driver at sink-committed of batch 1",))
+
+
+def test_a_row_dropped_by_hand_is_lost_and_named(folder: Folder) -> None:
+    folder.tables = [payments(folder.records[:17] + folder.records[18:])]
+    (finding,) = judge(folder.write()).findings
+    assert (finding.kind, finding.key, finding.copies) == (Kind.LOST, {"id": "17"}, 1)
+    assert finding.records == (RecordRef(partition=0, offset=17),)
+    assert finding.expected == ({"id": "17", "account": "a1", "amount": "17.17"},)
+
+
+def test_all_kinds_at_once(folder: Folder) -> None:
+    rows = payments(folder.records)
+    rows[3] = (rows[3][0], "a3", "3.04")
+    folder.tables = [[*rows[1:], rows[5], ("99", "a", "1")]]
+    verdict = judge(folder.write())
+    assert kinds(verdict) == {"lost": 1, "corrupted": 1, "duplicated": 1, "unexpected": 1}
+    stray = next(f for f in verdict.findings if f.kind is Kind.UNEXPECTED)
+    assert (stray.records, stray.batches) == ((), ())
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 39), st.sampled_from(["lost", "duplicated", "corrupted"]), st.randoms(use_true_random=False))
+def test_any_planted_anomaly_is_that_finding(tmp_path_factory: Any, at: int, kind: str, rng: Any) -> None:
+    folder = Folder(tmp_path_factory.mktemp("run") / "run")
+    rows = payments(folder.records)
+    if kind == "lost":
+        del rows[at]
+    elif kind == "duplicated":
+        rows.append(rows[at])
+    else:
+        rows[at] = (*rows[at][:2], "0.01")
+    rng.shuffle(rows)
+    folder.tables = [rows]
+    verdict = judge(folder.write())
+    assert [(f.kind.value, f.key["id"], f.copies) for f in verdict.findings] == [(kind, str(at), 1)]
+    assert [r.offset for r in verdict.findings[0].records] == [at]
+    assert verdict.findings[0].batches == (at // 10,)
+
+
+def test_an_empty_sink_is_void_and_shows_what_is_missing(folder: Folder) -> None:
+    folder.tables = [[]]
+    verdict = judge(folder.write())
+    assert (verdict.word, kinds(verdict)) == (Word.VOID, {"lost": 40})
+    assert any("holds not one of the keys" in reason for reason in verdict.reasons)
+    assert list(verdict.canaries.values()) == [True] * 4
+
+
+def test_a_swapped_table_is_void(folder: Folder) -> None:
+    folder.tables = [[(str(1000 + i), "a", "1") for i in range(40)]]
+    verdict = judge(folder.write())
+    assert (verdict.word, kinds(verdict)) == (Word.VOID, {"lost": 40, "unexpected": 40})
+
+
+def test_two_tables_of_other_shapes_swapped_are_void(folder: Folder) -> None:
+    folder.claim(sinks=(PER_RECORD, TOTALS))
+    folder.tables = [totals(folder.records), payments(folder.records)]
+    folder.types = [
+        [("account", "text", "text"), ("n", "bigint", "number"), ("total", "numeric", "number")],
+        [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")],
+    ]
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VOID
+    assert (
+        "postgres payments: the effect has columns id, account, amount; the sink has account, n, total"
+        in verdict.reasons
+    )
+    assert "no canary was planted" in verdict.reasons
+
+
+def test_types_that_differ_are_void_and_named(folder: Folder) -> None:
+    folder.types = [[("id", "bigint", "number"), ("account", "text", "text"), ("amount", "double precision", "float")]]
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VOID
+    assert verdict.reasons[0] == (
+        "postgres payments: column amount is DECIMAL(12,2) in the effect and double precision in the sink; "
+        "cast one of them, so that the values can be compared exactly"
+    )
+
+
+def test_a_key_that_is_no_column_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, key=("nope",)),))
+    verdict = judge(folder.write())
+    assert verdict.reasons[0] == "postgres payments: the key nope is not among the effect's columns id, account, amount"
+
+
+def test_two_columns_of_one_name_are_void(folder: Folder) -> None:
+    folder.types = [[("id", "bigint", "number"), ("id", "text", "text"), ("amount", "numeric", "number")]]
+    assert "postgres payments: two columns have one name in the effect or in the sink" in judge(folder.write()).reasons
+
+
+def test_the_order_of_columns_does_not_count(folder: Folder) -> None:
+    folder.tables = [[(row[2], row[0], row[1]) for row in payments(folder.records)]]
+    folder.types = [[("amount", "numeric", "number"), ("id", "bigint", "number"), ("account", "text", "text")]]
+    assert judge(folder.write()).word is Word.HELD
+
+
+def test_not_drained_and_missing_rows_are_unknown_and_never_lost(folder: Folder) -> None:
+    folder.frontier = 30
+    folder.tables = [payments(folder.records[:25])]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
+    assert verdict.counts["unseen"] == 15
+    assert verdict.counts["expected_rows"] == 30
+    assert "15 rows of postgres payments are not seen yet: the pipeline has not drained" in verdict.reasons
+
+
+def test_not_drained_and_rows_ahead_of_the_frontier_are_legal(folder: Folder) -> None:
+    folder.frontier = 20
+    folder.tables = [payments(folder.records[:30])]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
+
+
+def test_not_drained_and_a_row_twice_is_violated_all_the_same(folder: Folder) -> None:
+    folder.frontier = 30
+    folder.tables = [[*payments(folder.records[:30]), payments(folder.records)[3], ("77", "a", "1")]]
+    verdict = judge(folder.write())
+    assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"duplicated": 1, "unexpected": 1})
+
+
+def test_a_total_of_a_pipeline_that_is_not_drained_is_not_judged(folder: Folder) -> None:
+    folder.claim(sinks=(TOTALS,))
+    folder.frontier = 30
+    folder.tables = [totals(folder.records[:30])]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings, verdict.counts["unseen"]) == (Word.UNKNOWN, (), 4)
+
+
+def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folder: Folder) -> None:
+    effect = "select account, count(*) as n from ledger group by account having count(*) < 8"
+    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    folder.types = [[("account", "text", "text"), ("n", "bigint", "number")]]
+    folder.frontier, folder.tables = 20, [[("a0", "5"), ("zz", "5")]]
+    verdict = judge(folder.write())
+    assert [(f.kind, f.key["account"]) for f in verdict.findings] == [(Kind.UNEXPECTED, "zz")]
+
+
+def test_a_run_that_says_drained_with_records_beyond_the_frontier_is_unknown(folder: Folder) -> None:
+    folder.frontier, folder.outcome = 35, {"drained": True}
+    path = folder.write()
+    checkpoint = json.loads((path / "checkpoint.json").read_text())
+    (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "drained": True}))
+    verdict = judge(path)
+    assert verdict.word is Word.UNKNOWN
+    assert verdict.reasons == (
+        "not drained: records of the source lie beyond the frontier, though the run says otherwise",
+    )
+
+
+def test_a_late_row_turns_unknown_into_held_never_lost_into_held(tmp_path: Path) -> None:
+    words = []
+    for name, count, frontier in (("early", 33, 33), ("late", 40, None)):
+        folder = Folder(tmp_path / name, frontier=frontier)
+        folder.tables = [payments(folder.records[:count])]
+        words.append(judge(folder.write()).word)
+    assert words == [Word.UNKNOWN, Word.HELD]
+
+
+@pytest.mark.parametrize(
+    "step", [replace(HIT, hit=False), replace(HIT, evidence=Evidence()), replace(HIT, hit=False, evidence=Evidence())]
+)
+def test_a_fault_without_effect_is_void(folder: Folder, step: Any) -> None:
+    folder.steps = [step]
+    assert judge(folder.write()).word is Word.VOID
+
+
+def test_no_fault_at_all_is_void(folder: Folder) -> None:
+    folder.claim(schedule=())
+    folder.steps = []
+    assert judge(folder.write()).reasons == ("no fault in the schedule: nothing was hurt",)
+
+
+def test_a_step_without_an_outcome_is_void(folder: Folder) -> None:
+    folder.claim(schedule=(STEP, STEP))
+    assert judge(folder.write()).reasons == ("only 1 of 2 steps of the schedule have an outcome",)
+
+
+def test_a_console_is_void_and_says_so(folder: Folder) -> None:
+    folder.claim(sinks=(Sink(backend="console", target="", effect="select * from ledger"),))
+    folder.tables = [None]
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VOID
+    assert "console  could not be read: a console sink cannot be read back" in verdict.reasons
+
+
+def test_a_sink_that_was_never_read_is_void(folder: Folder) -> None:
+    folder.tables = [None]
+    assert "postgres payments was never read" in judge(folder.write()).reasons
+
+
+def test_a_sink_without_effect_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect=None),))
+    assert "postgres payments has no effect to compare with" in judge(folder.write()).reasons
+
+
+def test_no_sink_at_all_is_void(folder: Folder) -> None:
+    folder.claim(sinks=())
+    folder.tables = []
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VOID
+    assert "nothing to compare: 0 rows expected, 0 found" in verdict.reasons
+
+
+def test_an_effect_without_rows_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 0"),))
+    folder.tables = [[]]
+    assert "the effect of postgres payments calls for no row" in judge(folder.write()).reasons
+
+
+def test_one_row_is_too_little_for_canaries(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=()),))
+    folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
+    verdict = judge(folder.write())
+    assert (verdict.word, set(verdict.canaries.values())) == (Word.VOID, {False})
+    assert (
+        "canary `lost row` of postgres payments: fewer than two rows of postgres payments to plant in"
+        in verdict.reasons
+    )
+
+
+def test_the_producer_lost_an_acknowledged_record(folder: Folder) -> None:
+    folder.gone = frozenset({7})
+    folder.tables = [payments(folder.records[:7] + folder.records[8:])]
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VOID
+    assert verdict.reasons == ("the source lost 1 acknowledged records (partition:offset 0:7)",)
+
+
+def test_no_record_was_acknowledged(folder: Folder) -> None:
+    folder.states = lambda seq: State.UNKNOWN
+    verdict = judge(folder.write())
+    assert "no record was acknowledged" in verdict.reasons
+
+
+def test_unknown_sends_fake_neither_loss_nor_duplicate(folder: Folder) -> None:
+    folder.states = lambda seq: State.UNKNOWN if seq % 3 == 0 else State.ACKNOWLEDGED
+    folder.gone = frozenset({3, 9})
+    folder.tables = [payments([r for r in folder.records if r["id"] not in (3, 9)])]
+    verdict = judge(folder.write())
+    assert (verdict.word, kinds(verdict)) == (Word.HELD, {"recovered": 12})
+    assert (verdict.counts["unknown"], verdict.counts["acknowledged"], verdict.counts["records"]) == (14, 26, 38)
+    assert (verdict.findings[0].key, verdict.findings[0].records) == ({"seq": "0"}, (RecordRef(partition=0, offset=0),))
+
+
+def test_a_torn_ledger_is_void(folder: Folder) -> None:
+    path = folder.write()
+    log = path / "ledger" / "attempts.log"
+    log.write_bytes(log.read_bytes()[:-3])
+    verdict = judge(path)
+    assert verdict.word is Word.VOID
+    assert verdict.reasons[0].startswith("the ledger of attempts is torn at byte")
+
+
+def test_a_stalled_pipeline_violates(folder: Folder) -> None:
+    folder.frontier, folder.outcome = 30, {"stalled": "nothing was committed in the last 31 s"}
+    folder.tables = [payments(folder.records[:30])]
+    verdict = judge(folder.write())
+    assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"stalled": 1})
+    assert verdict.findings[0].note == "nothing was committed in the last 31 s"
+    assert verdict.findings[0].faults == ("kill driver at sink-committed of batch 1",)
+
+
+def test_reasons_of_the_run_loop_are_sorted_by_what_they_mean(folder: Folder) -> None:
+    folder.outcome = {"reasons": ["not drained: the sink was still changing", "unknown: x"], "drained": False}
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.reasons) == (Word.UNKNOWN, ("not drained: the sink was still changing", "unknown: x"))
+
+
+def test_any_other_reason_of_the_run_loop_is_void(folder: Folder) -> None:
+    folder.outcome = {"reasons": ["nothing was in flight"]}
+    assert judge(folder.write()).word is Word.VOID
+
+
+def test_an_error_of_the_run_wins(folder: Folder) -> None:
+    folder.outcome = {"error": "the broker died"}
+    folder.tables = [[]]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.reasons[0]) == (Word.ERROR, "the broker died")
+
+
+def test_a_total_counted_twice_is_explained_by_its_batch(folder: Folder) -> None:
+    folder.claim(sinks=(TOTALS,))
+    folder.tables = [totals(folder.records + folder.records[10:20])]
+    verdict = judge(folder.write())
+    assert kinds(verdict) == {"wrong aggregate": 4}
+    assert {f.note for f in verdict.findings} == {"too high by exactly batch 1"}
+    assert {f.batches for f in verdict.findings} == {(1,)}
+    assert [r.offset for r in verdict.findings[0].records] == [12, 16]
+
+
+def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
+    folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE)
+    folder.tables = [totals(folder.records[:20] + folder.records[30:])]
+    verdict = judge(folder.write())
+    assert {f.note for f in verdict.findings} == {"too low by exactly batch 2"}
+    assert verdict.word is Word.HELD
+
+
+def test_a_total_by_a_computed_key_names_the_batches(folder: Folder) -> None:
+    effect = "select id // 10 as tens, count(*) as n from ledger group by 1"
+    folder.claim(sinks=(replace(TOTALS, effect=effect, key=("tens",)),))
+    folder.types = [[("tens", "bigint", "number"), ("n", "bigint", "number")]]
+    folder.tables = [[("0", "10"), ("1", "10"), ("3", "10")]]
+    (finding,) = judge(folder.write()).findings
+    assert (finding.kind, finding.key, finding.batches) == (Kind.LOST, {"tens": "2"}, (2,))
+
+
+def test_float_totals_that_differ_by_rounding_are_unknown(folder: Folder) -> None:
+    effect = "select account, sum(amount::double) as total from ledger group by account"
+    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
+    honest = [(account, repr(float(str(total)))) for account, _, total in totals(folder.records)]
+    near = [(honest[0][0], repr(float(honest[0][1]) * (1 + 1e-13))), *honest[1:]]
+    folder.tables = [[*near]]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
+    assert "totals of postgres totals differ only by rounding" in verdict.reasons[0]
+
+
+def test_two_sinks_are_judged_each_for_itself(folder: Folder) -> None:
+    folder.claim(sinks=(PER_RECORD, TOTALS))
+    folder.tables = [payments(folder.records[:-1]), totals(folder.records)]
+    verdict = judge(folder.write())
+    assert [(f.kind, f.sink) for f in verdict.findings] == [(Kind.LOST, "postgres payments")]
+    assert verdict.counts["expected_rows"] == 44
+
+
+def test_sinks_that_must_agree_say_who_holds_the_key(folder: Folder) -> None:
+    second = replace(PER_RECORD, database="second")
+    folder.claim(sinks=(PER_RECORD, second), together=True)
+    folder.tables = [payments(folder.records), payments(folder.records[:-1])]
+    (finding,) = judge(folder.write()).findings
+    assert (finding.sink, finding.note) == ("postgres.second payments", "postgres payments holds this key")
+
+
+def test_one_of_two_sinks_empty_is_void_but_the_other_is_judged(folder: Folder) -> None:
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, database="second")))
+    folder.tables = [payments(folder.records), []]
+    assert judge(folder.write()).word is Word.VOID
+
+
+ORDERED = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
+PLACED = [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number"), ("place", "bigint", "number")]  # fmt: skip
+
+
+def test_rows_out_of_order_are_misordered(folder: Folder) -> None:
+    folder.claim(sinks=(ORDERED,))
+    folder.types = [PLACED]
+    rows = [(*row, str(i)) for i, row in enumerate(payments(folder.records))]
+    folder.tables = [[*rows]]
+    assert judge(folder.write()).word is Word.HELD
+    other = Folder(folder.path.parent / "other", scenario=folder.scenario, types=[PLACED])
+    rows[0], rows[4] = (*rows[0][:3], "4"), (*rows[4][:3], "0")
+    other.tables = [[*rows]]
+    verdict = judge(other.write())
+    assert [(f.kind, f.key, f.copies) for f in verdict.findings] == [(Kind.MISORDERED, {"account": "a0"}, 1)]
+
+
+def test_an_order_that_cannot_be_judged_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(ORDERED,))
+    assert "the order cannot be judged: postgres payments has no column place; it has id, account, amount" in judge(folder.write()).reasons  # fmt: skip
+    other = Folder(folder.path.parent / "other", scenario=folder.scenario, types=[PLACED])
+    other.tables = [[(*row, None) for row in payments(folder.records)]]
+    assert "the order of postgres payments cannot be judged: no two rows share account" in judge(other.write()).reasons
+
+
+def test_findings_are_bounded_and_counted(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "run", records=values(FINDINGS_MAX + 50), batch_size=500)
+    folder.tables = [payments(folder.records[:20])]
+    verdict = judge(folder.write())
+    assert kinds(verdict) == {"lost": FINDINGS_MAX}
+    assert verdict.counts["lost"] == FINDINGS_MAX + 30
+
+
+def test_without_batches_findings_name_records_and_the_steps_that_hit(folder: Folder) -> None:
+    folder.batch_size, folder.tables = 10**6, [payments(folder.records[1:])]
+    path = folder.write()
+    checkpoint = json.loads((path / "checkpoint.json").read_text())
+    (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "batches": []}))
+    (finding,) = judge(path).findings
+    assert (finding.batches, finding.faults) == ((), ("kill driver at sink-committed of batch 1",))
+    assert finding.records == (RecordRef(partition=0, offset=0),)
+
+
+def test_judging_twice_gives_the_same_verdict(folder: Folder) -> None:
+    folder.tables = [payments(folder.records)[::-1] * 2]
+    path = folder.write()
+    assert judge(path) == judge(path)
+
+
+def test_a_wrong_effect_names_scenario_words_and_columns(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select idd from ledger"),))
+    with pytest.raises(UsageError) as refusal:
+        judge(folder.write())
+    words = str(refusal.value)
+    assert "scenario `by hand`" in words
+    assert '"idd" not found' in words
+    assert "columns of `ledger`: id, account, amount, _partition, _offset, _timestamp_ms, _batch, value, key" in words
+
+
+@pytest.mark.parametrize("name", ["plan.json", "run.json", "checkpoint.json"])
+def test_a_folder_that_is_not_whole_is_a_clear_error(folder: Folder, name: str) -> None:
+    path = folder.write()
+    whole = (path / name).read_text()
+    (path / name).unlink()
+    with pytest.raises(UsageError, match=f"it has no {name}"):
+        judge(path)
+    (path / name).write_text(whole[:-5])
+    with pytest.raises(HarnessError, match=f"{name} is not readable"):
+        judge(path)
+    (path / name).write_text("[]")
+    with pytest.raises(UsageError, match="it holds no object"):
+        judge(path)
+
+
+def test_a_plan_without_scenario_or_columns_is_a_clear_error(folder: Folder) -> None:
+    path = folder.write()
+    plan = json.loads((path / "plan.json").read_text())
+    (path / "plan.json").write_text(json.dumps({**plan, "columns": None}))
+    with pytest.raises(UsageError, match="it has no columns of the ledger"):
+        judge(path)
+    (path / "plan.json").write_text(json.dumps({**plan, "scenario": {"name": "x"}}))
+    with pytest.raises(UsageError, match="pipeline: Field required"):
+        judge(path)
+
+
+def test_a_damaged_sink_file_is_a_clear_error(folder: Folder) -> None:
+    path = folder.write()
+    about = json.loads((path / "sink" / "0.json").read_text())
+    (path / "sink" / "0.json").write_text(json.dumps({**about, "rows": 41}))
+    with pytest.raises(HarnessError, match="has 40 rows, and 41 were read"):
+        judge(path)
+    (path / "sink" / "0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(HarnessError, match="is damaged"):
+        judge(path)
+
+
+def test_a_record_written_twice_by_the_producer_is_an_error(folder: Folder) -> None:
+    import pyarrow.parquet as pq
+
+    from harness import ledger
+
+    path = folder.write()
+    source = pq.read_table(path / "ledger" / "source.parquet").to_pylist()
+    source.append({**source[3], "offset": 40})
+    import pyarrow as pa
+
+    ledger.write_source(path / "ledger" / "source.parquet", pa.Table.from_pylist(source, ledger.SOURCE).to_batches())
+    verdict = judge(path)
+    assert verdict.word is Word.ERROR
+    assert verdict.reasons[0] == "the producer wrote records twice into the source (partition:offset 0:3, 0:40)"

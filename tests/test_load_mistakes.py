@@ -1,0 +1,629 @@
+"""Every kind of mistake in a scenario file or a header block, with its exact place and words."""
+
+# The words of a mistake stand here as the user reads them, on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from harness.errors import ScenarioError
+from harness.load import load
+from tests.strategies import ENTRY, project
+
+PIPELINE = "name: n\npipeline: pipelines/pay.py\n"
+GOOD = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
+
+
+class Case(NamedTuple):
+    """A file and what is said of it, as `line:col: text`; ROOT stands for the project's folder."""
+
+    name: str
+    text: str
+    said: list[str]
+
+
+CASES = [
+    Case("empty", "", ["1:1: the file is empty: `onceproof new NAME` writes one that works"]),
+    Case("only a comment", "# nothing\n", ["1:1: the file is empty: `onceproof new NAME` writes one that works"]),
+    Case("no mapping", "- a\n", ["1:1: the top level must be a mapping, not a list"]),
+    Case("not YAML", "name: [n\n", ["2:1: not YAML: expected ',' or ']', but got '<stream end>'"]),
+    Case("tab", ("name: n\n\twhy: w\n"), ["2:1: not YAML: found character '\\t' that cannot start any token"]),
+    Case("control character", ("name: n\nwhy: a\x07b\n"), ["2:7: not YAML: character U+0007"]),
+    Case("two documents", GOOD + ("---\nname: m\n"), ["4:1: a second document begins here: a file holds one"]),
+    Case("duplicate key", GOOD + "name: m\n", ["4:1: key 'name' stands here again; it was first on line 1"]),
+    Case("key that is a list", GOOD + ("? [a]\n: b\n"), ["4:3: a key must be a text"]),
+    Case("key that is nothing", GOOD + ": b\n", ["4:1: a key must be a text"]),
+    Case("tag", GOOD + "why: !!str w\n", ["4:6: tag tag:yaml.org,2002:str is not allowed: each key knows its type"]),
+    Case(
+        "anchor and alias",
+        GOOD + ("why: &w w\ntags: [*w]\n"),
+        ["4:6: anchor &w is not allowed: write the value out", "5:8: alias *w is not allowed: write the value out"],
+    ),
+    Case("NUL", GOOD + 'why: "a\\0b"\n', ["4:6: a NUL or half a surrogate pair is not allowed in a text"]),
+    Case(
+        "half a surrogate pair",
+        GOOD + 'why: "a\\ud800b"\n',
+        ["4:6: a NUL or half a surrogate pair is not allowed in a text"],
+    ),
+    Case(
+        "unknown keys",
+        GOOD + ("guarante: exactly-once\nzzz: 1\n"),
+        ["4:1: unknown key 'guarante'; did you mean 'guarantee'?", "5:1: unknown key 'zzz'"],
+    ),
+    Case(
+        "unknown keys inside",
+        PIPELINE + ("sink: {postgres: t, effect: select id from ledger, key: [id], efect: x}\ninput: {record: 5}\n"),
+        [
+            "3:63: unknown key 'sink.efect'; did you mean 'effect'?",
+            "4:9: unknown key 'input.record'; did you mean 'records'?",
+        ],
+    ),
+    Case(
+        "missing keys",
+        "why: w\n",
+        [
+            "1:1: name is missing",
+            "1:1: pipeline is missing",
+            "1:1: sink is missing: name one here, or in the header block of the pipeline",
+        ],
+    ),
+    Case(
+        "value that is nothing",
+        GOOD + ("why:\nwithin: ~\n"),
+        ["4:1: why must be a text, not nothing", "5:9: within must be a duration such as 250ms, 3s or 2m, not nothing"],
+    ),
+    Case(
+        "wrong whole numbers",
+        GOOD + ("seed: -1\ninput: {records: many, keys: 1e3, partitions: 0}\n"),
+        [
+            "4:7: seed must be a whole number from 0 to 9223372036854775807, not '-1'",
+            "5:18: input.records must be a whole number from 1 to 10000000, not 'many'",
+            "5:30: input.keys must be a whole number from 1 to 10000000, not '1e3'",
+            "5:47: input.partitions must be a whole number from 1 to 1000, not '0'",
+        ],
+    ),
+    Case("wrong number", GOOD + "input: {skew: -1}\n", ["4:15: input.skew must be a number from 0 to 10, not '-1'"]),
+    Case(
+        "wrong durations",
+        GOOD + ("within: 3\nsettle: 0s\nrestart: {after: soon, at most: 3}\n"),
+        [
+            "4:9: within must be a duration such as 250ms, 3s or 2m, not '3': the unit is missing",
+            "5:9: settle must be more than no time, not '0s'",
+            "6:18: restart.after must be a duration such as 250ms, 3s or 2m, not 'soon'",
+        ],
+    ),
+    Case("too long a duration", GOOD + "within: 999h\n", ["4:9: within must be at most 168h, not '999h'"]),
+    Case("wrong rate", GOOD + "input: {rate: 200}\n", ["4:15: input.rate must be a rate such as 200/s, not '200'"]),
+    Case(
+        "rate of nothing", GOOD + "input: {rate: 0/s}\n", ["4:15: input.rate must be a rate such as 200/s, not '0/s'"]
+    ),
+    Case(
+        "wrong words",
+        GOOD + ("guarantee: exactly once\nexpect: hold\n"),
+        [
+            "4:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'exactly once'; did you mean 'exactly-once'?",
+            "5:9: expect must be one of held, unknown, void, not 'hold'; did you mean 'held'?",
+        ],
+    ),
+    Case("wrong flag", GOOD + "together: yes\n", ["4:11: together must be true or false, not 'yes'"]),
+    Case(
+        "wrong tags",
+        GOOD + "tags: [ok, Not OK]\n",
+        ["4:12: tags[1] must be a tag of small letters, digits and '_', not 'Not OK'"],
+    ),
+    Case("text for a list", GOOD + "tags: chaos\n", ["4:7: tags must be a list, not 'chaos'"]),
+    Case("list for a text", GOOD + "why: [w]\n", ["4:6: why must be a text, not a list"]),
+    Case(
+        "list for a mapping",
+        GOOD + ("input: [a]\nrestart: now\n"),
+        ["4:8: input must be a mapping, not a list", "5:10: restart must be a mapping, not 'now'"],
+    ),
+    Case(
+        "long value",
+        GOOD + "guarantee: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n",
+        [
+            "4:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+        ],
+    ),
+    Case(
+        "wrong name",
+        ('name: "a\\nb"\npipeline: pipelines/pay.py\nsink: {console: true}\n'),
+        ["1:7: name must be one line of 1 to 200 printable characters, not 'a\\nb'"],
+    ),
+    Case(
+        "missing pipeline",
+        ("name: n\npipeline: pipelines/nope.py\nsink: {console: true}\n"),
+        ["2:11: pipeline names 'pipelines/nope.py', and there is no such file in ROOT"],
+    ),
+    Case(
+        "pipeline is a folder",
+        ("name: n\npipeline: {entry: pipelines}\nsink: {console: true}\n"),
+        ["2:19: pipeline names 'pipelines', and that is a folder"],
+    ),
+    Case(
+        "pipeline outside",
+        ("name: n\npipeline: ../../../../../../../../../etc/hosts\nsink: {console: true}\n"),
+        ["2:11: pipeline '../../../../../../../../../etc/hosts' leads out of ROOT: name its absolute path"],
+    ),
+    Case(
+        "pipeline's name too long",
+        (
+            "name: n\n"
+            "pipeline: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"
+            "sink: {console: true}\n"
+        ),
+        [
+            "2:11: pipeline names 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', which cannot be looked at: File name too long"
+        ],
+    ),
+    Case(
+        "unknown placeholder",
+        (
+            "name: n\n"
+            "pipeline: {entry: pipelines/pay.py, args: ['{kafka.bootstrp}', '{'], env: {A: '}'}}\n"
+            "sink: {console: true}\n"
+            "setup: {postgres: '{x}'}\n"
+        ),
+        [
+            "2:44: pipeline.args[0] holds the unknown placeholder '{kafka.bootstrp}'; did you mean 'kafka.bootstrap'?",
+            "2:64: pipeline.args[1] holds a single '{': write '{{' for the character itself",
+            "2:79: pipeline.env.A holds a single '}': write '}}' for the character itself",
+            "4:19: setup.postgres holds the unknown placeholder '{x}'",
+        ],
+    ),
+    Case(
+        "wrong names in env and conf",
+        ("name: n\npipeline: {entry: pipelines/pay.py, env: {A-B: x}, conf: {sql.x: 1}}\nsink: {console: true}\n"),
+        [
+            "2:43: pipeline.env: the key must be the name of an environment variable, not 'A-B'",
+            "2:59: pipeline.conf: the key must be a Spark setting that begins with 'spark.', not 'sql.x'",
+        ],
+    ),
+    Case(
+        "wrong list inside",
+        (
+            "name: n\n"
+            "pipeline: {entry: pipelines/pay.py, args: [a, [b]], env: [x], executors: 65}\n"
+            "sink: {console: true}\n"
+        ),
+        [
+            "2:47: pipeline.args[1] must be a text, not a list",
+            "2:58: pipeline.env must be a mapping, not a list",
+            "2:74: pipeline.executors must be a whole number from 1 to 64, not '65'",
+        ],
+    ),
+    Case(
+        "wrong frontier",
+        ("name: n\npipeline: {entry: pipelines/pay.py, frontier: checkpiont}\nsink: {console: true}\n"),
+        [
+            "2:47: pipeline.frontier must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
+        ],
+    ),
+    Case(
+        "frontier that is a list",
+        ("name: n\npipeline: {entry: pipelines/pay.py, frontier: []}\nsink: {console: true}\n"),
+        [
+            "2:47: pipeline.frontier must be checkpoint, group or a query (select, with) for the next offsets, not a list"
+        ],
+    ),
+    Case("no sink", PIPELINE, ["1:1: sink is missing: name one here, or in the header block of the pipeline"]),
+    Case("empty list of sinks", PIPELINE + "sink: []\n", ["3:7: sink names none: there is nothing to compare"]),
+    Case("sinks that are a text", PIPELINE + "sink: payments\n", ["3:7: sink must be a list, not 'payments'"]),
+    Case("sink that is a text", PIPELINE + "sink: [payments]\n", ["3:8: sink[0] must be a mapping, not 'payments'"]),
+    Case(
+        "sink without a place",
+        PIPELINE + "sink: {database: second}\n",
+        ["3:7: sink names no place: add `postgres: TABLE` or `console: true`"],
+    ),
+    Case(
+        "sink with two places",
+        PIPELINE + "sink: {postgres: t, console: true, effect: select id from ledger, key: [id]}\n",
+        ["3:30: sink holds both postgres and console: make it two sinks"],
+    ),
+    Case(
+        "console with more",
+        PIPELINE + "sink: {console: true, key: [id], effect: select 1}\n",
+        [
+            "3:28: sink.key means nothing for a console, which cannot be read back",
+            "3:42: sink.effect means nothing for a console, which cannot be read back",
+        ],
+    ),
+    Case("console: false", PIPELINE + "sink: {console: false}\n", ["3:17: sink.console is true, or not there"]),
+    Case(
+        "table by a hostile name",
+        PIPELINE + 'sink: {postgres: "t; drop table x", effect: select id from ledger, key: [id]}\n',
+        [
+            "3:18: sink.postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 't; drop table x'"
+        ],
+    ),
+    Case(
+        "sink without effect and key",
+        PIPELINE + "sink: {postgres: t}\n",
+        [
+            "3:7: sink.effect is missing: the SQL over `ledger` that gives the rows it should hold",
+            "3:7: sink.key is missing: the columns that name a row",
+        ],
+    ),
+    Case(
+        "empty key",
+        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: []}\n",
+        ["3:57: sink.key is missing: the columns that name a row"],
+    ),
+    Case(
+        "key that the effect lacks",
+        PIPELINE + "sink: {postgres: t, effect: select identity from ledger, key: [id]}\n",
+        ["3:64: sink.key 'id' is no column of the effect"],
+    ),
+    Case(
+        "key that the query lacks",
+        PIPELINE + "sink: {postgres: select x from t, effect: select * from ledger, key: [id]}\n",
+        ["3:71: sink.key 'id' is no column of the query"],
+    ),
+    Case(
+        "key twice",
+        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id, id]}\n",
+        ["3:62: sink.key names 'id' twice"],
+    ),
+    Case(
+        "order by a column that is not there",
+        PIPELINE
+        + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], order: {by: at, follows: seq, per: [id]}}\n",
+        ["3:90: sink.order.by 'at' is no column of the query"],
+    ),
+    Case(
+        "order half said",
+        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], order: {by: at}}\n",
+        ["3:70: sink.order.follows is missing", "3:70: sink.order.per is missing"],
+    ),
+    Case(
+        "effect that is no query",
+        PIPELINE + "sink: {postgres: t, effect: drop table ledger, key: [id]}\n",
+        ["3:29: sink.effect must be a query (select or with), not 'drop table ledger'"],
+    ),
+    Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
+    Case(
+        "replay of nothing",
+        GOOD + "input: {replay: data/nope.csv}\n",
+        ["4:17: input.replay names 'data/nope.csv', and there is no such file in ROOT"],
+    ),
+    Case(
+        "replay of no package",
+        GOOD + "input: {replay: 'package:no_such_package/x.csv'}\n",
+        ["4:17: input.replay names the package 'no_such_package', and none is installed"],
+    ),
+    Case(
+        "replay of no name",
+        GOOD + "input: {replay: 'package:a.b/x.csv'}\n",
+        ["4:17: input.replay names the package 'a.b', and none is installed"],
+    ),
+    Case(
+        "replay of the program itself",
+        GOOD + "input: {replay: 'package:__main__/x.csv'}\n",
+        ["4:17: input.replay names the package '__main__', and none is installed"],
+    ),
+    Case(
+        "replay with a workload",
+        GOOD + "input: {replay: data/orders.jsonl, workload: transactions, keys: 3}\n",
+        [
+            "4:46: input.workload means nothing beside replay: the file says what is sent",
+            "4:66: input.keys means nothing beside replay: the file says what is sent",
+        ],
+    ),
+    Case(
+        "key without replay",
+        GOOD + "input: {key: id}\n",
+        ["4:14: input.key belongs to replay: a workload's own records have their key"],
+    ),
+    Case(
+        "expect nothing", GOOD + "expect: {}\n", ["4:9: expect says nothing: held, unknown, void or {violated: [KIND]}"]
+    ),
+    Case("expect no kind", GOOD + "expect: {violated: []}\n", ["4:20: expect.violated names no kind of finding"]),
+    Case(
+        "expect violated, bare",
+        GOOD + "expect: violated\n",
+        ["4:9: expect must be one of held, unknown, void, not 'violated'"],
+    ),
+    Case("expect a word in a mapping", GOOD + "expect: {word: held}\n", ["4:10: unknown key 'expect.word'"]),
+    Case(
+        "expect a kind twice", GOOD + "expect: {violated: [lost, lost]}\n", ["4:27: expect.violated names lost twice"]
+    ),
+    Case(
+        "expect what is legal",
+        GOOD + ("guarantee: at-least-once\nexpect: {violated: [duplicated]}\n"),
+        ["5:21: duplicated is no violation of at-least-once"],
+    ),
+    Case(
+        "expect lost of at-most-once",
+        GOOD + ("guarantee: at-most-once\nexpect: {violated: [lost, recovered]}\n"),
+        [
+            "5:27: expect.violated[1] must be one of lost, duplicated, corrupted, unexpected, misordered, wrong aggregate, stalled, not 'recovered'"
+        ],
+    ),
+    Case(
+        "expect misordered without order",
+        GOOD + "expect: {violated: [misordered]}\n",
+        ["4:21: misordered is never found: no sink has an order"],
+    ),
+    Case(
+        "step that is a word",
+        GOOD + "schedule: [kill driver]\n",
+        ["4:12: schedule[0] must be a mapping, not 'kill driver'"],
+    ),
+    Case(
+        "schedule that is a mapping",
+        GOOD + "schedule: {when: {rows: 3}, do: kill driver}\n",
+        ["4:11: schedule must be a list, not a mapping"],
+    ),
+    Case(
+        "step without when and do",
+        GOOD + "schedule: [{victim: jvm}]\n",
+        ["4:12: schedule[0].do is missing", "4:12: schedule[0].when is missing"],
+    ),
+    Case(
+        "when of nothing",
+        GOOD + "schedule: [{when: {}, do: kill driver}]\n",
+        ["4:19: schedule[0].when is one of window, failpoint, records, rows, elapsed"],
+    ),
+    Case(
+        "when of two kinds",
+        GOOD + "schedule: [{when: {rows: 3, elapsed: 3s}, do: kill driver}]\n",
+        ["4:38: schedule[0].when holds rows and elapsed: one step has one trigger"],
+    ),
+    Case(
+        "window without batch",
+        GOOD + "schedule: [{when: {window: sink-committed}, do: kill driver}]\n",
+        ["4:19: schedule[0].when.batch is missing: the window of which batch?"],
+    ),
+    Case(
+        "window that is not one",
+        GOOD + "schedule: [{when: {window: sink-comitted, batch: -1}, do: kill driver}]\n",
+        [
+            "4:28: schedule[0].when.window must be one of offsets-written, sink-committed, offsets-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
+            "4:50: schedule[0].when.batch must be a whole number from 0 to 1000000, not '-1'",
+        ],
+    ),
+    Case(
+        "failpoint by a hostile name",
+        GOOD + "schedule: [{when: {failpoint: ../x}, do: kill driver}]\n",
+        ["4:31: schedule[0].when.failpoint must be a name of small letters, digits, '_', '.' and '-', not '../x'"],
+    ),
+    Case(
+        "victim of nobody",
+        GOOD + "schedule: [{when: {rows: 3}, do: kill executor, victim: jvm}]\n",
+        ["4:57: schedule[0].victim means nothing for kill executor"],
+    ),
+    Case(
+        "which driver",
+        GOOD + "schedule: [{when: {rows: 3}, do: kill driver, which: all}]\n",
+        ["4:54: schedule[0].which means nothing for kill driver: it picks among executors"],
+    ),
+    Case(
+        "for without a pause",
+        GOOD + "schedule: [{when: {rows: 3}, do: kill driver, for: 3s}]\n",
+        ["4:52: schedule[0].for means nothing for kill driver: only a pause lasts"],
+    ),
+    Case(
+        "pause without for",
+        GOOD + "schedule: [{when: {rows: 3}, do: pause driver}]\n",
+        ["4:12: schedule[0].for is missing: how long the pause lasts, e.g. 3s"],
+    ),
+    Case(
+        "crash mid-sink without rows",
+        GOOD + "schedule: [{when: {batch: 3}, do: crash mid-sink}]\n",
+        ["4:19: crash mid-sink needs schedule[0].when.rows: after how many rows of the sink"],
+    ),
+    Case(
+        "crash mid-sink at rows and more",
+        GOOD + "schedule: [{when: {rows: 3, failpoint: f}, do: crash mid-sink}]\n",
+        ["4:26: schedule[0].when holds failpoint and rows: one step has one trigger"],
+    ),
+    Case(
+        "crash before offset commit at rows",
+        GOOD + "schedule: [{when: {rows: 3}, do: crash before offset commit}]\n",
+        ["4:26: crash before offset commit takes a batch or a failpoint, not rows"],
+    ),
+    Case(
+        "crash before offset commit, no batch",
+        GOOD + "schedule: [{when: {}, do: crash before offset commit}]\n",
+        ["4:19: crash before offset commit needs schedule[0].when.batch or schedule[0].when.failpoint"],
+    ),
+    Case(
+        "records that are never sent",
+        GOOD + "schedule: [{when: {records: 601}, do: kill driver}]\n",
+        ["4:29: schedule[0].when.records never comes: only 600 records are sent"],
+    ),
+    Case(
+        "records beyond the input's",
+        GOOD + ("schedule: [{when: {records: 6}, do: kill driver}]\ninput: {replay: data/orders.jsonl, records: 5}\n"),
+        ["4:29: schedule[0].when.records never comes: only 5 records are sent"],
+    ),
+    Case(
+        "elapsed beyond the end",
+        GOOD + "schedule: [{when: {elapsed: 2m}, do: kill driver}]\n",
+        ["4:29: schedule[0].when.elapsed never comes: the run ends within 120s"],
+    ),
+    Case(
+        "rows without a table",
+        PIPELINE
+        + (
+            "sink: {postgres: select id from t, effect: select id from ledger, key: [id]}\n"
+            "schedule: [{when: {rows: 3}, do: kill driver}]\n"
+        ),
+        ["4:26: schedule[0].when.rows cannot be counted: no sink is a table in Postgres"],
+    ),
+    Case(
+        "rows at a console",
+        PIPELINE + ("sink: {console: true}\nschedule: [{when: {rows: 3}, do: kill driver}]\n"),
+        ["4:26: schedule[0].when.rows cannot be counted: no sink is a table in Postgres"],
+    ),
+    Case(
+        "windows without a checkpoint",
+        (
+            "name: n\n"
+            "pipeline: {entry: pipelines/pay.py, frontier: group}\n"
+            "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
+            "schedule:\n"
+            "  - {when: {window: sink-committed, batch: 3}, do: kill driver}\n"
+            "  - {when: {batch: 3}, do: crash before offset commit}\n"
+            "  - {when: {rows: 3, batch: 3}, do: crash mid-sink}\n"
+            "  - {when: {failpoint: f, batch: 3}, do: crash before offset commit}\n"
+            "  - {when: {rows: 3}, do: crash mid-sink}\n"
+        ),
+        [
+            "5:21: schedule[0].when.window never comes: frontier is not checkpoint, so none is watched; use a failpoint or rows",
+            "6:12: crash before offset commit needs schedule[1].when.failpoint: frontier is not checkpoint, so only the pipeline's own code knows",
+            "7:29: schedule[2].when.batch cannot be told: frontier is not checkpoint, so batches are not seen; leave it out",
+        ],
+    ),
+    Case(
+        "a wrong part hides nothing and invents nothing",
+        (
+            "name: n\n"
+            "pipeline: {entry: pipelines/pay.py, frontier: checkpont}\n"
+            "sink: [{postgres: T, effect: select id from ledger, key: [id]}]\n"
+            "together: true\n"
+            "input: {records: all}\n"
+            "guarantee: at-leest-once\n"
+            "within: long\n"
+            "expect: {violated: [duplicated, misordered]}\n"
+            "schedule:\n"
+            "  - {when: {records: 9999}, do: kill driver}\n"
+            "  - {when: {elapsed: 9h}, do: kill driver}\n"
+            "  - {when: {rows: 3}, do: kill driver}\n"
+            "  - {when: {window: sink-committed, batch: 3}, do: kill driver}\n"
+        ),
+        [
+            "2:47: pipeline.frontier must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
+            "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T'",
+            "5:18: input.records must be a whole number from 1 to 10000000, not 'all'",
+            "6:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'at-leest-once'; did you mean 'at-least-once'?",
+            "7:9: within must be a duration such as 250ms, 3s or 2m, not 'long'",
+        ],
+    ),
+    Case(
+        "a wrong input invents nothing",
+        GOOD + ("schedule: [{when: {records: 9999}, do: kill driver}]\ninput: 7\n"),
+        ["5:8: input must be a mapping, not '7'"],
+    ),
+]
+HEADERS = [
+    Case(
+        "header not closed",
+        ("x = 1\n# /// onceproof\n# args: [a]\n"),
+        ["4:1: a line of the header block begins with '# '; the block of line 2 ends with '# ///'"],
+    ),
+    Case(
+        "header with code in it",
+        ("# /// onceproof\n# args: [a]\nx = 1\n# ///\n"),
+        ["3:1: a line of the header block begins with '# '; the block of line 1 ends with '# ///'"],
+    ),
+    Case(
+        "two headers",
+        ("# /// onceproof\n# args: [a]\n# ///\n# /// onceproof\n# ///\n"),
+        ["4:1: a second header block; the first begins on line 1"],
+    ),
+    Case(
+        "unknown key in a header",
+        ("#!/usr/bin/env python\n# /// onceproof\n# arg: [a]\n#\n# name: n\n# ///\n"),
+        ["3:3: unknown key 'arg'; did you mean 'args'?", "5:3: unknown key 'name'"],
+    ),
+    Case(
+        "wrong values in a header",
+        ("# /// onceproof\r\n# executors: none\r\n# input: {replay: nope.csv}\r\n# frontier: '{x}'\r\n# ///\r\n"),
+        [
+            "2:14: executors must be a whole number from 1 to 64, not 'none'",
+            "3:19: input.replay names 'nope.csv', and there is no such file in ROOT",
+            "4:13: frontier must be checkpoint, group or a query (select, with) for the next offsets, not '{x}'",
+        ],
+    ),
+    Case(
+        "header that is not YAML",
+        ("# /// onceproof\n# args: [a\n# ///\n"),
+        ["2:11: not YAML: expected ',' or ']', but got '<stream end>'"],
+    ),
+    Case(
+        "header that is a list",
+        ("# /// onceproof\n# - a\n# ///\n"),
+        ["2:3: the top level must be a mapping, not a list"],
+    ),
+    Case(
+        "header with a tag",
+        ("# /// onceproof\n# args: !!x [a]\n# ///\n"),
+        ["2:9: tag tag:yaml.org,2002:x is not allowed: each key knows its type"],
+    ),
+    Case(
+        "header's together alone",
+        ("# /// onceproof\n# together: true\n# ///\n"),
+        ["2:13: together: true needs two sinks or more"],
+    ),
+    Case("empty header", ("# /// onceproof\n# ///\n"), []),
+    Case(
+        "too deep a header",
+        ("# /// onceproof\n# args: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\n# ///\n"),
+        ["2:40: more than 32 levels deep: this is no scenario"],
+    ),
+]
+
+
+def mistakes(home: Path, data: bytes) -> list[str]:
+    """What load says of a file, its place shortened."""
+    path = home / "s.yaml"
+    path.write_bytes(data)
+    try:
+        load(path)
+    except ScenarioError as failure:
+        return [str(mistake).replace(str(home.parent), "ROOT") for mistake in failure.mistakes]
+    return []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_mistake_in_a_scenario(case: Case, tmp_path: Path) -> None:
+    said = mistakes(project(tmp_path), case.text.encode())
+    assert said == [f"ROOT/scenarios/s.yaml:{words}" for words in case.said]
+
+
+@pytest.mark.parametrize("case", HEADERS, ids=lambda case: case.name)
+def test_a_mistake_in_a_header(case: Case, tmp_path: Path) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_bytes(case.text.encode())
+    assert mistakes(home, GOOD.encode()) == [f"ROOT/{ENTRY}:{words}" for words in case.said]
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    said = mistakes(project(tmp_path), b"name: n\nwhy: caf\xe9\n")
+    assert said == ["ROOT/scenarios/s.yaml:2:9: not UTF-8: byte 0xe9"]
+
+
+def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"nope\.yaml:1:1: cannot be read: No such file or directory"):
+        load(tmp_path / "nope.yaml")
+    with pytest.raises(ScenarioError, match=r":1:1: cannot be read: Is a directory"):
+        load(tmp_path)
+    with pytest.raises(ScenarioError, match=r":1:1: cannot be read: embedded null"):
+        load(tmp_path / "a\0b.yaml")
+
+
+def test_a_pipeline_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = project(tmp_path)
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("harness.load.header", denied)
+    assert mistakes(home, GOOD.encode()) == [
+        "ROOT/scenarios/s.yaml:2:11: pipeline 'pipelines/pay.py' cannot be read: Permission denied"
+    ]
+
+
+def test_places_are_written_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = project(tmp_path)
+    (home / "s.yaml").write_text(GOOD + "zzz: 1\n", encoding="utf-8")
+    (tmp_path / ENTRY).write_text("# /// onceproof\n# zzz: 1\n# ///\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load(Path("scenarios/s.yaml"))
+    assert str(caught.value) == ("pipelines/pay.py:2:3: unknown key 'zzz'\nscenarios/s.yaml:4:1: unknown key 'zzz'")

@@ -1,0 +1,90 @@
+"""The plan: every choice made, and the same bytes for the same scenario and seed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.load import load
+from harness.plan import plan, text
+from harness.scenario import Scenario
+from tests.strategies import project, scenarios
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = """\
+name: n
+pipeline: pipelines/pay.py
+sink: {postgres: t, effect: select id from ledger, key: [id]}
+input: {records: 9, rate: 2.5/s}
+schedule:
+  - {when: {rows: 7, batch: 2}, do: crash mid-sink}
+  - {when: {failpoint: saved}, do: crash before offset commit, victim: jvm}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Scenario:
+    path = project(tmp_path) / "s.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    return load(path)
+
+
+def test_the_sugar_is_opened(scenario: Scenario) -> None:
+    assert plan(scenario, seed=7)["steps"] == [
+        {
+            "step": 1,
+            "name": "crash mid-sink",
+            "when": "after row 7 in the sink of batch 2",
+            "do": "crash application",
+            "trigger": {"kind": "rows", "count": 7, "batch": 2},
+            "fault": {"kind": "crash application", "victim": "tree", "which": "one"},
+        },
+        {
+            "step": 2,
+            "name": "crash before offset commit (jvm)",
+            "when": "failpoint saved",
+            "do": "kill driver (jvm)",
+            "trigger": {"kind": "failpoint", "failpoint": "saved"},
+            "fault": {"kind": "kill driver", "victim": "jvm", "which": "one"},
+        },
+    ]
+
+
+def test_the_input_is_spelled_out(scenario: Scenario) -> None:
+    assert plan(scenario, seed=7)["input"] == {
+        "workload": "transactions",
+        "records": 9,
+        "keys": 50,
+        "partitions": [0, 1, 2],
+        "rate_per_s": 2.5,
+        "skew": 0.0,
+        "seed": 7,
+        "pace": "2.5 records a second",
+        "all": False,
+    }
+
+
+@given(scenarios(), st.integers(0, 2**63 - 1))
+@settings(max_examples=50)
+def test_the_same_seed_gives_the_same_bytes(scenario: Scenario, seed: int) -> None:
+    made = plan(scenario, seed=seed)
+    assert text(made) == text(plan(scenario, seed=seed))
+    assert json.loads(text(made)) == made
+    assert made["seed"] == made["input"]["seed"] == seed
+    assert plan(scenario, seed=seed ^ 1) != made
+    assert made["input"]["all"] is (scenario.input.replay is not None and scenario.input.records == 0)
+
+
+def test_another_process_makes_the_same_bytes(scenario: Scenario) -> None:
+    command = [sys.executable, "-m", "harness", "run", scenario.path, "--dry", "--seed", "7"]
+    made = [
+        subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=ROOT, env={"PYTHONHASHSEED": salt})
+        for salt in ("1", "2")
+    ]
+    assert made[0].stdout == made[1].stdout == text(plan(scenario, seed=7)).encode()

@@ -1,0 +1,348 @@
+"""Producer and read-back: what is meant is in the ledger first, every answer follows, and doubt is called unknown."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import errors as kafka_errors
+
+from harness import ledger
+from harness.errors import HarnessError, StackError, WaitError
+from harness.ledger import Attempts, ProducerReport, State, producer_report, read, read_source
+from harness.scenario import Input
+from harness.stack import jars, java
+from harness.stack.kafka import Kafka
+from harness.stack.session import Session
+from harness.workload import Record, Workload, make
+from harness.workload import producer as producing
+from harness.workload.base import Column
+from harness.workload.producer import HEADER, PORTION, Producer
+from harness.workload.readback import read_back
+from tests.socks import Socks
+
+PARTITIONS = 3
+
+
+class Listed:
+    """A workload of just these records."""
+
+    columns: tuple[Column, ...] = ()
+
+    def __init__(self, records: list[Record]) -> None:
+        self._records = records
+        self.count = len(records)
+
+    def records(self) -> Iterator[Record]:
+        return iter(self._records)
+
+
+class Pending:
+    def __init__(self, outcome: BaseException | SimpleNamespace) -> None:
+        self._outcome = outcome
+
+    def get(self, timeout: float | None = None) -> Any:
+        assert timeout is not None
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        return self._outcome
+
+
+class FakeClient:
+    """Answers as `script` says: an error to raise from `send`, or what the pending answer holds."""
+
+    def __init__(self, log: Path, script: list[tuple[str, Any]]) -> None:
+        self.log, self.script = log, script
+        self.sent: list[tuple[int, dict[str, Any]]] = []
+        self.meant_first: list[bool] = []
+
+    def send(self, topic: str, value: bytes, **more: Any) -> Pending:
+        seq = int.from_bytes(dict(more["headers"])[HEADER], "big")
+        self.meant_first.append(seq in read(self.log).table["seq"].to_pylist())
+        self.sent.append((seq, more))
+        how, what = self.script[len(self.sent) - 1]
+        if how == "raise":
+            raise what
+        return Pending(what)
+
+    def close(self, timeout: float | None = None) -> None:
+        assert timeout is not None
+
+
+def placed(offset: int) -> SimpleNamespace:
+    return SimpleNamespace(partition=1, offset=offset)
+
+
+OUTCOMES: list[tuple[str, Any, State]] = [
+    ("answer", placed(7), State.ACKNOWLEDGED),
+    ("answer", placed(-1), State.UNKNOWN),
+    ("answer", kafka_errors.MessageSizeTooLargeError("x"), State.FAILED),
+    ("answer", kafka_errors.RecordListTooLargeError("x"), State.FAILED),
+    ("answer", kafka_errors.KafkaTimeoutError("x"), State.UNKNOWN),
+    ("answer", kafka_errors.KafkaConnectionError("x"), State.UNKNOWN),
+    ("answer", kafka_errors.RequestTimedOutError("x"), State.UNKNOWN),
+    ("answer", kafka_errors.OutOfOrderSequenceNumberError("x"), State.UNKNOWN),
+    ("answer", kafka_errors.TopicAuthorizationFailedError("x"), State.UNKNOWN),
+    ("answer", kafka_errors.UnknownError("x"), State.UNKNOWN),
+    ("raise", kafka_errors.MessageSizeTooLargeError("x"), State.FAILED),
+    ("raise", kafka_errors.KafkaTimeoutError("no room"), State.FAILED),
+    ("raise", ValueError("no such partition"), State.FAILED),
+]
+
+
+@given(outcomes=st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=8))
+@settings(max_examples=40)
+def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFactory, outcomes: list[Any]) -> None:
+    log = tmp_path_factory.mktemp("producer") / "attempts.log"
+    client = FakeClient(log, [(how, what) for how, what, _ in outcomes])
+    workload = Listed([Record(seq, b"k", b"v") for seq in range(len(outcomes))])
+    producer = Producer("", "t", workload, Attempts(log), partitions=PARTITIONS, client=client)
+    assert producer.total == len(outcomes)
+    assert producer.send(1) == 1
+    assert producer.done == (len(outcomes) == 1)
+    assert producer.send(99) == len(outcomes) - 1
+    assert producer.done
+    assert producer.send(1) == 0
+    seen = read(log)
+    states = seen.table["state"].to_pylist()
+    assert states == [state for _, _, state in outcomes]
+    counts = Counter(states)
+    assert (producer.acknowledged, producer.failed, producer.unknown) == tuple(counts[state] for state in State)
+    assert producer.sent == len(outcomes)
+    assert all(client.meant_first)
+    for state in (State.FAILED, State.UNKNOWN):
+        assert all(seen.errors(state).values())
+
+
+def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> None:
+    client = FakeClient(tmp_path / "a.log", [("answer", placed(0))] * 4)
+    records = [Record(0, None, b""), Record(1, None, b""), Record(2, b"acct-0007", b""), Record(3, b"k", b"", 2)]
+    Producer("", "t", Listed(records), Attempts(tmp_path / "a.log"), partitions=PARTITIONS, client=client).send(9)
+    # 1 for acct-0007 is what Kafka's own clients say: murmur2 of the key, without its sign, modulo 3.
+    assert [more["partition"] for _, more in client.sent] == [0, 1, producing._hashed(b"acct-0007") % 3, 2]
+    assert read(tmp_path / "a.log").table["wanted"].to_pylist() == [more["partition"] for _, more in client.sent]
+
+
+def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> None:
+    client = FakeClient(tmp_path / "a.log", [("raise", kafka_errors.KafkaTimeoutError("no room"))] * 3)
+    workload = Listed([Record(seq, None, b"") for seq in range(3)])
+    attempts = Attempts(tmp_path / "a.log")
+    producer = Producer("", "t", workload, attempts, partitions=1, answer_within_s=0.0, client=client)
+    assert producer.send(3) == 3
+    assert client.sent == []
+    assert producer.failed == 3
+    assert "not sent" in str(read(tmp_path / "a.log").errors(State.FAILED)[2])
+
+
+# Against a real broker.
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    found = java.find()
+    with Session() as session:
+        made = Kafka(session, found, jars.resolve(found), logs=tmp_path_factory.mktemp("logs"))
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()
+
+
+@pytest.fixture
+def topic(broker: Kafka, request: pytest.FixtureRequest) -> str:
+    name = f"p-{abs(hash(request.node.name))}"
+    broker.topics.create(name, partitions=PARTITIONS)
+    return name
+
+
+@pytest.fixture
+def socks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Socks]:
+    """A way to the broker that can be cut; every producer of the test takes it."""
+    made = Socks()
+    monkeypatch.setattr(producing, "KafkaProducer", partial(KafkaProducer, proxy_url=made.url))
+    yield made
+    made.close()
+
+
+def judged(broker: Kafka, topic: str, folder: Path) -> ProducerReport:
+    ends = read_back(broker.bootstrap, topic, folder / "source.parquet", within_s=60)
+    assert ends == broker.topics.end_offsets(topic)
+    return producer_report(read(folder / "attempts.log"), read_source(folder / "source.parquet"))
+
+
+def transactions(count: int) -> Workload:
+    return make(Input(records=count), seed=1, root=Path())
+
+
+@pytest.mark.stack
+def test_what_is_sent_is_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
+    workload = transactions(PORTION + 500)
+    producer = Producer(broker.bootstrap, topic, workload, Attempts(tmp_path / "attempts.log"), partitions=PARTITIONS)
+    assert [producer.send(300), producer.send(10**6), producer.send(1)] == [300, PORTION + 200, 0]
+    producer.close()
+    producer.close()
+    assert producer.done
+    assert producer.acknowledged == producer.sent == workload.count
+    report = judged(broker, topic, tmp_path)
+    assert report.kept
+    assert (report.acknowledged, report.source, report.foreign) == (workload.count, workload.count, 0)
+    rows = read_source(tmp_path / "source.parquet").sort_by("seq").to_pylist()
+    assert [(row["seq"], row["key"], row["value"]) for row in rows] == [r[:3] for r in workload.records()]
+    assert len({row["key"]: row["partition"] for row in rows}) == 50
+    assert {(row["key"], row["partition"]) for row in rows} == {
+        (key, KafkaPartition.of(key)) for key in {row["key"] for row in rows}
+    }
+
+
+class KafkaPartition:
+    """Where Kafka's default partitioner puts a key."""
+
+    @staticmethod
+    def of(key: bytes) -> int:
+        cluster = SimpleNamespace(
+            topics=lambda: {"t"},
+            partitions_for_topic=lambda topic: set(range(PARTITIONS)),
+            available_partitions_for_topic=lambda topic: set(range(PARTITIONS)),
+        )
+        return int(KafkaProducer.DEFAULT_CONFIG["partitioner"].partition("t", key, key, None, None, cluster))
+
+
+@pytest.mark.stack
+def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka, topic: str, tmp_path: Path) -> None:
+    workload = Listed([Record(0, b"k", b"a"), Record(1, b"k", b"b" * 2_000_000), Record(2, b"k", b"c")])
+    producer = Producer(broker.bootstrap, topic, workload, Attempts(tmp_path / "attempts.log"), partitions=PARTITIONS)
+    producer.send(3)
+    producer.close()
+    assert (producer.acknowledged, producer.failed, producer.unknown) == (2, 1, 0)
+    assert judged(broker, topic, tmp_path).kept
+
+
+@pytest.mark.stack
+def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
+    attempts = Attempts(tmp_path / "attempts.log")
+    producer = Producer(broker.bootstrap, topic, transactions(80), attempts, partitions=PARTITIONS, answer_within_s=2.0)
+    producer.send(20)
+    assert producer.acknowledged == 20
+    socks.swallow = True
+    producer.send(20)
+    assert producer.unknown == 20
+    socks.swallow, socks.refuse = False, True
+    producer.send(20)
+    assert producer.unknown == 40
+    socks.refuse = False
+    producer.send(20)
+    producer.close()
+    assert producer.done
+    report = judged(broker, topic, tmp_path)
+    assert report.kept
+    assert set(range(20, 40)) >= set(report.recovered) != set()
+    assert set(report.absent) >= set(range(40, 60)) - set(report.recovered)
+    assert len(report.recovered) + len(report.absent) == report.unknown
+    assert report.foreign == 0
+
+
+@pytest.mark.stack
+def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
+    """trust.md H12: about three answers in ten are cut, the portions are small so that many are at stake."""
+    rng = random.Random(12)
+    producer = Producer(
+        broker.bootstrap,
+        topic,
+        transactions(300),
+        Attempts(tmp_path / "attempts.log"),
+        partitions=PARTITIONS,
+        answer_within_s=1.0,
+    )
+    socks.cut = lambda: rng.random() < 0.3
+    while not producer.done:
+        producer.send(5)
+    socks.cut = lambda: False
+    producer.close()
+    assert socks.cuts >= 20
+    report = judged(broker, topic, tmp_path)
+    assert report.kept
+    assert report.meant == 300
+    assert report.acknowledged > 100
+
+
+@pytest.mark.stack
+def test_transactions_are_read_as_committed(broker: Kafka, topic: str, tmp_path: Path) -> None:
+    """The end of a transaction takes an offset and gives no record; an aborted one gives no records either."""
+    writer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id="t1")
+    writer.init_transactions()
+    for word, finish in [(b"yes", writer.commit_transaction), (b"no", writer.abort_transaction)] * 2:
+        writer.begin_transaction()
+        for partition in range(PARTITIONS):
+            writer.send(topic, word, partition=partition, headers=[("other", b"x"), (HEADER, b"not eight bytes")])
+        writer.flush(10)
+        finish()
+    path = tmp_path / "source.parquet"
+    ends = read_back(broker.bootstrap, topic, path, within_s=30)
+    assert ends == dict.fromkeys(range(PARTITIONS), 8)
+    rows = read_source(path).to_pylist()
+    assert sorted((row["partition"], row["offset"]) for row in rows) == [(p, o) for p in range(3) for o in (0, 4)]
+    assert {(row["value"], row["key"], row["seq"]) for row in rows} == {(b"yes", None, None)}
+    writer.begin_transaction()
+    writer.send(topic, b"open", partition=1).get(10)
+    with pytest.raises(WaitError, match="open transactions in the source to end"):
+        read_back(broker.bootstrap, topic, path, within_s=1)
+    assert read_source(path).num_rows == 6
+    writer.commit_transaction()
+    writer.close(5)
+    assert read_back(broker.bootstrap, topic, path, within_s=30)[1] == 10
+    assert read_source(path).num_rows == 7
+
+
+@pytest.mark.stack
+def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
+    path = tmp_path / "source.parquet"
+    assert read_back(broker.bootstrap, topic, path, within_s=30) == dict.fromkeys(range(PARTITIONS), 0)
+    assert read_source(path).num_rows == 0
+    writer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+    writer.send(topic, None, key=b"gone", partition=0, timestamp_ms=1234).get(10)
+    writer.send(topic, b"v", partition=0, headers=[(HEADER, struct.pack(">q", 5))]).get(10)
+    writer.close(5)
+    read_back(broker.bootstrap, topic, path, within_s=30)
+    first, second = read_source(path).to_pylist()
+    assert first == {"partition": 0, "offset": 0, "timestamp_ms": 1234, "key": b"gone", "value": None, "seq": None}
+    assert second["seq"] == 5
+
+
+@pytest.mark.stack
+def test_a_topic_that_is_not_all_there_is_refused(broker: Kafka, topic: str, tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="asked for the topic missing; saw none"):
+        read_back(broker.bootstrap, "missing", tmp_path / "source.parquet", within_s=10)
+    writer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+    for _ in range(3):
+        writer.send(topic, b"v", partition=2).get(10)
+    writer.close(5)
+    broker.topics._connected().delete_records({TopicPartition(topic, 2): 2})
+    with pytest.raises(HarnessError, match="threw away 2 records of partition 2"):
+        read_back(broker.bootstrap, topic, tmp_path / "source.parquet", within_s=10)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.stack
+def test_nobody_there_is_one_clear_error(tmp_path: Path) -> None:
+    nobody = "127.0.0.1:1"
+    with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 to take records"):
+        producing.connect(nobody, answer_within_s=0.5)
+    with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 for the topic t"):
+        read_back(nobody, "t", tmp_path / "source.parquet", within_s=0.5)
+
+
+def test_the_header_of_the_ledger_is_what_consumers_see() -> None:
+    assert HEADER == "onceproof-seq"
+    assert ledger.SOURCE.names == ["partition", "offset", "timestamp_ms", "key", "value", "seq"]
+    assert KafkaConsumer.DEFAULT_CONFIG["isolation_level"] == "read_uncommitted"  # so read_back has to ask for more

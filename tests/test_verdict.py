@@ -1,0 +1,230 @@
+"""The verdict: what a guarantee allows, what makes a run void, and which word wins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.checkers.compare import ALTERED
+from harness.checkers.verdict import SEVERITY, Facts, verdict, violates, worst
+from harness.scenario import Evidence, Expect, Finding, Guarantee, Kind, StepOutcome, Verdict, Word
+
+EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
+HIT = StepOutcome(
+    name="kill driver",
+    window="sink-committed",
+    batch=2,
+    hit=True,
+    evidence=Evidence(signalled={"7": "SIGKILL"}, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)}),
+)
+COUNTS = {"records": 5, "acknowledged": 5, "expected_rows": 5, "sink_rows": 5}
+FOUR = {"lost row": True, "doubled row": True, "flipped bit": True, "swapped payloads": True}
+GOOD = Facts(
+    guarantee=EXACTLY,
+    expect=Expect(),
+    scheduled=("kill driver",),
+    steps=(HIT,),
+    drained=True,
+    canaries=FOUR,
+    counts=COUNTS,
+)
+
+
+def found(kind: Kind, note: str = "", sink: str = "t") -> Finding:
+    return Finding(kind=kind, sink=sink, key={"id": "1"}, note=note)
+
+
+def word(**changes: object) -> Word:
+    return verdict(replace(GOOD, **changes)).word  # type: ignore[arg-type]
+
+
+def reasons(**changes: object) -> tuple[str, ...]:
+    out = verdict(replace(GOOD, **changes))  # type: ignore[arg-type]
+    assert (out.word is Word.HELD) == (not out.reasons and not out.findings)
+    return out.reasons
+
+
+def test_held_only_if_everything_is_in_order() -> None:
+    assert verdict(GOOD) == Verdict(
+        word=Word.HELD, as_expected=True, expect="held", steps=(HIT,), canaries=FOUR, counts=COUNTS, tier="hard"
+    )
+    assert verdict(replace(GOOD, tier="soft")).tier == "soft"
+
+
+HIGH, LOW = "too high by exactly batch 3", "too low by exactly batch 2"
+ALLOWED: dict[tuple[Kind, str], tuple[bool | None, bool | None, bool | None]] = {
+    (Kind.LOST, ""): (True, True, False),
+    (Kind.DUPLICATED, ""): (True, False, True),
+    (Kind.DUPLICATED, f"1 of 2 {ALTERED}"): (True, True, True),
+    (Kind.CORRUPTED, ""): (True, True, True),
+    (Kind.UNEXPECTED, ""): (True, True, True),
+    (Kind.MISORDERED, ""): (True, True, True),
+    (Kind.STALLED, ""): (True, True, True),
+    (Kind.RECOVERED, ""): (False, False, False),
+    (Kind.WRONG_AGGREGATE, ""): (True, None, None),
+    (Kind.WRONG_AGGREGATE, "index lacks this key"): (True, None, None),
+    (Kind.WRONG_AGGREGATE, HIGH): (True, False, True),
+    (Kind.WRONG_AGGREGATE, LOW): (True, True, False),
+    (Kind.WRONG_AGGREGATE, f"{HIGH} and {LOW}"): (True, True, True),
+}
+
+
+@pytest.mark.parametrize(("kind", "note"), ALLOWED)
+@pytest.mark.parametrize("place", range(3))
+def test_what_a_guarantee_allows(kind: Kind, note: str, place: int) -> None:
+    guarantee, answer = (EXACTLY, LEAST, MOST)[place], ALLOWED[kind, note][place]
+    assert violates(found(kind, note), guarantee) is answer
+    words = {True: Word.VIOLATED, False: Word.HELD, None: Word.UNKNOWN}
+    out = verdict(replace(GOOD, guarantee=guarantee, findings=(found(kind, note),)))
+    assert out.word is words[answer]
+    assert out.findings == (found(kind, note),)
+    if answer is None:
+        many = "1 totals differ, and no one or two whole batches explain them"
+        assert out.reasons == (f"{many}: {guarantee} may allow it",)
+
+
+def test_every_kind_has_an_answer_under_every_guarantee() -> None:
+    assert {kind for kind, _ in ALLOWED} == set(Kind)
+    assert len(Guarantee) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"scheduled": (), "steps": ()}, "no fault in the schedule: nothing was hurt"),
+        ({"scheduled": ("a", "b")}, "only 1 of 2 steps of the schedule have an outcome"),
+        ({"steps": (replace(HIT, hit=False, evidence=Evidence()),)}, "step `kill driver` did not hit"),
+        (
+            {"steps": (replace(HIT, hit=False, evidence=Evidence(note="batch 2 was empty")),)},
+            "step `kill driver` did not hit: batch 2 was empty",
+        ),
+        ({"steps": (replace(HIT, evidence=Evidence()),)}, "step `kill driver` says that it hit and has no evidence"),
+        ({"counts": {**COUNTS, "records": 0}}, "the source holds no record"),
+        ({"counts": {**COUNTS, "acknowledged": 0}}, "no record was acknowledged"),
+        ({"counts": {**COUNTS, "expected_rows": 0}}, "nothing to compare: 0 rows expected, 5 found"),
+        ({"counts": {**COUNTS, "sink_rows": 0}}, "nothing to compare: 5 rows expected, 0 found"),
+        ({"counts": {"records": 5, "acknowledged": 5}}, "nothing to compare: 0 rows expected, 0 found"),
+        ({"apart": frozenset({"t"})}, "t holds not one of the keys expected of it: is it the right table, and the right effect?"),
+        ({"canaries": {**FOUR, "lost row": False}}, "the comparison missed planted faults: lost row"),
+        (
+            {"canaries": {**FOUR, "lost row": False, "flipped bit": False}},
+            "the comparison missed planted faults: lost row, flipped bit",
+        ),
+        ({"canaries": {}}, "no canary was planted"),
+        ({"void": ("the console cannot be read",)}, "the console cannot be read"),
+    ],
+)  # fmt: skip
+def test_never_green_by_silence(changes: dict[str, object], reason: str) -> None:
+    assert reasons(**changes) == (reason,)
+    assert word(**changes) is Word.VOID
+    assert not verdict(replace(GOOD, **changes)).as_expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("window", ["offsets-written", "sink-committed"])
+def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
+    def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:
+        evidence = Evidence(signalled={"7": "SIGKILL"}, checkpoint_after=logs)
+        return (replace(HIT, window=window, evidence=evidence),)
+
+    late = "step `kill driver` came too late: batch 2 is in the commit log"
+    early = "step `kill driver` came too early: batch 2 is not in the offset log"
+    assert reasons(steps=after(offsets=(1, 2), commits=(1,))) == ()
+    assert reasons(steps=after(offsets=(1, 2), commits=(1, 2))) == (late,)
+    assert reasons(steps=after(offsets=(0, 1), commits=(0, 1))) == (early,)
+    assert reasons(steps=after(commits=(0, 1))) == ()
+    assert reasons(steps=after(offsets=(2,))) == ()
+    assert reasons(steps=(replace(after(offsets=(1,), commits=(2,))[0], batch=None),)) == ()
+    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="offsets-committed"),)) == ()
+    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="row 7"),)) == ()
+
+
+def test_what_could_not_be_told_is_unknown() -> None:
+    words = "not drained: records lie beyond what the pipeline has committed"
+    assert (word(drained=False), reasons(drained=False)) == (Word.UNKNOWN, (words,))
+    assert reasons(drained=False, unknown=("not drained: 5 of 9",)) == ("not drained: 5 of 9",)
+    assert reasons(drained=False, unknown=("rows are late",)) == ("rows are late", words)
+    assert word(unknown=("rows are late",)) is Word.UNKNOWN
+
+
+def test_the_worst_word_wins_and_all_reasons_are_kept() -> None:
+    everything = {
+        "error": ("Kafka died",),
+        "findings": (found(Kind.LOST),),
+        "void": ("no effect",),
+        "drained": False,
+    }
+    assert word(**everything) is Word.ERROR
+    out = verdict(replace(GOOD, **everything))  # type: ignore[arg-type]
+    assert out.reasons[:2] == ("Kafka died", "no effect")
+    assert out.reasons[2].startswith("not drained")
+    assert word(**{**everything, "error": ()}) is Word.VIOLATED
+    assert word(**{**everything, "error": (), "findings": ()}) is Word.VOID
+    assert word(**{**everything, "error": (), "findings": (), "void": ()}) is Word.UNKNOWN
+
+
+@given(st.lists(st.sampled_from(Word)))
+def test_worst_is_a_lattice(words: list[Word]) -> None:
+    order = [Word.HELD, Word.UNKNOWN, Word.VOID, Word.VIOLATED, Word.ERROR]
+    assert worst(words) is order[max((order.index(w) for w in words), default=0)]
+    assert set(SEVERITY) == set(Word)
+
+
+@pytest.mark.parametrize(("one", "other"), product(Word, Word))
+def test_worst_does_not_depend_on_the_order(one: Word, other: Word) -> None:
+    assert worst([one, other]) is worst([other, one])
+
+
+@pytest.mark.parametrize(
+    ("expect", "findings", "as_expected"),
+    [
+        (Expect(), (), True),
+        (Expect(), (found(Kind.RECOVERED),), True),
+        (Expect(), (found(Kind.LOST),), False),
+        (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), (found(Kind.LOST), found(Kind.LOST)), True),
+        (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), (found(Kind.LOST), found(Kind.RECOVERED)), True),
+        (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), (found(Kind.DUPLICATED),), False),
+        (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), (found(Kind.LOST), found(Kind.DUPLICATED)), False),
+        (Expect(word=Word.VIOLATED, kinds=(Kind.LOST, Kind.DUPLICATED)), (found(Kind.LOST),), False),
+        (
+            Expect(word=Word.VIOLATED, kinds=(Kind.LOST, Kind.DUPLICATED)),
+            (found(Kind.DUPLICATED), found(Kind.LOST)),
+            True,
+        ),
+        (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), (), False),
+    ],
+)
+def test_as_expected_asks_for_the_word_and_exactly_the_kinds(
+    expect: Expect, findings: tuple[Finding, ...], as_expected: bool
+) -> None:
+    out = verdict(replace(GOOD, expect=expect, findings=findings))
+    assert (out.as_expected, out.expect) == (as_expected, str(expect))
+
+
+def test_only_kinds_that_violate_are_compared() -> None:
+    expect = Expect(word=Word.VIOLATED, kinds=(Kind.LOST,))
+    findings = (found(Kind.LOST), found(Kind.DUPLICATED))
+    assert verdict(replace(GOOD, guarantee=LEAST, expect=expect, findings=findings)).as_expected
+
+
+def test_a_violation_that_the_schedule_did_not_cause_is_not_the_expected_one() -> None:
+    expect = Expect(word=Word.VIOLATED, kinds=(Kind.LOST,))
+    facts = replace(GOOD, expect=expect, findings=(found(Kind.LOST),))
+    assert verdict(facts).as_expected
+    assert verdict(replace(facts, drained=False)).as_expected
+    missed = verdict(replace(facts, steps=(replace(HIT, hit=False),)))
+    assert (missed.word, missed.as_expected) == (Word.VIOLATED, False)
+
+
+def test_void_and_unknown_can_be_expected() -> None:
+    assert verdict(replace(GOOD, expect=Expect(word=Word.VOID), void=("console",))).as_expected
+    assert verdict(replace(GOOD, expect=Expect(word=Word.UNKNOWN), drained=False)).as_expected
+
+
+def test_findings_of_a_sink_that_holds_nothing_expected_do_not_violate() -> None:
+    lost = (found(Kind.LOST), found(Kind.UNEXPECTED))
+    assert word(findings=lost, apart=frozenset({"t"})) is Word.VOID
+    assert word(findings=(*lost, found(Kind.LOST, sink="u")), apart=frozenset({"t"})) is Word.VIOLATED
