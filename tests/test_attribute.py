@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, faults_of, together
 from harness.checkers.cells import Row, canonical
-from harness.checkers.compare import Mark
+from harness.checkers.compare import Key, Mark
 from harness.checkers.explain import Totals, explain, note, only_rounding
 from harness.scenario import Finding, Kind, RecordRef, StepOutcome
 
@@ -25,8 +26,8 @@ def step(
     return StepOutcome(name=name, window=window, batch=batch, hit=hit)
 
 
-def totals(batches: dict[int, dict[str, tuple[str | None, ...]]], **changes: object) -> Totals:
-    made = {b: {(k,): (k, *row) for k, row in rows.items()} for b, rows in batches.items()}
+def totals(batches: Mapping[int, Mapping[str, tuple[str | None, ...]]], **changes: object) -> Totals:
+    made: dict[int, dict[Key, Row]] = {b: {(k,): (k, *row) for k, row in rows.items()} for b, rows in batches.items()}
     whole = Totals(columns=COLUMNS, families=FAMILIES, payload=(1, 2), contributions=made)
     return replace(whole, **changes)  # type: ignore[arg-type]
 
@@ -98,7 +99,10 @@ def test_findings_of_several_rows_are_not_explained() -> None:
 
 
 def test_of_several_batches_the_one_that_explains_most_keys_is_named() -> None:
-    alike = totals({b: {"a": ("1", "5"), "b": ("1", "5")} | ({"c": ("1", "7")} if b == 2 else {}) for b in (1, 2, 3)})
+    three: dict[int, dict[str, tuple[str | None, ...]]] = {
+        b: {"a": ("1", "5"), "b": ("1", "5")} | ({"c": ("1", "7")} if b == 2 else {}) for b in (1, 2, 3)
+    }
+    alike = totals(three)
     findings = [wrong(("3", "15"), ("4", "20"), key=k) for k in "ab"] + [wrong(("1", "7"), ("2", "14"), key="c")]
     assert explain(findings, alike) == [((1, 2),)] * 3
     assert explain(findings[:1], alike) == [((1, 1),)]
@@ -120,11 +124,11 @@ def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data:
     per_batch = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
     expected = cells(sum(counts), sum(sums, Decimal(0)))
     found = cells(sum(counts) + sign * counts[batch], sum(sums, Decimal(0)) + sign * sums[batch])
-    assert explain([wrong(expected, found)], totals(dict(per_batch))) == [((sign, batch),)]
+    assert explain([wrong(expected, found)], totals(per_batch)) == [((sign, batch),)]
 
 
 def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> None:
-    lineage = {("a",): [Origin(0, 30, 3), Origin(1, 5, 2), Origin(0, 20, 2), Origin(0, 1, 1)]}
+    lineage: dict[Key, list[Origin]] = {("a",): [Origin(0, 30, 3), Origin(1, 5, 2), Origin(0, 20, 2), Origin(0, 1, 1)]}
     one = wrong(("7", "71.5"), ("9", "92"))
     (out,) = attribute([one], Clues(lineage=lineage, totals=THREE, steps=(step(2),)))
     assert out == replace(
@@ -137,7 +141,7 @@ def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> Non
 
 
 def test_an_unexplained_total_names_all_that_went_into_it() -> None:
-    lineage = {("a",): [Origin(0, 30, 3), Origin(0, 1, 1), Origin(0, 40, None)]}
+    lineage: dict[Key, list[Origin]] = {("a",): [Origin(0, 30, 3), Origin(0, 1, 1), Origin(0, 40, None)]}
     one = replace(wrong(("7", "71.5"), ("0", "0.3")), note="as before")
     (out,) = attribute([one], Clues(lineage=lineage, totals=THREE, steps=(step(7),)))
     assert [record.offset for record in out.records] == [1, 30, 40]
@@ -205,7 +209,7 @@ def test_sinks_that_must_agree_name_each_other() -> None:
     def of(kind: Kind, sink: str, key: str) -> Finding:
         return Finding(kind=kind, sink=sink, key={"id": key}, note="n" if key == "1" else "")
 
-    holders = {"t": {("2",), ("3",)}, "index": {("1",), ("3",)}, "other": {("2",)}}
+    holders: dict[str, set[Key]] = {"t": {("2",), ("3",)}, "index": {("1",), ("3",)}, "other": {("2",)}}
     findings = [
         of(Kind.LOST, "t", "1"),
         of(Kind.LOST, "index", "2"),

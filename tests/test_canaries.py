@@ -227,6 +227,10 @@ def test_nothing_can_be_flipped_where_all_cells_are_null() -> None:
 def test_a_key_is_not_flipped_into_another_key() -> None:
     rows: list[Row] = [("0", None, None), ("1", None, None)]
     assert missed(case(rows, rows)) == {FLIPPED}
+    near: list[Row] = [("0", "", None), ("1", None, None)]
+    assert missed(case(near, near)) == {FLIPPED}
+    far: list[Row] = [("0", None, None), ("5", None, None)]
+    assert missed(case(far, [*far, ("1", None, "x"), ("4", None, None)])) == {FLIPPED}
     assert missed(case([rows[0], ("5", None, None)], [rows[0], ("5", None, None)])) == set()
 
 

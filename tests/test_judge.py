@@ -9,17 +9,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from folders import HIT, PER_RECORD, STEP, TOTALS, Folder, payments, values
+from folders import HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, payments, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness import ledger
 from harness.checkers.cells import Row, canonical
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge
 from harness.judge.examine import FINDINGS_MAX
 from harness.ledger import State
 from harness.scenario import Evidence, Expect, Guarantee, Kind, Order, RecordRef, Sink, Verdict, Word
+from harness.sinks import SinkTable, save
 
 
 @pytest.fixture
@@ -409,7 +413,7 @@ def test_one_of_two_sinks_empty_is_void_but_the_other_is_judged(folder: Folder) 
 
 
 ORDERED = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
-PLACED = [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number"), ("place", "bigint", "number")]  # fmt: skip
+PLACED = [*TYPES["payments"], ("place", "bigint", "number")]
 
 
 def test_rows_out_of_order_are_misordered(folder: Folder) -> None:
@@ -427,7 +431,8 @@ def test_rows_out_of_order_are_misordered(folder: Folder) -> None:
 
 def test_an_order_that_cannot_be_judged_is_void(folder: Folder) -> None:
     folder.claim(sinks=(ORDERED,))
-    assert "the order cannot be judged: postgres payments has no column place; it has id, account, amount" in judge(folder.write()).reasons  # fmt: skip
+    words = "the order cannot be judged: postgres payments has no column place; it has id, account, amount"
+    assert words in judge(folder.write()).reasons
     other = Folder(folder.path.parent / "other", scenario=folder.scenario, types=[PLACED])
     other.tables = [[(*row, None) for row in payments(folder.records)]]
     assert "the order of postgres payments cannot be judged: no two rows share account" in judge(other.write()).reasons
@@ -504,17 +509,31 @@ def test_a_damaged_sink_file_is_a_clear_error(folder: Folder) -> None:
         judge(path)
 
 
+def append(path: Path, **changes: object) -> None:
+    """One more record in the source: the fourth one, changed."""
+    file = path / "ledger" / "source.parquet"
+    rows = pq.read_table(file).to_pylist()
+    rows.append({**rows[3], "offset": 40, **changes})
+    ledger.write_source(file, pa.Table.from_pylist(rows, ledger.SOURCE).to_batches())
+
+
 def test_a_record_written_twice_by_the_producer_is_an_error(folder: Folder) -> None:
-    import pyarrow.parquet as pq
-
-    from harness import ledger
-
     path = folder.write()
-    source = pq.read_table(path / "ledger" / "source.parquet").to_pylist()
-    source.append({**source[3], "offset": 40})
-    import pyarrow as pa
-
-    ledger.write_source(path / "ledger" / "source.parquet", pa.Table.from_pylist(source, ledger.SOURCE).to_batches())
+    append(path)
     verdict = judge(path)
     assert verdict.word is Word.ERROR
     assert verdict.reasons[0] == "the producer wrote records twice into the source (partition:offset 0:3, 0:40)"
+
+
+def test_records_of_somebody_else_are_void(folder: Folder) -> None:
+    path = folder.write()
+    append(path, seq=99)
+    assert "the source holds 1 records that nobody here sent" in judge(path).reasons
+
+
+def test_a_sink_that_could_not_be_read_is_void_and_says_why(folder: Folder) -> None:
+    path = folder.write()
+    save(path, 0, SinkTable(name="n", backend="postgres", target="t", unreadable="no such table"))
+    verdict = judge(path)
+    assert (verdict.word, verdict.findings) == (Word.VOID, ())
+    assert "postgres payments could not be read: no such table" in verdict.reasons

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from ruamel.yaml import YAML
 from harness.errors import ScenarioError, UsageError
 from harness.load import dump, filled, find, load, project_root, schema
 from harness.load.placeholders import KNOWN
-from harness.load.tree import BYTES_MAX, VALUES_MAX
+from harness.load.tree import BYTES_MAX, VALUES_MAX, Node
 from harness.scenario import Scenario
 from tests.strategies import ENTRY, project, scenarios, texts
 
@@ -47,7 +48,8 @@ sink: {postgres: t, effect: select id from ledger, key: [id]}
 """
 PIECES = [
     *"[]{}:,-?|>&*!%@`'\"#~\n \t\r\0\x85\u2028\ufeffé\U0001f600", "- ", ": ", "\n  ", "---", "...", "%YAML 1.1\n",
-    "!!str ", "&a ", "*a", "<<: ", '"\\u12', "\\ud800", "|2\n", ">-\n", "null", "name", "name: x\n", "pipeline: ", "schedule:\n",
+    "!!str ", "&a ", "*a",
+    "<<: ", '"\\u12', "\\ud800", "|2\n", ">-\n", "null", "name", "name: x\n", "pipeline: ", "schedule:\n",
     "  - {when: {rows: 3}, do: kill driver}\n", "sink: [", "input: {records: 1e9}\n", "expect: {violated: [lost]}\n",
     "{topic}", "{x", "setup: {postgres: a}\n", "within: 3\n", "frontier", "pipelines/pay.py\n", GOOD,
 ]  # fmt: skip
@@ -106,7 +108,8 @@ def refused(path: Path, data: bytes) -> None:
             assert mistake.file in (str(path), str(path.parent.parent / ENTRY))
             assert mistake.line >= 1 and mistake.column >= 1
             str(mistake).encode()
-    assert process_time() - began < WORST_S
+    traced = sys.gettrace() is not None  # by coverage, which makes ruamel several times slower
+    assert process_time() - began < WORST_S * (8 if traced else 1)
 
 
 @given(st.binary(max_size=300))
@@ -151,14 +154,14 @@ def test_a_random_header_is_refused(tmp_path_factory: pytest.TempPathFactory, te
         b"a: &a [x,x,x]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\nd: [*c,*c,*c]\n",
         b"[" * 2000,
         b"{a: " * 2000,
-        b"- " * 400_000,
-        b"a: b\n" * 200_000,
+        b"- " * 120_000,
+        b"a: b\n" * 50_000,
         b"x" * (BYTES_MAX + 1),
-        b"? " * 300_000,
-        b"'" + b"x \n" * 300_000 + b"'",
-        b"name: " + b"x" * 900_000,
-        b"%FOO a\n" * 100_000,
-        b"---\n" * 200_000,
+        b"? " * 120_000,
+        b"'" + b"x \n" * 80_000 + b"'",
+        b"name: " + b"x" * 240_000,
+        b"%FOO a\n" * 35_000,
+        b"---\n" * 60_000,
         bytes(range(256)) * 100,
     ],
     ids=["aliases", "brackets", "braces", "dashes", "keys", "bytes", "questions", "folded", "long", "directives",
@@ -169,6 +172,11 @@ def test_a_hostile_file_is_refused_in_time(home: Path, data: bytes) -> None:
     refused(path, data)
     with pytest.raises(ScenarioError):
         load(path)
+
+
+def test_a_place_that_is_not_there_is_stepped_over() -> None:
+    inner = Node(2, 3)
+    assert Node(1, 1, items={"a": inner}).at(("x", "a", "b", 0)) is inner
 
 
 def test_the_bounds_are_named(home: Path) -> None:
@@ -307,12 +315,10 @@ def test_the_placeholders_are_those_of_a_lease() -> None:
     assert {"kafka.bootstrap", "topic", "postgres.dsn", "postgres.second.dsn", "postgres.second.jdbc"} <= set(KNOWN)
 
 
-def test_the_schema_is_the_one_that_is_kept() -> None:
+def test_the_schema_is_the_one_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     kept = (ROOT / "scenarios" / "scenario.schema.json").read_text(encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "harness.load"], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT
-    )
-    assert kept == done.stdout, "run: python -m harness.load > scenarios/scenario.schema.json"
+    runpy.run_module("harness.load", run_name="__main__")
+    assert kept == capsys.readouterr().out, "run: python -m harness.load > scenarios/scenario.schema.json"
     assert json.loads(kept) == schema()
 
 

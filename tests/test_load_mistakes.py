@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -31,6 +33,11 @@ CASES = [
     Case("only a comment", "# nothing\n", ["1:1: the file is empty: `onceproof new NAME` writes one that works"]),
     Case("no mapping", "- a\n", ["1:1: the top level must be a mapping, not a list"]),
     Case("not YAML", "name: [n\n", ["2:1: not YAML: expected ',' or ']', but got '<stream end>'"]),
+    Case(
+        "block that grows",
+        "why: >-\n \n  a\n",
+        ["3:3: not YAML: more indented follow up line than first in a block scalar"],
+    ),
     Case("tab", ("name: n\n\twhy: w\n"), ["2:1: not YAML: found character '\\t' that cannot start any token"]),
     Case("control character", ("name: n\nwhy: a\x07b\n"), ["2:7: not YAML: character U+0007"]),
     Case("two documents", GOOD + ("---\nname: m\n"), ["4:1: a second document begins here: a file holds one"]),
@@ -301,11 +308,6 @@ CASES = [
         ["4:17: input.replay names the package 'a.b', and none is installed"],
     ),
     Case(
-        "replay of the program itself",
-        GOOD + "input: {replay: 'package:__main__/x.csv'}\n",
-        ["4:17: input.replay names the package '__main__', and none is installed"],
-    ),
-    Case(
         "replay with a workload",
         GOOD + "input: {replay: data/orders.jsonl, workload: transactions, keys: 3}\n",
         [
@@ -513,8 +515,8 @@ CASES = [
 HEADERS = [
     Case(
         "header not closed",
-        ("x = 1\n# /// onceproof\n# args: [a]\n"),
-        ["4:1: a line of the header block begins with '# '; the block of line 2 ends with '# ///'"],
+        "x = 1\n# /// onceproof\n# args: [a]\n",
+        ["2:1: the header block that begins here has no end: '# ///'"],
     ),
     Case(
         "header with code in it",
@@ -616,6 +618,14 @@ def test_a_pipeline_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("harness.load.header", denied)
     assert mistakes(home, GOOD.encode()) == [
         "ROOT/scenarios/s.yaml:2:11: pipeline 'pipelines/pay.py' cannot be read: Permission denied"
+    ]
+
+
+def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = project(tmp_path)
+    monkeypatch.setitem(sys.modules, "homeless", ModuleType("homeless"))
+    assert mistakes(home, (GOOD + "input: {replay: 'package:homeless/x.csv'}\n").encode()) == [
+        "ROOT/scenarios/s.yaml:4:17: input.replay names the package 'homeless', and none is installed"
     ]
 
 

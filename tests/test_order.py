@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
-from harness.checkers.order import ROWS_MAX, OrderCase, misordered, placed, sortable
+from harness.checkers.compare import ROWS_MAX
+from harness.checkers.order import OrderCase, misordered, placed, sortable
 from harness.scenario import Finding, Kind, Order
 
 ORDER = Order(by="at", follows="seq", per=("account",))

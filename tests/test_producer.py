@@ -6,7 +6,6 @@ import random
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -63,6 +62,7 @@ class FakeClient:
 
     def __init__(self, log: Path, script: list[tuple[str, Any]]) -> None:
         self.log, self.script = log, script
+        self.closed = 0
         self.sent: list[tuple[int, dict[str, Any]]] = []
         self.meant_first: list[bool] = []
 
@@ -77,6 +77,7 @@ class FakeClient:
 
     def close(self, timeout: float | None = None) -> None:
         assert timeout is not None
+        self.closed += 1
 
 
 def placed(offset: int) -> SimpleNamespace:
@@ -106,7 +107,7 @@ def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFacto
     log = tmp_path_factory.mktemp("producer") / "attempts.log"
     client = FakeClient(log, [(how, what) for how, what, _ in outcomes])
     workload = Listed([Record(seq, b"k", b"v") for seq in range(len(outcomes))])
-    producer = Producer("", "t", workload, Attempts(log), partitions=PARTITIONS, client=client)
+    producer = Producer("", "t", workload, Attempts(log), partitions=PARTITIONS, connected=lambda: client)
     assert producer.total == len(outcomes)
     assert producer.send(1) == 1
     assert producer.done == (len(outcomes) == 1)
@@ -124,10 +125,38 @@ def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFacto
         assert all(seen.errors(state).values())
 
 
+def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    first = FakeClient(log, [("answer", placed(0)), ("answer", kafka_errors.KafkaTimeoutError("x"))])
+    third = FakeClient(log, [("answer", placed(1))])
+    outcomes: Iterator[FakeClient | None] = iter([first, None, third])
+
+    def connected() -> FakeClient:
+        client = next(outcomes)
+        if client is None:
+            raise StackError("nobody there")
+        return client
+
+    records = [Record(seq, None, b"") for seq in range(4)]
+    producer = Producer("", "t", Listed(records), Attempts(log), partitions=1, connected=connected)
+    closed = []
+    for _ in records:
+        producer.send(1)
+        closed.append((first.closed, third.closed))
+    assert closed == [(0, 0), (1, 0), (1, 0), (1, 0)]
+    assert read(log).table["state"].to_pylist() == ["acknowledged", "unknown", "failed", "acknowledged"]
+    assert read(log).errors(State.FAILED) == {2: "not sent: nobody there"}
+    producer.close()
+    producer.close()
+    assert (first.closed, third.closed) == (1, 1)
+
+
 def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> None:
     client = FakeClient(tmp_path / "a.log", [("answer", placed(0))] * 4)
     records = [Record(0, None, b""), Record(1, None, b""), Record(2, b"acct-0007", b""), Record(3, b"k", b"", 2)]
-    Producer("", "t", Listed(records), Attempts(tmp_path / "a.log"), partitions=PARTITIONS, client=client).send(9)
+    Producer(
+        "", "t", Listed(records), Attempts(tmp_path / "a.log"), partitions=PARTITIONS, connected=lambda: client
+    ).send(9)
     # 1 for acct-0007 is what Kafka's own clients say: murmur2 of the key, without its sign, modulo 3.
     assert [more["partition"] for _, more in client.sent] == [0, 1, producing._hashed(b"acct-0007") % 3, 2]
     assert read(tmp_path / "a.log").table["wanted"].to_pylist() == [more["partition"] for _, more in client.sent]
@@ -137,7 +166,7 @@ def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> No
     client = FakeClient(tmp_path / "a.log", [("raise", kafka_errors.KafkaTimeoutError("no room"))] * 3)
     workload = Listed([Record(seq, None, b"") for seq in range(3)])
     attempts = Attempts(tmp_path / "a.log")
-    producer = Producer("", "t", workload, attempts, partitions=1, answer_within_s=0.0, client=client)
+    producer = Producer("", "t", workload, attempts, partitions=1, answer_within_s=0.0, connected=lambda: client)
     assert producer.send(3) == 3
     assert client.sent == []
     assert producer.failed == 3
@@ -170,7 +199,7 @@ def topic(broker: Kafka, request: pytest.FixtureRequest) -> str:
 def socks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Socks]:
     """A way to the broker that can be cut; every producer of the test takes it."""
     made = Socks()
-    monkeypatch.setattr(producing, "KafkaProducer", partial(KafkaProducer, proxy_url=made.url))
+    monkeypatch.setitem(KafkaProducer.DEFAULT_CONFIG, "proxy_url", made.url)
     yield made
     made.close()
 
@@ -239,7 +268,7 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
     assert producer.unknown == 20
     socks.swallow, socks.refuse = False, True
     producer.send(20)
-    assert producer.unknown == 40
+    assert (producer.unknown, producer.failed) == (20, 20)
     socks.refuse = False
     producer.send(20)
     producer.close()
@@ -247,8 +276,9 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
     report = judged(broker, topic, tmp_path)
     assert report.kept
     assert set(range(20, 40)) >= set(report.recovered) != set()
-    assert set(report.absent) >= set(range(40, 60)) - set(report.recovered)
-    assert len(report.recovered) + len(report.absent) == report.unknown
+    # The client that was cut off was dropped: nothing of it arrived later.
+    assert set(report.absent) == set(range(20, 40)) - set(report.recovered)
+    assert producer.acknowledged == 40
     assert report.foreign == 0
 
 

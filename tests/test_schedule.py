@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from harness.faults import process as signals
 from harness.journal import Journal
 from harness.run.observer import Observer
-from harness.run.scene import Scene
+from harness.run.scene import Scene, in_window
 from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor
 from harness.scenario import Do, Fault, Pipeline, Restart, Step, StepOutcome, Trigger, Victim, When, Window
@@ -173,18 +173,15 @@ def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
 def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.run import strike
-
-    real: Callable[..., bool] = strike.in_window
     refused: list[int] = []
 
     def closed_for_batch_3(when: Trigger, moment: Any, listing: Any) -> bool:
         if moment.batch == 3:
             refused.append(3)
             return False
-        return real(when, moment, listing)
+        return in_window(when, moment, listing)
 
-    monkeypatch.setattr(strike, "in_window", closed_for_batch_3)
+    monkeypatch.setattr("harness.run.strike.in_window", closed_for_batch_3)
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), Do.KILL_DRIVER))
         assert refused and outcome.hit and outcome.batch == 4

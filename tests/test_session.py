@@ -36,10 +36,16 @@ TREE = "sleep 3601.{token} & (setsid sh -c 'sleep 3602.{token} & sleep 3603.{tok
 MOCK = """
 import os, sys, threading
 from pathlib import Path
+from harness.errors import StackError
 from harness.stack.session import Session
 session = Session()
 if len(sys.argv) > 2 and os.fork() == 0:
     os.close(1)
+    try:
+        session.close()
+        session.spawn(["sh", "-c", sys.argv[1]], name="orphan", log=Path("log"), env={"PATH": os.environ["PATH"]})
+    except StackError:
+        Path("refused").touch()
     threading.Event().wait(30)
     os._exit(0)
 for _ in range(40):
@@ -161,6 +167,7 @@ def test_a_fork_that_holds_the_pipe_does_not_stop_the_reaper(tmp_path: Path, moc
     for pid in forked:
         os.kill(pid, signal.SIGKILL)
     assert len(forked) == 1
+    assert (tmp_path / "refused").exists(), "the fork was let use its parent's session"
 
 
 def test_the_next_start_sweeps_what_a_dead_harness_and_a_dead_reaper_left(tmp_path: Path, mocks: list[Mock]) -> None:

@@ -108,7 +108,10 @@ def test_every_kind_has_an_answer_under_every_guarantee() -> None:
         ({"counts": {**COUNTS, "expected_rows": 0}}, "nothing to compare: 0 rows expected, 5 found"),
         ({"counts": {**COUNTS, "sink_rows": 0}}, "nothing to compare: 5 rows expected, 0 found"),
         ({"counts": {"records": 5, "acknowledged": 5}}, "nothing to compare: 0 rows expected, 0 found"),
-        ({"apart": frozenset({"t"})}, "t holds not one of the keys expected of it: is it the right table, and the right effect?"),
+        (
+            {"apart": frozenset({"t"})},
+            "t holds not one of the keys expected of it: is it the right table, and the right effect?",
+        ),
         ({"canaries": {**FOUR, "lost row": False}}, "the comparison missed planted faults: lost row"),
         (
             {"canaries": {**FOUR, "lost row": False, "flipped bit": False}},
@@ -173,7 +176,7 @@ def test_worst_is_a_lattice(words: list[Word]) -> None:
     assert set(SEVERITY) == set(Word)
 
 
-@pytest.mark.parametrize(("one", "other"), product(Word, Word))
+@pytest.mark.parametrize(("one", "other"), list(product(Word, Word)))
 def test_worst_does_not_depend_on_the_order(one: Word, other: Word) -> None:
     assert worst([one, other]) is worst([other, one])
 

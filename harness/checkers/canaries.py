@@ -118,7 +118,7 @@ def _double(case: Case, rows: list[Row]) -> Plant:
 
 def _flip(case: Case, rows: list[Row]) -> Plant | None:
     expected, places = set(case.expected), case.key_places()
-    keys = {key_of(row, places) for row in expected}
+    keys = {key_of(row, places) for row in (*case.expected, *case.found)}
     middle = len(rows) // 2
     # Numbers first: theirs are the low bits that a comparison through floats loses.
     payload = sorted(case.payload_places(), key=lambda place: case.families[place] != "number")
@@ -130,24 +130,22 @@ def _flip(case: Case, rows: list[Row]) -> Plant | None:
             copy = [*_without(case.found, row), other]
             if place not in places:
                 return Plant(copy, _must(case, (_changed(case), row)))
-            if key_of(other, places) not in keys and other not in case.found:
+            if key_of(other, places) not in keys:
                 return Plant(copy, _must(case, (Kind.LOST, row), (Kind.UNEXPECTED, other)))
     return None
 
 
-def _swap(case: Case, rows: list[Row]) -> Plant | None:
+def _swap(case: Case, rows: list[Row]) -> Plant:
     expected, places, payload = set(case.expected), case.key_places(), case.payload_places()
     one = rows[0]
-    others = [row for row in islice(reversed(rows), TRIES_MAX) if key_of(row, places) != key_of(one, places)]
-    for other in others:
+    others = [row for row in rows[:TRIES_MAX] if key_of(row, places) != key_of(one, places)]
+    for other in reversed(others):
         crossed = _crossed(one, other, payload)
         if not expected & set(crossed):
             copy = [*_without(_without(case.found, one), other), *crossed]
             return Plant(copy, _must(case, (_changed(case), one), (_changed(case), other)))
-    for other in others:
-        copy = [*_without(case.found, one), other]
-        return Plant(copy, _must(case, (Kind.LOST, one), (Kind.DUPLICATED, other)))
-    return None
+    copy = [*_without(case.found, one), others[-1]]
+    return Plant(copy, _must(case, (Kind.LOST, one), (Kind.DUPLICATED, others[-1])))
 
 
 def _crossed(one: Row, other: Row, payload: Sequence[int]) -> tuple[Row, Row]:

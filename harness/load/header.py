@@ -5,7 +5,7 @@
     # sink: {postgres: payments, effect: select id from ledger, key: [id]}
     # ///
 
-It is text to us, as PEP 723 is to its readers: the program is never imported nor run.
+It is text to us, as PEP 723 is to its readers: the program is never imported nor run. Only its first 256 KB are read.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ CLOSES = "# ///"
 def header(path: Path, *, file: str, mistakes: list[Mistake]) -> Section:
     """The header block of the program at `path`, an empty section if it has none. Mistakes are placed in `file`."""
     with path.open("rb") as program:
-        lines = program.read(BYTES_MAX).decode("utf-8", errors="replace").split("\n")
-    lines = [line.rstrip("\r") for line in lines]
+        text = program.read(BYTES_MAX).decode("utf-8", errors="replace")
+    lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     opened = [number for number, line in enumerate(lines, 1) if line == OPENS]
     section = Section(file, Node(1, 1), "", mistakes)
     if not opened:

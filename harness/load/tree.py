@@ -2,7 +2,7 @@
 
 Only events of ruamel.yaml's parser are used: no object is ever made from a file. Scalars stay text (`no`, `017`
 and `12:30:45` are what they look like); the models say later what each must be. Refused, each with its place:
-tags, anchors, aliases, a second document, a key twice, a key that is not text, more than 1 MB, more than 10 000
+tags, anchors, aliases, a second document, a key twice, a key that is not text, more than 256 KB, more than 10 000
 values, more than 32 levels. The parser keeps its own stack, so depth cannot exhaust Python's.
 """
 
@@ -29,10 +29,10 @@ from ruamel.yaml.reader import ReaderError
 from harness.errors import Mistake
 from harness.load.words import seen
 
-BYTES_MAX = 1_000_000
+BYTES_MAX = 256_000
 DEPTH_MAX = 32
 VALUES_MAX = 10_000
-"""ruamel reads about 60 000 values a second: this keeps the worst file well under a second."""
+"""ruamel reads about 60 000 values a second: this keeps, with `BYTES_MAX`, the worst file well under a second."""
 
 NO_KEY = "\0"
 
@@ -192,8 +192,9 @@ def grow(text: str, *, file: str, mistakes: list[Mistake], first: tuple[int, int
         grower.wrong(stop.line, stop.column, stop.text)
         return None
     except MarkedYAMLError as error:
-        mark = error.problem_mark
-        grower.wrong(mark.line + first[0], mark.column + first[1], f"not YAML: {error.problem}")
+        # Of a block scalar ruamel gives the context alone.
+        mark, words = error.problem_mark or error.context_mark, error.problem or error.context
+        grower.wrong(mark.line + first[0], mark.column + first[1], f"not YAML: {words}")
         return None
     except ReaderError as error:
         before = text[: error.position]

@@ -122,7 +122,7 @@ def _source(connection: Any, target: str) -> sql.Composable:
         try:
             cursor.execute(_TABLE, (target,))
             found = cursor.fetchone()
-        except psycopg2.errors.InvalidName:
+        except (psycopg2.ProgrammingError, psycopg2.NotSupportedError):
             found = None
     if found is None:
         asked = f"asked for the sink table {_short(target)}; the database has none of that name"

@@ -11,7 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,13 @@ import psutil
 
 from harness import failpoint
 from harness.scenario import Pipeline
+from harness.stack import cds
 from harness.stack.base import Lease
 from harness.stack.jars import Jars
 from harness.stack.java import Java
 from harness.stack.session import Session
 
 RUN = "ONCEPROOF_RUN"
-JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Machine:
 
     java: Java
     jars: Jars
-    flags: tuple[str, ...] = JIT
+    flags: tuple[str, ...] = cds.JIT
+    executor_flags: tuple[str, ...] = cds.JIT
 
 
 def launch(
@@ -90,7 +91,7 @@ def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": shlex.join([*arguments, "pyspark-shell"]),
         "SPARK_SUBMIT_OPTS": " ".join(flags),
-        "SPARK_LAUNCHER_OPTS": " ".join((*JIT, "-Xshare:auto")),
+        "SPARK_LAUNCHER_OPTS": " ".join(cds.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
         **_markers(lease),
         **lease.environment,
@@ -108,7 +109,7 @@ def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, st
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraClassPath": extra,
         "spark.executor.extraClassPath": extra,
-        "spark.executor.extraJavaOptions": _joined(machine.flags),
+        "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
         "spark.executor.memory": "512m",
         "spark.executor.cores": str(cores // max(1, pipeline.executors)),
         "spark.cores.max": str(cores),
@@ -123,7 +124,3 @@ def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, st
 
 def _markers(lease: Lease) -> Mapping[str, str]:
     return {RUN: lease.run_id, failpoint.FOLDER: str(lease.folder / "failpoints")}
-
-
-def _joined(flags: Sequence[str]) -> str:
-    return " ".join(flags)

@@ -150,6 +150,7 @@ class Postgres:
         argv = [str(binaries / "initdb"), "-D", str(self.folder / "data"), "-U", USER, f"--pwfile={word}"]
         argv += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"]
         argv += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        argv += ["-c", f"dynamic_shared_memory_type={SETTINGS['dynamic_shared_memory_type']}"]
         service.finish(self._session, argv, name="initdb", log=self.log, within_s=START_S, user=self._user)
         word.unlink()
 

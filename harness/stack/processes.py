@@ -15,31 +15,25 @@ import psutil
 
 from harness.errors import StackError
 from harness.scenario import Do, Pipeline
-from harness.stack import driver, jars, java, kafka, postgres, spark
+from harness.stack import cds, driver, jars, java, kafka, postgres, spark
 from harness.stack.base import Driver, Lease
-from harness.stack.session import Session
+from harness.stack.session import Session, need_space
 
 
 class ProcessesStack:
     """One of everything, each on ports of its own. `logs` is where the services write.
 
-    `executors` is how many a pipeline may ask for; `broker_flags`, `daemon_flags` and `driver_flags` are JVM flags."""
+    `executors` is how many a pipeline may ask for. Without `levers` drivers and executors run with a JVM's default
+    flags: slower, the same otherwise; for measurements."""
 
     name = "processes"
     powers: frozenset[str] = frozenset(Do)
 
-    def __init__(
-        self,
-        logs: Path,
-        *,
-        executors: int = 2,
-        broker_flags: Sequence[str] = (),
-        daemon_flags: Sequence[str] = (),
-        driver_flags: Sequence[str] = driver.JIT,
-    ) -> None:
+    def __init__(self, logs: Path, *, executors: int = 2, levers: bool = True) -> None:
         self.logs = logs.absolute()
         self._executors = executors
-        self._flags = {"broker": tuple(broker_flags), "daemon": tuple(daemon_flags), "driver": tuple(driver_flags)}
+        self._levers = levers
+        self._flags: dict[cds.Kind, tuple[str, ...]] = {}
         self._session: Session | None = None
 
     def up(self) -> None:
@@ -48,8 +42,10 @@ class ProcessesStack:
         if self._session is not None:
             raise StackError("this stack is up already; take it down first")
         self.logs.mkdir(parents=True, exist_ok=True)
+        need_space(self.logs)
         self._java = java.find()
         self._jars = jars.resolve(self._java)
+        self._flags = {kind: cds.flags(kind, self._java, self._jars) if self._levers else () for kind in cds.Kind}
         self._session = Session()
         try:
             self._make(self._session)
@@ -93,7 +89,12 @@ class ProcessesStack:
 
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
-        machine = driver.Machine(java=self._java, jars=self._jars, flags=self._flags["driver"])
+        machine = driver.Machine(
+            java=self._java,
+            jars=self._jars,
+            flags=self._flags[cds.Kind.DRIVER],
+            executor_flags=self._flags[cds.Kind.EXECUTOR],
+        )
         launched = driver.launch(self._up(), lease, pipeline, machine, number=number, log=log)
         return cast(Driver, launched)  # frozen, where the protocol's plain attributes ask for settable ones
 
@@ -127,7 +128,7 @@ class ProcessesStack:
                 "cores": self.spark.cores,
                 "settings": dict(spark.SETTINGS),
             },
-            "flags": {name: list(flags) for name, flags in self._flags.items()},
+            "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
 
     def down(self) -> None:
@@ -151,10 +152,10 @@ class ProcessesStack:
         self.down()
 
     def _make(self, session: Session) -> None:
-        self.kafka = kafka.Kafka(session, self._java, self._jars, logs=self.logs, flags=self._flags["broker"])
+        self.kafka = kafka.Kafka(session, self._java, self._jars, logs=self.logs, flags=self._flags[cds.Kind.BROKER])
         self.postgres = postgres.Postgres(session, logs=self.logs)
         self.spark = spark.Spark(
-            session, self._java, logs=self.logs, executors=self._executors, flags=self._flags["daemon"]
+            session, self._java, logs=self.logs, executors=self._executors, flags=self._flags[cds.Kind.DAEMON]
         )
 
     def _up(self) -> Session:

@@ -128,7 +128,7 @@ def fell(roots: set[Life], *, within_s: float) -> set[Life]:
     while calm < 2 and time.monotonic() < end:
         rows = table()
         grown = descendants(rows, known)
-        # D: it waits in the kernel (for a stopped child that has not yet become its program) and will stop as it leaves.
+        # D: it waits in the kernel, for a stopped child that is not yet its program; it will stop as it leaves.
         still = grown <= known and all(rows[victim.pid].state in "tTD" for victim in grown)
         calm = calm + 1 if still else 0
         known |= grown

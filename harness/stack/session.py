@@ -91,6 +91,7 @@ class Session:
         self._children: list[subprocess.Popen[bytes]] = []
         self._lock = threading.RLock()
         self._closed = False
+        self._owner = os.getpid()
         with _alone(self.root):
             self.swept = sweep(self.root)
             self.folder.mkdir(mode=self.root.stat().st_mode & 0o777)
@@ -155,8 +156,10 @@ class Session:
     def guard(self) -> None:
         """Replace a dead reaper. Raises StackError when the session is closed or no reaper answers."""
         with self._lock:
-            if self._closed:
-                raise StackError("this session is closed; open a new one")
+            if self._closed or os.getpid() != self._owner:
+                raise StackError(
+                    "this session is closed, or belongs to the process that forked this one; open a new one"
+                )
             if self._reaper.poll() is not None:
                 _dismiss(self._reaper)
                 self._reaper = self._arm()
@@ -168,9 +171,11 @@ class Session:
         return self._reaper.pid
 
     def close(self) -> None:
-        """End every process of the session, remove its folder, let the reaper go. Safe to call twice."""
+        """End every process of the session, remove its folder, let the reaper go. Safe to call twice.
+
+        In a fork of the harness it does nothing: the session is the parent's."""
         with self._lock:
-            if self._closed:
+            if self._closed or os.getpid() != self._owner:
                 return
             self._closed = True
         _dismiss(self._reaper)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import wait
-from harness.stack import reaper, service
+from harness.stack import cds, reaper, service
 from harness.stack.jars import scala_version, spark_home
 from harness.stack.java import Java
 from harness.stack.ports import LOOPBACK, Port
@@ -59,7 +59,7 @@ class Spark:
 
     def start(self) -> None:
         """Start both and return when the worker is registered. Raises StackError."""
-        for part in ("conf", "local"):
+        for part in ("conf", "local", "tmp"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         master, log = self._daemon("master", MASTER, [])
         service.ready("spark-master", master, log, self._ports["master"].open, within_s=START_S)
@@ -101,11 +101,15 @@ class Spark:
         return os.pathsep.join(str(jar) for jar in sorted((self.home / "jars").glob("*.jar")))
 
     def _environment(self) -> dict[str, str]:
-        """Executors inherit it from the worker."""
+        """Executors inherit it from the worker. What they put into a temporary folder would outlive a SIGKILL, so
+        that folder is the session's."""
+        temporary = self.folder / "tmp"
         return service.environment(
+            TMPDIR=str(temporary),
+            JDK_JAVA_OPTIONS=f'"-Djava.io.tmpdir={temporary}" -XX:-UsePerfData',
             JAVA_HOME=str(self._java.home),
             SPARK_HOME=str(self.home),
-            SPARK_CONF_DIR=str(self.folder / "conf"),
+            SPARK_CONF_DIR=str(cds.conf()),
             SPARK_LOCAL_DIRS=str(self.folder / "local"),
             SPARK_LOCAL_IP=LOOPBACK,
             # Spark's scripts set it; without it the worker cannot put an executor's command line together.

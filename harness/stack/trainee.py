@@ -3,7 +3,7 @@
 It does once what pipelines do all the time: a Kafka stream into foreachBatch with JSON, SQL, a shuffle, Python in the
 executors and a batch read of Kafka, then a clean stop, without which no archive is written. Takes the broker, the
 topic, the number of records in it, a folder for the checkpoint and the pid of the Spark worker, which it pauses before
-the stop: a worker kills an executor 10 s after its application ended, and an archive may take longer to write.
+the stop (0: none): a worker kills an executor 10 s after its application ended, and an archive may take longer.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def main() -> None:
     read(spark, broker, topic).groupBy("partition").agg(f.max("offset")).collect()
     spark.createDataFrame([Row(id=1, text="a")]).createOrReplaceTempView("plain")
     spark.sql("select id, count(*) from plain group by id").collect()
-    os.kill(int(sys.argv[5]), signal.SIGSTOP)
+    if worker := int(sys.argv[5]):
+        os.kill(worker, signal.SIGSTOP)
     spark.stop()
 
 

@@ -59,8 +59,8 @@ def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
         try:
             broker.start()
             spark.start()
-            _feed(broker)
-            _drive(into, session, _lease(session, broker, spark), driver.Machine(java=found, jars=resolved))
+            feed(broker)
+            _drive(into, session, lease(session, broker, spark), driver.Machine(java=found, jars=resolved))
             _end_daemons(into)
             broker.stop(grace_s=DUMP_S)
         finally:
@@ -78,7 +78,8 @@ def _flags(into: Path, kind: Kind) -> tuple[str, ...]:
     return cds.training_flags(Path(_archive(into, kind)))
 
 
-def _feed(broker: Kafka) -> None:
+def feed(broker: Kafka) -> None:
+    """Make the topic and send it some payments."""
     broker.topics.create(TOPIC, partitions=2)
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
     try:
@@ -90,7 +91,8 @@ def _feed(broker: Kafka) -> None:
         producer.close()
 
 
-def _lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
+def lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
+    """A room for the trainee, as the stack would lease it, without a database."""
     folder = session.folder / TOPIC
     folder.mkdir()
     return Lease(
@@ -168,7 +170,10 @@ def main() -> int:
     """Train and print the folder; 0, or 4 with one line."""
     try:
         found = java.find()
-        print(f"class archives in {train(found, jars.resolve(found))}")
+        resolved = jars.resolve(found)
+        if not cds.trained(found, resolved):
+            print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
+        print(f"class archives in {train(found, resolved)}")
     except HarnessError as error:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code

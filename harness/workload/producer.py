@@ -6,8 +6,9 @@ this process, and *unknown* for all else: a lost connection or a time-out may hi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -51,14 +52,30 @@ class Client(Protocol):
 
     def send(self, topic: str, value: bytes, **more: Any) -> Pending: ...
 
-    def close(self, timeout: float | None = None) -> None: ...
+    def close(self, timeout: float | None = None) -> None:
+        """After `timeout` s what is still in flight is given up; nothing is sent once this has returned."""
+
+
+class _Kafka(KafkaProducer):  # type: ignore[misc]
+    """A client that lets itself be closed while the broker is silent.
+
+    The one of the library flushes first, and when that fails it stays open, with a thread that still sends."""
+
+    def flush(self, timeout: float | None = None) -> None:
+        with suppress(KafkaError):
+            super().flush(timeout)
+
+    def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
+        super().close(timeout=timeout, null_logger=null_logger)
+        if hasattr(self, "_sender"):  # not if it never connected; then it is closed by its finalizer
+            self._sender.join(GRACE_S)
 
 
 def connect(bootstrap: str, *, answer_within_s: float) -> Client:
     """An idempotent client that gives every answer within `answer_within_s`. Raises StackError if nobody answers."""
     limit_ms = int(answer_within_s * 1000)
     try:
-        client: Client = KafkaProducer(
+        client: Client = _Kafka(
             bootstrap_servers=bootstrap,
             bootstrap_timeout_ms=limit_ms,
             acks="all",
@@ -66,6 +83,7 @@ def connect(bootstrap: str, *, answer_within_s: float) -> Client:
             delivery_timeout_ms=limit_ms,
             request_timeout_ms=max(1, limit_ms // 2),
             max_block_ms=limit_ms,
+            reconnect_backoff_max_ms=500,
             batch_size=1 << 17,
             allow_auto_create_topics=False,
             metrics_enabled=False,
@@ -77,7 +95,8 @@ def connect(bootstrap: str, *, answer_within_s: float) -> Client:
 
 
 class Producer:
-    """Sends the records of a workload in order. `client` is for tests; by default one is connected.
+    """Sends the records of a workload in order. After any doubt the client is dropped and a new one takes over: a
+    record that is called unknown is never sent later. `connected` gives a client; tests hand in their own.
 
     Counters: `sent` records taken, of which `acknowledged`, `failed` and `unknown`; `total` there are."""
 
@@ -90,9 +109,10 @@ class Producer:
         *,
         partitions: int,
         answer_within_s: float = 30.0,
-        client: Client | None = None,
+        connected: Callable[[], Client] | None = None,
     ) -> None:
-        self._client = client or connect(bootstrap, answer_within_s=answer_within_s)
+        self._connected = connected or partial(connect, bootstrap, answer_within_s=answer_within_s)
+        self._client: Client | None = self._connected()
         self._topic = topic
         self._records = workload.records()
         self._attempts = attempts
@@ -135,32 +155,40 @@ class Producer:
         return taken
 
     def close(self) -> None:
-        """Give up what is in flight and disconnect. Read the topic back only after this. Safe to call twice."""
-        try:
-            self._client.close(timeout=GRACE_S)
-        except KafkaError:
-            # It was asked to flush first and could not: those records have their unknown answers already.
-            self._client.close(timeout=0)
+        """Disconnect. Read the topic back only after this. Safe to call twice."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close(timeout=GRACE_S)
 
     def _portion(self, portion: Sequence[Record]) -> None:
         self._attempts.meant(portion)
-        deadline = Deadline(self._answer_within_s)
-        sends = [(record.seq, self._hand_over(record, deadline)) for record in portion]
-        last = Deadline(self._answer_within_s + GRACE_S)
-        answers = [sent if isinstance(sent, Answer) else _answer(seq, sent, last) for seq, sent in sends]
+        answers = self._tried(portion)
+        if any(answer.state is State.UNKNOWN for answer in answers):
+            # What the client still holds it would send some time, so it goes before the answers are put down.
+            client, self._client = self._client, None
+            if client is not None:
+                client.close(timeout=0)
         self._attempts.answers(answers)
         for answer in answers:
             self._counts[answer.state] += 1
 
-    def _hand_over(self, record: Record, deadline: Deadline) -> Pending | Answer:
+    def _tried(self, portion: Sequence[Record]) -> list[Answer]:
+        try:
+            client = self._client = self._client or self._connected()
+        except StackError as failure:
+            return [Answer(record.seq, State.FAILED, error=f"not sent: {failure}") for record in portion]
+        deadline = Deadline(self._answer_within_s)
+        sends = [(record.seq, self._hand_over(client, record, deadline)) for record in portion]
+        last = Deadline(self._answer_within_s + GRACE_S)
+        return [sent if isinstance(sent, Answer) else _answer(seq, sent, last) for seq, sent in sends]
+
+    def _hand_over(self, client: Client, record: Record, deadline: Deadline) -> Pending | Answer:
         """Give one record to the client; an answer if it did not even leave this process."""
         if deadline.over():
             return Answer(record.seq, State.FAILED, error=f"not sent: no room for {self._answer_within_s:g} s")
         header = [(HEADER, record.seq.to_bytes(8, "big"))]
         try:
-            return self._client.send(
-                self._topic, record.value, key=record.key, headers=header, partition=record.partition
-            )
+            return client.send(self._topic, record.value, key=record.key, headers=header, partition=record.partition)
         except (KafkaError, ValueError) as refusal:
             return Answer(record.seq, State.FAILED, error=_words(refusal))
 

@@ -17,6 +17,7 @@ from harness.workload.producer import HEADER
 
 BATCH = 20_000
 POLL_MS = 500
+LEAST_MS = 1000
 
 Offsets = dict[Any, int]
 
@@ -127,4 +128,5 @@ def _seq(headers: list[tuple[str, bytes]]) -> int | None:
 
 
 def _left_ms(deadline: Deadline) -> int:
-    return max(1, int(deadline.left_s() * 1000))
+    # A question asked in the last moment still needs time for its answer.
+    return max(LEAST_MS, int(deadline.left_s() * 1000))

@@ -83,7 +83,7 @@ class Replay:
             raise UsageError(
                 f"{asked} with the key {key!r}; saw the columns {', '.join(kinds.columns)}. Name one of them"
             )
-        if len(kinds.columns) == 1 and set(kinds.columns[0]) & set(",;|\t"):
+        if ".parquet" not in path.suffixes and len(kinds.columns) == 1 and set(kinds.columns[0]) & set(",;|\t"):
             # DuckDB would rather see one column than rows of several lengths.
             saw = f"saw one column called {kinds.columns[0]!r}, so its rows are of several lengths"
             raise UsageError(f"{asked}; {saw}. Mend the rows")

@@ -54,6 +54,9 @@ def main() -> None:
     stream = common.stream(common.session("checkpoint_apart"), args)
     home = args.checkpoint
     audit = stream.writeStream.foreachBatch(audit_batch).option("checkpointLocation", f"{home}/audit").start()
+    # No payment is written before the audit trail is seen to work.
+    while not audit.lastProgress:
+        audit.awaitTermination(1)
     payments = stream.writeStream.foreachBatch(payments_batch).option("checkpointLocation", f"{home}/payments").start()
     for query in (audit, payments):
         query.awaitTermination()

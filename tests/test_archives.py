@@ -1,0 +1,98 @@
+"""Class data archives: offered only when they fit, and then really used by every JVM of the stack."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness import wait
+from harness.scenario import Pipeline
+from harness.stack import cache, cds, driver, jars, java, training
+from harness.stack.cds import Kind
+from harness.stack.kafka import Kafka
+from harness.stack.session import Session
+from harness.stack.spark import Spark
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[java.Java, jars.Jars]:
+    """A Java and jars of which only the files exist, beside an empty cache."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    jar = tmp_path / "one.jar"
+    jar.write_text("jar", encoding="utf-8")
+    (tmp_path / "release").write_text("17.0.1", encoding="utf-8")
+    return java.Java(tmp_path, tmp_path / "bin" / "java", 17, "17.0.1"), jars.Jars((jar,), (jar,), "digest")
+
+
+def test_without_an_archive_only_the_short_life_flags(here: tuple[java.Java, jars.Jars]) -> None:
+    assert cds.flags(Kind.BROKER, *here) == cds.JIT
+    assert not cds.trained(*here)
+    assert not cds.folder(*here).exists()
+
+
+def test_an_archive_that_fits_is_offered_to_its_kind_alone(here: tuple[java.Java, jars.Jars]) -> None:
+    archive = cds.folder(*here) / "driver.jsa"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"")
+    assert cds.flags(Kind.DRIVER, *here) == (*cds.JIT, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto")
+    assert cds.flags(Kind.EXECUTOR, *here) == cds.JIT
+    assert not cds.trained(*here)
+
+
+@pytest.mark.parametrize("name", ["one.jar", "release"])
+def test_another_time_of_a_jar_or_of_the_jdk_is_another_archive(here: tuple[java.Java, jars.Jars], name: str) -> None:
+    before = cds.folder(*here)
+    assert cds.folder(*here) == before
+    os.utime(here[0].home / name, (1, 1))
+    assert cds.folder(*here) != before
+
+
+def test_another_order_of_the_jars_is_another_archive(here: tuple[java.Java, jars.Jars], tmp_path: Path) -> None:
+    found, one = here
+    two = tmp_path / "two.jar"
+    two.write_text("jar", encoding="utf-8")
+    forth, back = (*one.broker, two), (two, *one.broker)
+    assert cds.folder(found, jars.Jars(forth, (), "d")) != cds.folder(found, jars.Jars(back, (), "d"))
+
+
+def test_no_flag_touches_the_jdks_own_archive(here: tuple[java.Java, jars.Jars]) -> None:
+    flags = [*cds.flags(Kind.DRIVER, *here), *cds.training_flags(Path("a.jsa"))]
+    assert not any("dump" in flag.lower() for flag in flags)
+
+
+@pytest.mark.stack
+@pytest.mark.slow
+def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
+    found = java.find()
+    resolved = jars.resolve(found)
+    training.train(found, resolved)
+
+    def flags(kind: Kind) -> tuple[str, ...]:
+        return (*cds.flags(kind, found, resolved), f"-Xlog:class+load:file={tmp_path}/{kind}-%p.classes")
+
+    with Session() as session:
+        broker = Kafka(session, found, resolved, logs=tmp_path, flags=flags(Kind.BROKER))
+        spark = Spark(session, found, logs=tmp_path, executors=1, flags=flags(Kind.DAEMON))
+        try:
+            broker.start()
+            spark.start()
+            training.feed(broker)
+            lease = training.lease(session, broker, spark)
+            conf = {
+                "spark.executor.extraJavaOptions": " ".join(flags(Kind.EXECUTOR)),
+            }
+            arguments = (lease.bootstrap, lease.topic, str(training.RECORDS), str(lease.checkpoint), "0")
+            pipeline = Pipeline(entry=str(training.TRAINEE), args=arguments, conf=conf)
+            machine = driver.Machine(java=found, jars=resolved, flags=flags(Kind.DRIVER))
+            life = driver.launch(session, lease, pipeline, machine, number=1, log=tmp_path / "driver.log")
+            wait.until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
+            assert life.poll() == 0, (tmp_path / "driver.log").read_text(encoding="utf-8")
+        finally:
+            spark.close()
+            broker.close()
+    logs = {path: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.classes")}
+    assert {path.name.split("-")[0] for path in logs} == set(Kind)
+    for path, text in logs.items():
+        assert text.count("shared objects file (top)") > 2000, path.name

@@ -1,0 +1,293 @@
+"""The effect over the ledger: exact, closed to the world, bounded, and with words for every mistake."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from folders import COLUMNS, values
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import effect, ledger
+from harness.checkers.cells import canonical
+from harness.effect import OWN_COLUMNS, Effects, Source, is_aggregate
+from harness.errors import HarnessError, UsageError
+
+SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
+
+
+def write(path: Path, records: list[tuple[int, int, bytes | None, bytes | None]]) -> Path:
+    """A source.parquet of (partition, offset, key, value)."""
+    rows = [(p, o, 1_700_000_000_000 + o, k, v, n) for n, (p, o, k, v) in enumerate(records)]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in ledger.SOURCE]
+    arrays = [pa.array(column, type=f.type) for column, f in zip(columns, ledger.SOURCE, strict=True)]
+    ledger.write_source(path, [pa.record_batch(arrays, schema=ledger.SOURCE)])
+    return path
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Twenty records in two partitions; offsets with holes, as transactions leave them."""
+    records = [(r["id"] % 2, r["id"] * 3, str(r["id"]).encode(), json.dumps(r).encode()) for r in values(20)]
+    return write(tmp_path / "source.parquet", [*records])
+
+
+def effects(source: Path, **changes: Any) -> Effects:
+    return Effects(Source(**{"parquet": source, "columns": SHAPE, **changes}), where="scenario `x`")
+
+
+@pytest.fixture
+def db(source: Path) -> Iterator[Effects]:
+    with effects(source) as made:
+        yield made
+
+
+def test_rows_are_canonical_and_columns_have_families(db: Effects) -> None:
+    table = db.table("select id, account, amount from ledger where id < 3")
+    assert table.columns == ("id", "account", "amount")
+    assert table.types == ("BIGINT", "VARCHAR", "DECIMAL(12,2)")
+    assert table.families == ("number", "text", "number")
+    assert sorted(table.rows) == [("0", "a0", "0"), ("1", "a1", "1.01"), ("2", "a2", "2.02")]
+
+
+def test_the_ledger_has_the_workloads_columns_and_its_own(db: Effects) -> None:
+    assert db.columns() == ("id", "account", "amount", *OWN_COLUMNS)
+    row = db.table("select _partition, _offset, _timestamp_ms, _batch, value, key from ledger where id = 5").rows[0]
+    assert row[:4] == ("1", "15", "1700000000015", None)
+    assert (json.loads(str(row[4]))["id"], row[5]) == (5, "5")
+
+
+def test_a_workloads_column_may_be_called_key(source: Path) -> None:
+    shape = (("key", "BIGINT", "cast(key as bigint) + 100"), ("Value", "VARCHAR", "key || '!'"))
+    with effects(source, columns=shape) as db:
+        assert db.columns() == ("key", "Value", "_partition", "_offset", "_timestamp_ms", "_batch")
+        assert db.table('select key, "Value" from ledger where _offset = 3').rows == [("101", "1!")]
+
+
+def test_batches_come_from_ranges(source: Path) -> None:
+    batches = [
+        {"batch": 0, "ranges": {"0": [0, 12], "1": [0, 15]}, "committed": True},
+        {"batch": 1, "ranges": {"0": [12, 12], "1": [15, 16]}, "committed": True},
+        {"batch": 2, "ranges": {"0": [12, 30]}, "committed": False},
+    ]
+    with effects(source, batches=batches) as db:
+        rows = db.table("select _batch, _partition, list_sort(list(id))::varchar from ledger group by all").rows
+        assert set(rows) == {
+            ("0", "0", "[0, 2]"),
+            ("0", "1", "[1, 3]"),
+            ("1", "1", "[5]"),
+            ("2", "0", "[4, 6, 8]"),
+            (None, "0", "[10, 12, 14, 16, 18]"),
+            (None, "1", "[7, 9, 11, 13, 15, 17, 19]"),
+        }
+        assert db.batches() == (0, 1, 2)
+        assert [len(db.table("select id from ledger", batch=n).rows) for n in (0, 1, 2, 9)] == [4, 1, 3, 0]
+        assert len(db.table("select id from ledger").rows) == 20
+
+
+def test_overlapping_batches_never_double_a_record(source: Path) -> None:
+    batches = [{"batch": n, "ranges": {"0": [0, 60], "1": [n, 60 - n]}} for n in range(3)]
+    with effects(source, batches=[*batches, *batches]) as db:
+        assert db.size() == 20
+
+
+def test_a_view_that_doubles_a_record_is_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    careless = effect._RECORDS.replace("asof left join", "left join")
+    monkeypatch.setattr(effect, "_RECORDS", careless)
+    batches = [{"batch": n, "ranges": {"0": [0, 60]}} for n in range(2)]
+    with pytest.raises(HarnessError, match="the view of scenario `x` has 30 records, its source 20"):
+        effects(source, batches=batches)
+
+
+def test_only_records_behind_the_frontier_count(source: Path) -> None:
+    with effects(source, frontier={0: 12}) as db:
+        assert sorted(db.table("select id from ledger", behind=True).rows) == [("0",), ("2",)]
+        assert (db.size(behind=True), db.size()) == (2, 20)
+        assert db.table("select count(*) as n from ledger").rows == [("20",)]
+    with effects(source, frontier={}) as db:
+        assert db.size(behind=True) == 0
+    with effects(source) as db:
+        assert db.size(behind=True) == 20
+
+
+def test_origins_name_record_and_batch(source: Path) -> None:
+    with effects(source, batches=[{"batch": 4, "ranges": {"0": [0, 7]}}]) as db:
+        out = list(db.origins(("id", "amount")))
+    assert out[:2] == [(("0", "0"), 0, 0, 4), (("2", "2.02"), 0, 6, 4)]
+    assert out[-1] == (("19", "19.19"), 1, 57, None)
+    assert len(out) == 20
+
+
+def test_an_empty_source_is_no_mistake(tmp_path: Path) -> None:
+    with effects(write(tmp_path / "s.parquet", [])) as db:
+        assert (db.size(), db.table("select id from ledger").rows) == (0, [])
+
+
+def test_null_keys_and_values_stay_null(tmp_path: Path) -> None:
+    with effects(write(tmp_path / "s.parquet", [(0, 0, None, None)])) as db:
+        assert db.table("select id, value, key from ledger").rows == [(None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "family", "text"),
+    [
+        ("9007199254740993::bigint", "number", "9007199254740993"),
+        ("170141183460469231731687303715884105727::hugeint", "number", "170141183460469231731687303715884105727"),
+        ("340282366920938463463374607431768211455::uhugeint", "number", "340282366920938463463374607431768211455"),
+        ("1.10::decimal(38,10)", "number", "1.1"),
+        ("sum(12345678901234567890::hugeint)", "number", "24691357802469135780"),
+        ("0.1::double", "float", "0.1"),
+        ("0.1::float", "float", "0.10000000149011612"),
+        ("'-0.0'::double", "float", "-0.0"),
+        ("'nan'::double", "float", "nan"),
+        ("'inf'::double", "float", "inf"),
+        ("1e20::double", "float", "1e+20"),
+        ("5e-324::double", "float", "5e-324"),
+        ("true", "bool", "true"),
+        ("'x '::varchar", "text", "x "),
+        ("'a'::enum('a', 'b')", "text", "a"),
+        ("timestamp '2026-01-31 10:00:00.5'", "timestamp", "2026-01-31T10:00:00.500000"),
+        ("'2026-01-31 10:00:00.123456789'::timestamp_ns", "timestamp", "2026-01-31T10:00:00.123456789"),
+        ("'2026-01-31 10:00:00'::timestamp_s", "timestamp", "2026-01-31T10:00:00.000000"),
+        ("timestamptz '2026-01-31 10:00:00+02'", "instant", "2026-01-31T08:00:00.000000Z"),
+        ("date '2026-01-31'", "date", "2026-01-31"),
+        ("time '10:11:12.5'", "time", "10:11:12.500000"),
+        ("'\\x00\\xFF'::blob", "bytes", "00ff"),
+        ('\'{"b": 1.0, "a": 2}\'::json', "json", '{"a":2,"b":1}'),
+        ("'ABCDEF00-0000-0000-0000-000000000001'::uuid", "uuid", "abcdef00-0000-0000-0000-000000000001"),
+        ("null::bigint", "number", None),
+    ],
+)
+def test_every_type_arrives_exactly(db: Effects, expression: str, family: str, text: str | None) -> None:
+    table = db.table(f"select {expression} as x from ledger where id < 2")
+    assert table.families == (family,)
+    assert set(table.rows) == {(text,)}
+
+
+@given(number=st.floats())
+def test_a_double_arrives_with_every_bit(number: float) -> None:
+    with duckdb.connect() as plain:
+        (text,) = plain.execute("select cast(?::double as varchar)", [number]).fetchall()[0]
+    back = float(str(canonical(text, "float")))
+    assert (
+        math.isnan(back) if math.isnan(number) else (back, math.copysign(1, back)) == (number, math.copysign(1, number))
+    )
+
+
+@pytest.mark.parametrize("kind", ["[1]", "{'a': 1}", "interval 1 day", "'1'::bit", "null", "'10:00+01'::timetz"])
+def test_types_without_an_exact_text_are_refused_by_name(db: Effects, kind: str) -> None:
+    with pytest.raises(UsageError, match=r"has a column x of type .* which cannot be compared exactly"):
+        db.table(f"select {kind} as x from ledger")
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("select idd from ledger", "Referenced column"),
+        ("selec", "syntax error"),
+        ("", "no query"),
+        ("select 1 as a; select 2 as b", "2 statements"),
+        ("select id from ledger; drop table records", "Only SELECT"),
+        ("drop table records", "Only SELECT"),
+        ("set memory_limit = '1GB'", "Only SELECT"),
+        ("copy (select 1) to '/tmp/onceproof-must-not-be-there'", "Only SELECT"),
+        ("select * from read_csv('/etc/hostname')", "disabled by configuration"),
+        ("select * from '/etc/hostname'", ""),
+        ("select * from read_text('/etc/hostname')", "disabled by configuration"),
+        ("select * from source_is_no_python_variable", "does not exist"),
+        ("select getenv('HOME') as h", "getenv"),
+        ("select cast(account as bigint) as x from ledger", "Could not convert"),
+    ],
+)
+def test_a_wrong_effect_is_refused_with_duckdbs_words(db: Effects, sql: str, words: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        db.table(sql)
+    assert str(refusal.value).startswith("the effect of scenario `x` is no query that DuckDB can run: ")
+    assert words in str(refusal.value)
+    assert "columns of `ledger`: id, account, amount" in str(refusal.value)
+    assert db.size() == 20
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id from ledger;",
+        "select id from ledger ; ",
+        "select id from ledger -- all",
+        "from ledger select id",
+        "with l as (select id from ledger) select * from l",
+        "(select id from ledger)",
+    ],
+)
+def test_queries_may_be_written_as_one_likes(db: Effects, sql: str) -> None:
+    assert len(db.table(sql).rows) == 20
+
+
+def test_columns_without_names_or_with_one_name_can_be_read(db: Effects) -> None:
+    table = db.table("select id, id, count(*) from ledger where id = 1 group by all")
+    assert (table.columns, table.rows) == (("id", "id", "count_star()"), [("1", "1", "1")])
+
+
+def test_an_endless_effect_is_stopped(db: Effects, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effect, "SECONDS_MAX", 0.2)
+    endless = "with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) as n from r"
+    with pytest.raises(UsageError, match=r"it ran longer than 0\.2 s"):
+        db.table(endless)
+
+
+def test_a_column_that_does_not_fit_the_records_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.parquet", [(0, 0, None, b'{"id": "x"}')])
+    with pytest.raises(
+        UsageError, match=r"asked the records of scenario `x` for the columns id, account, amount; DuckDB"
+    ):
+        effects(path)
+    bad = write(tmp_path / "b.parquet", [(0, 0, None, b"\xff\xfe")])
+    with pytest.raises(UsageError, match="DuckDB said"):
+        effects(bad)
+
+
+def test_no_source_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="asked for the source as read back"):
+        effects(tmp_path / "none.parquet")
+
+
+@pytest.mark.parametrize(
+    ("sql", "folds"),
+    [
+        ("select id, account from ledger", False),
+        ("select id, upper(account) || 'x' as a, greatest(id, 1) as g from ledger where id > 3", False),
+        ("select l.id from ledger l join (values (1)) v(id) on l.id = v.id", False),
+        ("select id from ledger union all select id from ledger", False),
+        ("select id, case when amount > 5 then 'big' else 'small' end as size from ledger order by 1 limit 5", False),
+        ("select account, count(*) as n from ledger group by account", True),
+        ("select account from ledger group by account", True),
+        ("select max(id) as m from ledger", True),
+        ("select MAX(id) as m from ledger", True),
+        ("select account, sum(amount) as s from ledger group by all", True),
+        ("select distinct account from ledger", True),
+        ("select distinct on (account) account, id from ledger", True),
+        ("select id, row_number() over (order by id) as n from ledger", True),
+        ("select id from ledger qualify row_number() over (partition by account) = 1", True),
+        ("with t as (select account, count(*) as n from ledger group by 1) select * from t", True),
+        ("select id from ledger where amount > (select avg(amount) from ledger)", True),
+        ("select id from ledger union select id from ledger", True),
+        ("select id from ledger intersect select id from ledger", True),
+        ("select string_agg(account) as a from ledger", True),
+        ("select count_if(id > 3) as n from ledger", True),
+    ],
+)
+def test_what_folds_records_is_an_aggregate(db: Effects, sql: str, folds: bool) -> None:
+    assert is_aggregate(sql) is folds
+    assert db.aggregates(sql) is folds
+
+
+def test_is_aggregate_refuses_what_is_no_query() -> None:
+    with pytest.raises(UsageError, match=r"the effect is no query: .*: selec x"):
+        is_aggregate("selec   x")

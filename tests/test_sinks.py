@@ -1,0 +1,392 @@
+"""Sinks: kept in the run folder exactly, and read from a real Postgres exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psycopg2
+import psycopg2.extras
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from laws import FAULTS, good_rows
+
+from harness import sinks
+from harness.checkers.canaries import canaries
+from harness.checkers.cells import Row
+from harness.checkers.compare import Case, compare
+from harness.errors import HarnessError, StackError, UsageError
+from harness.scenario import Sink
+from harness.sinks import SinkColumn, SinkTable, load, mark, read, save
+from harness.stack.postgres import Postgres
+from harness.stack.session import Session
+
+COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
+CELLS = st.none() | st.text()
+
+
+def table(rows: list[Row]) -> SinkTable:
+    return SinkTable(name="postgres t", backend="postgres", target="t", columns=COLUMNS, rows=rows)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(CELLS, CELLS)))
+def test_any_table_survives_the_run_folder(tmp_path: Path, rows: list[Row]) -> None:
+    save(tmp_path, 3, table(rows))
+    assert load(tmp_path, 3) == table(rows)
+
+
+def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
+    save(tmp_path, 0, table([("1", None)]))
+    assert sorted(p.name for p in (tmp_path / "sink").iterdir()) == ["0.json", "0.parquet"]
+    assert json.loads((tmp_path / "sink" / "0.json").read_text()) == {
+        "name": "postgres t",
+        "backend": "postgres",
+        "target": "t",
+        "columns": [
+            {"name": "id", "type": "bigint", "family": "number"},
+            {"name": "é", "type": "text", "family": "text"},
+        ],
+        "rows": 1,
+        "unreadable": "",
+    }
+    assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
+
+
+def test_a_sink_may_have_two_columns_of_one_name_or_none(tmp_path: Path) -> None:
+    same = SinkTable(name="n", backend="postgres", target="t", columns=(COLUMNS[0], COLUMNS[0]), rows=[("1", "2")])
+    save(tmp_path, 0, same)
+    assert load(tmp_path, 0) == same
+    none = SinkTable(name="n", backend="postgres", target="t", unreadable="no such table")
+    save(tmp_path, 0, none)
+    assert load(tmp_path, 0) == none
+
+
+def test_a_sink_that_was_never_saved_is_none(tmp_path: Path) -> None:
+    assert load(tmp_path, 0) is None
+
+
+@pytest.mark.parametrize("name", ["0.parquet", "0.json"])
+def test_damage_is_a_clear_error(tmp_path: Path, name: str) -> None:
+    save(tmp_path, 0, table([("1", "a")]))
+    (tmp_path / "sink" / name).write_text("{}")
+    with pytest.raises(HarnessError, match=r"0\.json or 0\.parquet is damaged: .+ Run the scenario again"):
+        load(tmp_path, 0)
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "sink").write_text("in the way")
+    with pytest.raises(HarnessError, match=r"asked to write .+0\.parquet; saw "):
+        save(tmp_path, 0, table([]))
+
+
+def test_a_console_cannot_be_read_and_says_so() -> None:
+    out = read(Sink(backend="console", target=""), {})
+    assert (out.rows, out.columns) == ([], ())
+    assert out.unreadable.startswith("a console sink cannot be read back")
+    assert mark(Sink(backend="console", target=""), {}) == "console"
+
+
+def test_a_database_that_is_not_there_is_named() -> None:
+    sink = Sink(backend="postgres", target="t", database="third")
+    with pytest.raises(UsageError, match="in the database 'third'; there are: main, second"):
+        mark(sink, {"main": "", "second": ""})
+
+
+def test_a_server_that_does_not_answer_is_an_error_of_the_stack() -> None:
+    dsns = {"main": "host=127.0.0.1 port=1 user=x password=geheim-4711"}
+    with pytest.raises(StackError, match="asked Postgres to read the sink t; saw") as refusal:
+        read(Sink(backend="postgres", target="t"), dsns)
+    assert "geheim-4711" not in str(refusal.value)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    with Session() as session:
+        made = Postgres(session, logs=tmp_path_factory.mktemp("logs"))
+        made.start()
+        yield made
+        made.stop()
+        made.close()
+
+
+@pytest.fixture
+def dsns(server: Postgres, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    schema = f"t{os.getpid()}_{abs(hash(request.node.nodeid)) % 10**9}"
+    server.create_schema(schema)
+    yield {name: server.dsn(name, schema) for name in ("main", "second")}
+    server.drop_schema(schema)
+
+
+def run(dsns: dict[str, str], *statements: str, database: str = "main") -> None:
+    with closing(psycopg2.connect(dsns[database])) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+
+def put(dsns: dict[str, str], rows: list[Row]) -> None:
+    """Make `payments` hold exactly these rows."""
+    run(dsns, "drop table if exists payments", "create table payments (id bigint, account text, amount numeric)")
+    with closing(psycopg2.connect(dsns["main"])) as connection, connection, connection.cursor() as cursor:
+        psycopg2.extras.execute_values(cursor, "insert into payments values %s", rows) if rows else None
+
+
+def sink(target: str, **changes: Any) -> Sink:
+    return Sink(backend="postgres", target=target, **changes)
+
+
+def case_of(expected: list[Row], there: SinkTable) -> Case:
+    names = tuple(column.name for column in there.columns)
+    families = tuple(column.family for column in there.columns)
+    return Case(sink="s", columns=names, families=families, key=("id",), expected=expected, found=there.rows)
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("fault", FAULTS)
+def test_all_fourteen_planted_faults_are_found_through_postgres(dsns: dict[str, str], fault: str) -> None:
+    rows = good_rows(2000)
+    found, must = FAULTS[fault](rows, Random(7))
+    put(dsns, found)
+    case = case_of(rows, read(sink("payments"), dsns))
+    marks = list(compare(case))
+    assert Counter((m.kind, m.key, m.copies) for m in marks) == must
+    assert all(canary.found for canary in canaries(case, bad={m.key for m in marks}))
+
+
+@pytest.mark.stack
+def test_a_shuffled_good_copy_is_no_alarm(dsns: dict[str, str]) -> None:
+    rows = good_rows(2000)
+    shuffled = list(rows)
+    Random(3).shuffle(shuffled)
+    put(dsns, shuffled)
+    assert list(compare(case_of(rows, read(sink("payments"), dsns)))) == []
+
+
+EXACT = [
+    ("smallint", "-32768", "number", "-32768"),
+    ("integer", "2147483647", "number", "2147483647"),
+    ("bigint", "9007199254740993", "number", "9007199254740993"),
+    ("bigint", "9007199254740992", "number", "9007199254740992"),
+    ("numeric", "9007199254740993.0000000000000000001", "number", "9007199254740993.0000000000000000001"),
+    ("numeric(10,4)", "1.5", "number", "1.5"),
+    ("numeric", "'NaN'", "number", "NaN"),
+    ("numeric", "1e40", "number", "1" + "0" * 40),
+    ("real", "0.1", "float", "0.10000000149011612"),
+    ("double precision", "0.1", "float", "0.1"),
+    ("double precision", "0.1::float8 + 0.2::float8", "float", "0.30000000000000004"),
+    ("double precision", "'-0'", "float", "-0.0"),
+    ("double precision", "'NaN'", "float", "nan"),
+    ("double precision", "'-Infinity'", "float", "-inf"),
+    ("double precision", "5e-324", "float", "5e-324"),
+    ("text", "'trailing '", "text", "trailing "),
+    ("text", "''", "text", ""),
+    ("text", "E'Ü\\n\\t\\\\N'", "text", "Ü\n\t\\N"),
+    ("varchar(10)", "'x '", "text", "x "),
+    ("char(5)", "'x'", "text", "x"),
+    ("boolean", "true", "bool", "true"),
+    ("boolean", "false", "bool", "false"),
+    ("timestamp", "'2026-01-31 10:00:00.123456'", "timestamp", "2026-01-31T10:00:00.123456"),
+    ("timestamp", "'infinity'", "timestamp", "infinity"),
+    ("timestamp", "'0044-03-15 12:00 BC'", "timestamp", "0044-03-15T12:00:00.000000 BC"),
+    ("timestamptz", "'2026-01-31 10:00:00+02'", "instant", "2026-01-31T08:00:00.000000Z"),
+    ("date", "'2026-01-31'", "date", "2026-01-31"),
+    ("time", "'10:11:12.5'", "time", "10:11:12.500000"),
+    ("bytea", "'\\x00ff'", "bytes", "00ff"),
+    ("json", '\'{"b": 1.0, "a": [null]}\'', "json", '{"a":[null],"b":1}'),
+    ("jsonb", '\'{"b": 12345678901234567890, "a": 1.10}\'', "json", '{"a":1.1,"b":12345678901234567890}'),
+    ("uuid", "'ABCDEF00-0000-0000-0000-000000000001'", "uuid", "abcdef00-0000-0000-0000-000000000001"),
+    ("mood", "'good'", "text", "good"),
+    ("small", "7", "number", "7"),
+    ("bigint", "null", "number", None),
+    ("text", "null", "text", None),
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("kind", "literal", "family", "cell"), EXACT)
+def test_every_type_arrives_exactly(dsns: dict[str, str], kind: str, literal: str, family: str, cell: str) -> None:
+    run(
+        dsns,
+        "create type mood as enum ('good', 'bad')",
+        "create domain small as int check (value < 10)",
+        f"create table one (x {kind})",
+        f"insert into one values ({literal})",
+    )
+    there = read(sink("one"), dsns)
+    assert there.unreadable == ""
+    assert (there.columns[0].name, there.columns[0].family, there.rows) == ("x", family, [(cell,)])
+
+
+MUTANTS = [
+    ("bigint", "9007199254740992", "9007199254740993"),
+    ("numeric", "0.1", "0.10000000000000000001"),
+    ("double precision", "0.1", "0.10000000000000002"),
+    ("double precision", "0", "'-0'"),
+    ("double precision", "'NaN'", "null"),
+    ("real", "0.1", "0.10000001"),
+    ("text", "''", "null"),
+    ("text", "'a'", "'a '"),
+    ("text", "'a'", "'A'"),
+    ("text", "E'\\u00e9'", "E'e\\u0301'"),
+    ("text", "'null'", "null"),
+    ("boolean", "false", "null"),
+    ("timestamp", "'2026-01-31 10:00:00.000001'", "'2026-01-31 10:00:00.000002'"),
+    ("timestamptz", "'2026-10-25 02:30:00+02'", "'2026-10-25 02:30:00+01'"),
+    ("date", "'2026-01-31'", "'2026-02-01'"),
+    ("time", "'00:00'", "'24:00'"),
+    ("bytea", "'\\x'", "null"),
+    ("bytea", "'\\x00'", "'\\x0000'"),
+    ("jsonb", "'{\"a\": 1}'", '\'{"a": "1"}\''),
+    ("jsonb", "'null'", "null"),
+    ("json", "'9007199254740993'", "'9007199254740992'"),
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("kind", "one", "other"), MUTANTS)
+def test_type_mutants_are_seen(dsns: dict[str, str], kind: str, one: str, other: str) -> None:
+    run(dsns, f"create table a (id int, x {kind})", f"insert into a values (1, {one}), (2, {one})")
+    before, seen = read(sink("a"), dsns), mark(sink("a"), dsns)
+    run(dsns, f"update a set x = {other} where id = 2")
+    after = read(sink("a"), dsns)
+    (changed,) = compare(case_of(before.rows, after))
+    assert (changed.kind.value, changed.key) == ("corrupted", ("2",))
+    assert mark(sink("a"), dsns) != seen
+
+
+@pytest.mark.stack
+def test_scale_blanks_of_char_and_order_of_rows_are_not_data(dsns: dict[str, str]) -> None:
+    run(dsns, "create table a (id int, n numeric, c char(9))", "insert into a values (1, 1.50, 'x'), (2, 2, null)")
+    run(dsns, "create table b (id int, n numeric, c char(3))", "insert into b values (2, 2.0, null), (1, 1.5, 'x')")
+    assert list(compare(case_of(read(sink("a"), dsns).rows, read(sink("b"), dsns)))) == []
+
+
+@pytest.mark.stack
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    texts=st.lists(st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1)
+)
+def test_any_text_arrives_as_it_is(dsns: dict[str, str], texts: list[str | None]) -> None:
+    put(dsns, [(str(i), text, "1") for i, text in enumerate(texts)])
+    assert sorted(read(sink("payments"), dsns).rows, key=lambda row: int(row[0] or 0)) == [
+        (str(i), text, "1") for i, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.stack
+def test_more_rows_than_one_fetch(dsns: dict[str, str]) -> None:
+    run(dsns, "create table big as select generate_series(1, 45001) as id")
+    rows = read(sink("big"), dsns).rows
+    assert (len(rows), len(set(rows))) == (45001, 45001)
+    assert mark(sink("big"), dsns).startswith("45001 rows, ")
+
+
+@pytest.mark.stack
+def test_a_query_can_be_the_sink(dsns: dict[str, str]) -> None:
+    put(dsns, [("1", "a", "5"), ("2", "a", "7.50"), ("3", "b", "1")])
+    query = "select account, sum(amount) as total from payments where account like 'a%' group by 1 -- the lot;"
+    there = read(sink(query), dsns)
+    assert ([c.name for c in there.columns], there.rows) == (["account", "total"], [("a", "12.5")])
+    assert read(sink("  (select 1 as x);"), dsns).rows == [("1",)]
+    assert read(sink("with p as (select 1 as x) select * from p"), dsns).rows == [("1",)]
+    before = mark(sink(query), dsns)
+    run(dsns, "update payments set amount = amount + 1 where id = 1")
+    assert mark(sink(query), dsns) != before
+
+
+@pytest.mark.stack
+def test_names_are_looked_up_as_postgres_does_and_quoted(dsns: dict[str, str]) -> None:
+    run(dsns, 'create table "Odd ""Name""" ("A b" int, "select" int)', 'insert into "Odd ""Name""" values (1, 2)')
+    there = read(sink('"Odd ""Name"""'), dsns)
+    assert ([c.name for c in there.columns], there.rows) == (["A b", "select"], [("1", "2")])
+    put(dsns, [("1", "a", "1")])
+    assert len(read(sink("PAYMENTS"), dsns).rows) == 1
+    assert len(read(sink("information_schema.sql_features"), dsns).rows) > 10
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    "name", ["nothing", "no.such", "payments; drop table payments", "payments where 1=1", "a.b.c.d", "x.y.z", "", '"']
+)
+def test_a_table_that_is_not_there_is_unreadable_and_says_so(dsns: dict[str, str], name: str) -> None:
+    put(dsns, [("1", "a", "1")])
+    there = read(sink(name), dsns)
+    assert there.unreadable.startswith("asked ")
+    assert "the database has none of that name" in there.unreadable
+    assert mark(sink(name), dsns) == "no such table"
+    assert len(read(sink("payments"), dsns).rows) == 1
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("kind", ["int[]", "interval", "point", "money", "timetz", "int4range"])
+def test_types_without_an_exact_text_are_refused_by_name(dsns: dict[str, str], kind: str) -> None:
+    run(dsns, f"create table odd (id int, x {kind})")
+    assert "the sink odd has a column x of type" in read(sink("odd"), dsns).unreadable
+    assert read(sink("select id, x::text as x from odd"), dsns).unreadable == ""
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select nope from payments",
+        "select * from nope",
+        "select 1 / 0 as x",
+        "with gone as (delete from payments returning *) select * from gone",
+        "select nextval('counted') as n",
+        "select 1) as sink; drop table payments; select * from (select 2",
+    ],
+)
+def test_a_wrong_or_writing_query_is_refused_in_postgres_words(dsns: dict[str, str], query: str) -> None:
+    put(dsns, [("1", "a", "1")])
+    run(dsns, "create sequence counted")
+    there = read(sink(query), dsns)
+    assert there.unreadable.startswith("asked Postgres to read the sink")
+    assert len(read(sink("payments"), dsns).rows) == 1
+
+
+@pytest.mark.stack
+def test_each_sink_is_read_from_its_own_database(dsns: dict[str, str]) -> None:
+    run(dsns, "create table t as select 1 as x")
+    run(dsns, "create table t as select 2 as x", database="second")
+    assert read(sink("t"), dsns).rows == [("1",)]
+    assert read(sink("t", database="second"), dsns).rows == [("2",)]
+
+
+@pytest.mark.stack
+def test_a_mark_does_not_depend_on_the_order_and_sees_a_duplicate(dsns: dict[str, str]) -> None:
+    put(dsns, [("1", "a", "1"), ("2", "b", "2")])
+    one = mark(sink("payments"), dsns)
+    put(dsns, [("2", "b", "2"), ("1", "a", "1")])
+    assert mark(sink("payments"), dsns) == one
+    run(dsns, "insert into payments select * from payments")
+    assert mark(sink("payments"), dsns) != one
+    run(dsns, "delete from payments")
+    assert mark(sink("payments"), dsns) == "0 rows, 0"
+
+
+@pytest.mark.stack
+def test_reading_takes_one_moment_and_leaves_nothing_open(dsns: dict[str, str]) -> None:
+    put(dsns, [("1", "a", "1")])
+    for _ in range(3):
+        read(sink("payments"), dsns)
+        mark(sink("payments"), dsns)
+    with closing(psycopg2.connect(dsns["main"])) as connection, connection.cursor() as cursor:
+        cursor.execute("select count(*) from pg_stat_activity where application_name = 'onceproof sink'")
+        assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.stack
+def test_a_query_without_end_is_stopped(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks.postgres, "STATEMENT_MS", 200)
+    with pytest.raises(StackError, match="statement timeout"):
+        read(sink("select count(*) as n from generate_series(1, 100000000000)"), dsns)
