@@ -121,7 +121,7 @@ def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data:
     def cells(n: int, total: Decimal) -> tuple[str, str]:
         return str(n), str(canonical(total, "number"))
 
-    per_batch = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
+    per_batch: dict[int, dict[str, tuple[str | None, ...]]] = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
     expected = cells(sum(counts), sum(sums, Decimal(0)))
     found = cells(sum(counts) + sign * counts[batch], sum(sums, Decimal(0)) + sign * sums[batch])
     assert explain([wrong(expected, found)], totals(per_batch)) == [((sign, batch),)]

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import FAULTS, case, good_rows
 
 from harness.checkers.canaries import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, canaries, flipped
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, Mark, compare
 from harness.scenario import Kind
+from tests.laws import FAULTS, case, good_rows
 
 Judge = Callable[[Case], Iterable[Mark]]
 GOOD = good_rows(30)

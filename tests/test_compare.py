@@ -8,11 +8,11 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from laws import FAULTS, KEYS, ROWS, case, good_rows, marks, oracle
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import ALTERED, PAIRS_MAX, ROWS_MAX, Mark, compare, finding
 from harness.scenario import Finding, Kind
+from tests.laws import FAULTS, KEYS, ROWS, case, good_rows, marks, oracle
 
 A: Row = ("1", "a", "5")
 B: Row = ("2", "b", "6")

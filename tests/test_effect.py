@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from folders import COLUMNS, values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from harness import effect, ledger
 from harness.checkers.cells import canonical
 from harness.effect import OWN_COLUMNS, Effects, Source, is_aggregate
 from harness.errors import HarnessError, UsageError
+from tests.folders import COLUMNS, values
 
 SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
 

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from folders import HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, payments, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from harness.judge.examine import FINDINGS_MAX
 from harness.ledger import State
 from harness.scenario import Evidence, Expect, Guarantee, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
+from tests.folders import HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, payments, values
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_all_kinds_at_once(folder: Folder) -> None:
     assert (stray.records, stray.batches) == ((), ())
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 39), st.sampled_from(["lost", "duplicated", "corrupted"]), st.randoms(use_true_random=False))
 def test_any_planted_anomaly_is_that_finding(tmp_path_factory: Any, at: int, kind: str, rng: Any) -> None:
     folder = Folder(tmp_path_factory.mktemp("run") / "run")

@@ -16,7 +16,6 @@ import psycopg2.extras
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from laws import FAULTS, good_rows
 
 from harness import sinks
 from harness.checkers.canaries import canaries
@@ -27,6 +26,7 @@ from harness.scenario import Sink
 from harness.sinks import SinkColumn, SinkTable, load, mark, read, save
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
+from tests.laws import FAULTS, good_rows
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
 CELLS = st.none() | st.text()

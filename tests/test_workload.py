@@ -194,7 +194,9 @@ KINDS: Mapping[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 def names() -> st.SearchStrategy[list[str]]:
     hostile = TEXT.filter(lambda name: name.strip() != "")
-    plain = st.sampled_from(["value", "key", "a/b", "a~1b", 'qu"ote', "it's", "$.x", "*", "select", "A b", "0", "c0"])
+    plain = st.sampled_from(
+        ["value", "key", "a/b", "a~1b", 'qu"ote', "it's", "$.x", "*", "select", "A b", "0", "c0", "a,b", "|"]
+    )
     return st.lists(hostile | plain, min_size=1, max_size=6, unique_by=str.casefold)
 
 
@@ -265,7 +267,8 @@ def test_jsonl_comes_back_exactly(tmp_path: Path) -> None:
     rows = ledger(workload).to_pylist()
     for row, sent in zip(rows, NASTY, strict=True):
         at = sent["at"] and datetime.fromisoformat(str(sent["at"]))
-        assert repr(row) == repr({**sent, "at": at})
+        whole = None if row["id"] is None else int(row["id"])  # Arrow hands out a HUGEINT as a decimal
+        assert repr({**row, "id": whole}) == repr({**sent, "at": at})
     keys = [record.key for record in workload.records()]
     assert keys == [None if row["name"] is None else str(row["name"]).encode() for row in NASTY]
 

@@ -14,9 +14,10 @@ from harness.faults import process as signals
 from harness.journal import Journal
 from harness.scenario import Pipeline, Restart
 from harness.stack.base import Driver, Lease, Stack
-from harness.wait import Waiting, until
+from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02
+STOP_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,12 @@ class Supervisor:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(5.0)
-        left = [*self.tree(), *family(self._stack.executors(self._lease))]
-        signals.kill(left)
-        if self.driver is not None:
-            self.driver.poll()
+        limit = Deadline(STOP_WITHIN_S)
+        # Again until none is left: a process may have started another while it was being killed.
+        while (left := [*self.tree(), *family(self._stack.executors(self._lease))]) and not limit.over():
+            signals.kill(left)
+            if self.driver is not None:
+                self.driver.poll()
 
 
 def family(processes: list[psutil.Process]) -> list[psutil.Process]:

@@ -63,9 +63,13 @@ class Lease:
 class Driver(Protocol):
     """One life of the pipeline: its process tree."""
 
-    number: int
-    """Counts lives from 1."""
-    log: Path
+    @property
+    def number(self) -> int:
+        """Counts lives from 1."""
+
+    @property
+    def log(self) -> Path:
+        """Where the program's output goes."""
 
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 import psutil
 
@@ -95,8 +95,7 @@ class ProcessesStack:
             flags=self._flags[cds.Kind.DRIVER],
             executor_flags=self._flags[cds.Kind.EXECUTOR],
         )
-        launched = driver.launch(self._up(), lease, pipeline, machine, number=number, log=log)
-        return cast(Driver, launched)  # frozen, where the protocol's plain attributes ask for settable ones
+        return driver.launch(self._up(), lease, pipeline, machine, number=number, log=log)
 
     def executors(self, lease: Lease) -> list[psutil.Process]:
         """The executor processes of this run's application, oldest first."""

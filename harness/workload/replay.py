@@ -83,10 +83,6 @@ class Replay:
             raise UsageError(
                 f"{asked} with the key {key!r}; saw the columns {', '.join(kinds.columns)}. Name one of them"
             )
-        if ".parquet" not in path.suffixes and len(kinds.columns) == 1 and set(kinds.columns[0]) & set(",;|\t"):
-            # DuckDB would rather see one column than rows of several lengths.
-            saw = f"saw one column called {kinds.columns[0]!r}, so its rows are of several lengths"
-            raise UsageError(f"{asked}; {saw}. Mend the rows")
         for name, kind in zip(kinds.columns, kinds.types, strict=True):
             if _is_nested(kind) and self._beyond_json(_name(name)):
                 raise UsageError(f"{asked}; saw NaN or an infinity inside the column {name!r}. Take it out")
@@ -113,8 +109,13 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, records: int) -> No
             plain = _unpacked(path, Path(folder))
             if plain.stat().st_size == 0:
                 raise UsageError(f"asked to replay {path}; saw no rows in it. Name a file that has some")
-            limit = f"limit {records}" if records > 0 else ""
-            connection.execute(f"create table rows as from {_reader(plain)} {limit}", [_literal(plain)])
+            limit, reader = f"limit {records}" if records > 0 else "", _reader(plain)
+            connection.execute(f"create table rows as from {reader} {limit}", [_literal(plain)])
+        columns = connection.sql("from rows").columns
+        if reader == _CSV and len(columns) == 1 and set(columns[0]) & set(",;|\t"):
+            # DuckDB would rather see one column than rows of several lengths.
+            saw = f"saw one column called {columns[0]!r}, so its rows are of several lengths"
+            raise UsageError(f"asked to replay {path}; {saw}. Mend the rows")
     except (duckdb.Error, OSError, zipfile.BadZipFile) as failure:
         # DuckDB ends with the query, which is ours and not the user's.
         why = " ".join(str(failure).partition("LINE 1:")[0].split())[:300].rstrip(".")

@@ -1,0 +1,194 @@
+"""The verdict is true: on the real stack, with what was done to the run known beforehand.
+
+A repaired pipeline that is broken again turns red; a fault without effect is void; a late sink is not a lost one; an
+answer that was cut says nothing about the pipeline; a row taken out by hand is named.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from kafka import KafkaProducer
+
+from harness.faults import process as signals
+from harness.load import load
+from harness.run import strike
+from harness.run.loop import Result
+from harness.scenario import Do, Fault, Kind, Scenario, Step, Trigger, Victim, When, Window, Word
+from tests.socks import Socks
+
+pytestmark = pytest.mark.stack
+HOUSE = Path(__file__).parents[1]
+Run = Callable[[Scenario], Result]
+
+UPSERT = """
+name: {name}
+pipeline: pipelines/transactions/upsert.py
+{more}
+schedule:
+  - {{when: {{batch: 3}}, do: crash before offset commit}}
+expect: {expect}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A user's repository with a copy of our pipelines."""
+    shutil.copytree(HOUSE / "pipelines", tmp_path / "pipelines")
+    (tmp_path / "scenarios").mkdir()
+    return tmp_path
+
+
+def scenario(project: Path, *, expect: str = "held", more: str = "", name: str = "upsert") -> Scenario:
+    path = project / "scenarios" / "it.yaml"
+    path.write_text(UPSERT.format(expect=expect, more=more, name=name))
+    return load(path)
+
+
+def ids(result: Result, kind: Kind) -> set[str | None]:
+    return {finding.key["id"] for finding in result.verdict.findings if finding.kind is kind}
+
+
+def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_fault(
+    project: Path, run_scenario: Run
+) -> None:
+    program = project / "pipelines" / "transactions" / "upsert.py"
+    text = program.read_text()
+    head, _, tail = text.partition("    on conflict (id) do update set\n")
+    program.write_text((head + tail.partition('""")')[1] + tail.partition('""")')[2]).replace(" primary key", ""))
+    result = run_scenario(scenario(project))
+    verdict = result.verdict
+    assert (verdict.word, verdict.as_expected) == (Word.VIOLATED, False)
+    assert set(verdict.kinds()) == {"duplicated"}
+    batch = verdict.steps[0].batch
+    assert batch is not None
+    for finding in verdict.findings:
+        assert finding.batches == (batch,)
+        assert finding.faults == ("crash before offset commit",)
+        assert len(finding.records) == 1
+    assert len(ids(result, Kind.DUPLICATED)) == len(verdict.findings) > 10
+    assert verdict.steps[0].window == "sink-committed"
+
+
+def test_a_kill_without_effect_is_void_and_never_held(
+    project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spared(processes: list[Any]) -> dict[str, str]:
+        return {str(p.pid): "alive" if signals.lives(p) else "gone" for p in processes}
+
+    monkeypatch.setattr(
+        strike, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
+    )
+    verdict = run_scenario(scenario(project)).verdict
+    assert verdict.word is Word.VOID
+    assert verdict.steps[0].hit is False
+    assert any("did not hit" in reason for reason in verdict.reasons)
+
+
+def test_rows_that_show_five_seconds_late_are_never_lost(project: Path, run_scenario: Run) -> None:
+    more = """
+setup:
+  postgres: |
+    create table payments (
+      id bigint primary key, account text, amount numeric(12, 2), currency text, event_time timestamp,
+      written timestamptz default clock_timestamp()
+    )
+sink:
+  postgres: >-
+    select id, account, amount, currency, event_time from payments
+    where written < clock_timestamp() - interval '5 seconds'
+  effect: select id, account, amount, currency, event_time from ledger
+  key: [id]
+"""
+    assert run_scenario(scenario(project, more=more)).verdict.word is Word.HELD
+
+
+def test_answers_that_are_cut_fake_no_verdict(
+    project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    socks = Socks()
+    pieces = iter(range(10**9))
+    socks.cut = lambda: next(pieces) % 7 == 6
+    monkeypatch.setitem(KafkaProducer.DEFAULT_CONFIG, "proxy_url", socks.url)
+    try:
+        verdict = run_scenario(scenario(project)).verdict
+    finally:
+        socks.close()
+    assert socks.cuts > 3
+    assert verdict.word is Word.HELD
+
+
+def test_a_row_taken_out_by_hand_is_lost_and_named(project: Path, run_scenario: Run) -> None:
+    more = """
+setup:
+  postgres: |
+    create table payments (
+      id bigint primary key, account text, amount numeric(12, 2), currency text, event_time timestamp
+    );
+    create function lose() returns trigger language plpgsql as
+      'begin if new.id = 17 then return null; end if; return new; end';
+    create trigger lose before insert on payments for each row execute function lose()
+settle: 2s
+"""
+    result = run_scenario(scenario(project, more=more))
+    (finding,) = result.verdict.findings
+    assert (result.verdict.word, finding.kind, finding.key) == (Word.VIOLATED, Kind.LOST, {"id": "17"})
+    assert len(finding.records) == 1
+    assert finding.expected[0]["id"] == "17"
+
+
+def test_a_users_program_under_its_own_argument_names_gets_a_true_verdict(run_scenario: Run) -> None:
+    verdict = run_scenario(load(HOUSE / "scenarios" / "examples" / "orders.yaml")).verdict
+    assert (verdict.word, verdict.as_expected) == (Word.VIOLATED, True)
+
+
+@pytest.mark.slow
+def test_sparks_own_wordcount_is_launched_hurt_restarted_and_void(run_scenario: Run) -> None:
+    result = run_scenario(load(HOUSE / "scenarios" / "examples" / "wordcount.yaml"))
+    assert result.verdict.word is Word.VOID
+    assert result.verdict.steps[0].hit
+    assert any("console sink cannot be read back" in reason for reason in result.verdict.reasons)
+    assert (result.folder / "logs" / "driver-2.log").exists()
+
+
+def steps() -> Iterator[st.SearchStrategy[Step]]:
+    for window in Window:
+        yield st.builds(
+            lambda batch, kind, victim, window=window: Step(
+                when=Trigger(kind=When.WINDOW, window=window, batch=batch),
+                do=Fault(kind=kind, victim=victim if kind is Do.KILL_DRIVER else Victim.TREE),
+                name=kind.value,
+            ),
+            st.integers(1, 6),
+            st.sampled_from([Do.KILL_DRIVER, Do.CRASH_APPLICATION]),
+            st.sampled_from([Victim.TREE, Victim.JVM]),
+        )
+
+
+@settings(
+    max_examples=4,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(step=st.one_of(*steps()), broken=st.booleans())
+def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: Step, broken: bool) -> None:
+    """Spark re-runs a batch that has no commit: an append sink has it twice if it had written it, an upsert never."""
+    name = "append_before_offset_commit" if broken else "upsert_before_offset_commit"
+    base = load(HOUSE / "scenarios" / "proving" / f"{name}.yaml")
+    from dataclasses import replace
+
+    verdict = run_scenario(replace(base, schedule=(step,))).verdict
+    twice = broken and step.when.window is Window.SINK_COMMITTED
+    assert [outcome.hit for outcome in verdict.steps] == [True]
+    assert verdict.word is (Word.VIOLATED if twice else Word.HELD)
+    assert set(verdict.kinds()) == ({"duplicated"} if twice else set())
+    assert all(finding.batches == (verdict.steps[0].batch,) for finding in verdict.findings)
