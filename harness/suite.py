@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from harness import store
-from harness.errors import HarnessError, Interrupted, Mistake, ScenarioError, StackError, UsageError
+from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.journal import Listener
 from harness.report.summary import Run, error
 from harness.report.summary import write as write_summary
@@ -78,25 +78,9 @@ def open_stack(name: str, reports: Path) -> Stack:
 
 def run(paths: Sequence[Path], options: Options) -> int:
     """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
-    from harness.load import find
+    from harness.load import find, load_all
 
     return run_all([s for s in load_all(find(paths)) for _ in range(options.repeat)], options)
-
-
-def load_all(files: Sequence[Path]) -> list[Scenario]:
-    """Every scenario, or a ScenarioError with the mistakes of all files."""
-    from harness.load import load
-
-    scenarios: list[Scenario] = []
-    mistakes: list[Mistake] = []
-    for file in files:
-        try:
-            scenarios.append(load(file))
-        except ScenarioError as failure:
-            mistakes += failure.mistakes
-    if mistakes:
-        raise ScenarioError(mistakes)
-    return scenarios
 
 
 def run_all(work: Sequence[Scenario], options: Options) -> int:

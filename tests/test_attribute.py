@@ -118,10 +118,10 @@ def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data:
     counts = [2**i for i in range(len(sums))]
     assume(sums[batch] != 0)
 
-    def cells(n: int, total: Decimal) -> tuple[str, str]:
+    def cells(n: int, total: Decimal) -> tuple[str | None, ...]:
         return str(n), str(canonical(total, "number"))
 
-    per_batch: dict[int, dict[str, tuple[str | None, ...]]] = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
+    per_batch = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
     expected = cells(sum(counts), sum(sums, Decimal(0)))
     found = cells(sum(counts) + sign * counts[batch], sum(sums, Decimal(0)) + sign * sums[batch])
     assert explain([wrong(expected, found)], totals(per_batch)) == [((sign, batch),)]

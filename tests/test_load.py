@@ -317,7 +317,7 @@ def test_the_placeholders_are_those_of_a_lease() -> None:
 
 def test_the_schema_is_the_one_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     kept = (ROOT / "scenarios" / "scenario.schema.json").read_text(encoding="utf-8")
-    runpy.run_module("harness.load", run_name="__main__")
+    runpy.run_path(str(ROOT / "harness" / "load" / "__main__.py"), run_name="__main__")
     assert kept == capsys.readouterr().out, "run: python -m harness.load > scenarios/scenario.schema.json"
     assert json.loads(kept) == schema()
 

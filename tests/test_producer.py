@@ -151,6 +151,17 @@ def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tm
     assert (first.closed, third.closed) == (1, 1)
 
 
+def test_a_closed_producer_takes_no_more(tmp_path: Path) -> None:
+    client = FakeClient(tmp_path / "a.log", [("answer", placed(0))])
+    records = Listed([Record(seq, None, b"") for seq in range(2)])
+    producer = Producer("", "t", records, Attempts(tmp_path / "a.log"), partitions=1, connected=lambda: client)
+    assert producer.send(1) == 1
+    producer.close()
+    assert producer.send(1) == 0
+    assert not producer.done
+    assert read(tmp_path / "a.log").meant == 1
+
+
 def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> None:
     client = FakeClient(tmp_path / "a.log", [("answer", placed(0))] * 4)
     records = [Record(0, None, b""), Record(1, None, b""), Record(2, b"acct-0007", b""), Record(3, b"k", b"", 2)]

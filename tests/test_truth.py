@@ -71,7 +71,7 @@ def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_faul
     assert batch is not None
     for finding in verdict.findings:
         assert finding.batches == (batch,)
-        assert finding.faults == ("crash before offset commit",)
+        assert finding.faults == (f"crash before offset commit at sink-committed of batch {batch}",)
         assert len(finding.records) == 1
     assert len(ids(result, Kind.DUPLICATED)) == len(verdict.findings) > 10
     assert verdict.steps[0].window == "sink-committed"

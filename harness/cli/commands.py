@@ -10,7 +10,7 @@ import click
 
 from harness import __version__
 from harness.cli.careful import CarefulGroup, counted
-from harness.errors import Mistake, ScenarioError, UsageError
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -52,23 +52,6 @@ def options(*, seed: int | None, keep: str, reports: Path, repeat: int, stack: s
     return Options(stack=stack, seed=seed, repeat=repeat, reports=reports, keep=keep, teardown=not no_teardown)
 
 
-def loaded(files: Sequence[Path]) -> list[Scenario]:
-    """Every scenario; raises ScenarioError with the mistakes of all files."""
-    from harness.load import load
-
-    scenarios: list[Scenario] = []
-    mistakes: set[Mistake] = set()
-    for file in files:
-        try:
-            scenarios.append(load(file))
-        except ScenarioError as failure:
-            # Two scenarios of one pipeline both report what is wrong with its header.
-            mistakes.update(failure.mistakes)
-    if mistakes:
-        raise ScenarioError(tuple(mistakes))
-    return scenarios
-
-
 @main.command()
 @click.argument("name")
 def new(name: str) -> None:
@@ -84,18 +67,18 @@ def new(name: str) -> None:
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 def validate(paths: tuple[Path, ...]) -> None:
     """Say every mistake in scenario files. Nothing is started."""
-    from harness.load import find
+    from harness.load import find, load_all
 
-    click.echo(f"OK: {counted(len(loaded(find(paths))), 'scenario')}")
+    click.echo(f"OK: {counted(len(load_all(find(paths))), 'scenario')}")
 
 
 @main.command(name="list")
 @click.argument("paths", nargs=-1, type=PATHS, metavar="[PATH]...")
 def list_(paths: tuple[Path, ...]) -> None:
     """Show scenarios: file, steps, what is expected, name."""
-    from harness.load import find
+    from harness.load import find, load_all
 
-    scenarios = loaded(find(paths or (Path("scenarios"),)))
+    scenarios = load_all(find(paths or (Path("scenarios"),)))
     rows = [(s.path, counted(len(s.schedule), "step"), str(s.expect), s.name) for s in scenarios]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
@@ -115,7 +98,9 @@ def run(
     """Put scenarios to the test."""
     files = chosen(paths, words)
     if dry:
-        show_plans(loaded(files), seed)
+        from harness.load import load_all
+
+        show_plans(load_all(files), seed)
         return
     from harness import suite
 

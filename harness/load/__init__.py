@@ -1,6 +1,7 @@
 """Scenario files: YAML in, a frozen `Scenario` out, or every mistake at once as `file:line:col`.
 
 load(path)      one file, its pipeline's header block included; nothing is run, no socket opened
+load_all(paths) several, with the mistakes of all
 find(paths)     the scenario files in folders
 dump(scenario)  a file again, complete in itself
 schema()        the JSON Schema; `python -m harness.load > scenarios/scenario.schema.json` writes it anew
@@ -10,6 +11,7 @@ project_root(path)           the folder that a scenario's paths count from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import Mistake, ScenarioError
@@ -25,7 +27,7 @@ from harness.load.schema import schema
 from harness.load.tree import BYTES_MAX, Node, decoded, grow
 from harness.scenario import Scenario
 
-__all__ = ["dump", "filled", "find", "load", "project_root", "schema"]
+__all__ = ["dump", "filled", "find", "load", "load_all", "project_root", "schema"]
 
 
 def load(path: Path) -> Scenario:
@@ -42,6 +44,21 @@ def load(path: Path) -> Scenario:
     if mistakes:
         raise ScenarioError(mistakes)
     return scenario(claim, path=file)
+
+
+def load_all(paths: Sequence[Path]) -> list[Scenario]:
+    """Every scenario, or a ScenarioError with the mistakes of all files."""
+    scenarios: list[Scenario] = []
+    mistakes: set[Mistake] = set()
+    for path in paths:
+        try:
+            scenarios.append(load(path))
+        except ScenarioError as failure:
+            # Two scenarios of one pipeline both report what is wrong with its header.
+            mistakes.update(failure.mistakes)
+    if mistakes:
+        raise ScenarioError(tuple(mistakes))
+    return scenarios
 
 
 def parsed(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:

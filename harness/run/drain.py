@@ -25,6 +25,7 @@ QUIET_S = 0.4
 TICK_S = 0.1
 STALLED_S = 30.0
 READ_BACK_S = 120.0
+READ_BACK_PER_S = 2000.0
 
 
 class Drain:
@@ -43,7 +44,8 @@ class Drain:
         live.journal.write("phase", name="draining")
         live.feeder.stop()
         live.producer.close()
-        ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=READ_BACK_S)
+        within_s = READ_BACK_S + live.producer.sent / READ_BACK_PER_S
+        ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=within_s)
         live.attempts.close()
         self._drained = self._finish(ends)
         if self._drained:

@@ -40,7 +40,7 @@ class Feeder:
         """Send no more; returns when the thread is gone."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(35.0)
+            self._thread.join(60.0)  # one portion on its way may take that long
 
     @property
     def done(self) -> bool:

@@ -82,7 +82,7 @@ def connect(bootstrap: str, *, answer_within_s: float) -> Client:
             enable_idempotence=True,
             delivery_timeout_ms=limit_ms,
             request_timeout_ms=max(1, limit_ms // 2),
-            max_block_ms=limit_ms,
+            max_block_ms=max(1, limit_ms // 2),
             reconnect_backoff_max_ms=500,
             batch_size=1 << 17,
             allow_auto_create_topics=False,
@@ -113,6 +113,7 @@ class Producer:
     ) -> None:
         self._connected = connected or partial(connect, bootstrap, answer_within_s=answer_within_s)
         self._client: Client | None = self._connected()
+        self._closed = False
         self._topic = topic
         self._records = workload.records()
         self._attempts = attempts
@@ -146,16 +147,17 @@ class Producer:
     def send(self, n: int) -> int:
         """Take the next `n` records, or those that are left; returns how many, once the ledger holds their answers.
 
-        Waits at most `answer_within_s` and a little for each portion of 2000. Raises HarnessError if the ledger
-        cannot be written: then nothing of that portion was sent, or its answers stay unknown."""
+        Takes at most 1.5 times `answer_within_s` and a little for each portion of 2000. Raises HarnessError if the
+        ledger cannot be written: then nothing of that portion was sent, or its answers stay unknown."""
         taken = 0
-        while portion := list(islice(self._records, min(PORTION, n - taken))):
+        while not self._closed and (portion := list(islice(self._records, min(PORTION, n - taken)))):
             self._portion([record._replace(partition=self._place(record)) for record in portion])
             taken += len(portion)
         return taken
 
     def close(self) -> None:
-        """Disconnect. Read the topic back only after this. Safe to call twice."""
+        """Disconnect, and take no more records. Read the topic back only after this. Safe to call twice."""
+        self._closed = True
         client, self._client = self._client, None
         if client is not None:
             client.close(timeout=GRACE_S)
@@ -173,13 +175,13 @@ class Producer:
             self._counts[answer.state] += 1
 
     def _tried(self, portion: Sequence[Record]) -> list[Answer]:
+        # One limit for the whole portion: who hands over late waits less, and is unknown sooner.
+        deadline, last = Deadline(self._answer_within_s), Deadline(self._answer_within_s + GRACE_S)
         try:
             client = self._client = self._client or self._connected()
         except StackError as failure:
             return [Answer(record.seq, State.FAILED, error=f"not sent: {failure}") for record in portion]
-        deadline = Deadline(self._answer_within_s)
         sends = [(record.seq, self._hand_over(client, record, deadline)) for record in portion]
-        last = Deadline(self._answer_within_s + GRACE_S)
         return [sent if isinstance(sent, Answer) else _answer(seq, sent, last) for seq, sent in sends]
 
     def _hand_over(self, client: Client, record: Record, deadline: Deadline) -> Pending | Answer:
