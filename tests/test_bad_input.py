@@ -1,0 +1,102 @@
+"""What a user gets wrong is answered by one clear message and the right exit code, on the real stack too."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HarnessError
+from harness.suite import only_suite
+
+HOUSE = Path(__file__).parents[1]
+
+SCENARIO = """
+name: bad
+pipeline: {{entry: job.py, args: ["{{kafka.bootstrap}}", "{{topic}}"]}}
+setup: {{postgres: "create table t (id bigint)"}}
+sink: {{postgres: t, effect: select id from ledger, key: [id]}}
+schedule: [{{when: {{window: sink-committed, batch: 1}}, do: kill driver}}]
+within: {within}
+"""
+
+
+def onceproof(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    """Exit code and everything it said."""
+    argv = [sys.executable, "-m", "harness", *arguments]
+    done = subprocess.run(
+        argv, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def project(folder: Path, program: str, *, within: str = "60s") -> Path:
+    """A folder with one scenario and its pipeline; returns the scenario."""
+    (folder / "scenarios").mkdir()
+    (folder / "job.py").write_text(program)
+    path = folder / "scenarios" / "bad.yaml"
+    path.write_text(SCENARIO.format(within=within))
+    return path
+
+
+def test_an_unknown_key_and_a_wrong_type_are_told_together_with_their_places(tmp_path: Path) -> None:
+    path = project(tmp_path, "")
+    path.write_text(path.read_text().replace("within: 60s", "withn: 60s\nsettle: soon"))
+    code, said = onceproof(tmp_path, "run", "scenarios/bad.yaml")
+    assert code == 2
+    assert "scenarios/bad.yaml:7:1: unknown key 'withn'; did you mean 'within'?" in said
+    assert "scenarios/bad.yaml:8:9: settle must be a duration such as 250ms, 3s or 2m, not 'soon'" in said
+    assert "Traceback" not in said
+
+
+def test_a_missing_pipeline_file_is_told_with_its_place(tmp_path: Path) -> None:
+    path = project(tmp_path, "")
+    (tmp_path / "job.py").unlink()
+    code, said = onceproof(tmp_path, "validate", str(path))
+    assert code == 2
+    assert "bad.yaml:3:" in said and "job.py" in said and "no such file" in said
+
+
+def test_two_suites_in_one_reports_folder_are_refused(tmp_path: Path) -> None:
+    with (
+        only_suite(tmp_path),
+        pytest.raises(HarnessError, match=r"another suite is writing to .*--reports"),
+        only_suite(tmp_path),
+    ):
+        pass
+    with only_suite(tmp_path):
+        pass
+
+
+@pytest.mark.stack
+def test_a_pipeline_that_crashes_at_import_is_an_error_of_the_set_up(tmp_path: Path) -> None:
+    path = project(tmp_path, "import nowhere_to_be_found\n")
+    code, said = onceproof(tmp_path, "run", str(path))
+    assert code == 4
+    assert "ended with status 1 before anything was hurt" in said
+    assert "No module named 'nowhere_to_be_found'" in said
+    assert "harness/run" not in said
+
+
+@pytest.mark.stack
+def test_a_pipeline_that_never_commits_a_batch_is_an_error_of_the_set_up(tmp_path: Path) -> None:
+    path = project(tmp_path, "import threading\nthreading.Event().wait(100)\n", within="6s")
+    code, said = onceproof(tmp_path, "run", str(path))
+    assert code == 4
+    assert "waited 6 s for the pipeline's query to begin" in said
+    assert "harness/run" not in said
+
+
+@pytest.mark.stack
+def test_a_kafka_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    path = project(tmp_path, "")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = onceproof(tmp_path, "run", str(path), ONCEPROOF_KAFKA_PORT=str(port))
+    assert code == 4
+    assert str(port) in said and "Traceback" not in said
+    assert len([line for line in said.splitlines() if line.startswith("Error")]) == 1
