@@ -52,7 +52,9 @@ HIT = StepOutcome(
     batch=1,
     hit=True,
     evidence=Evidence(
-        signalled={"4711": "SIGKILL"}, checkpoint_after={"offsets": (0, 1), "commits": (0,)}, in_flight="batch 1"
+        signalled={"4711": "SIGKILL", "driver 1": "SIGKILL"},
+        checkpoint_after={"offsets": (0, 1), "commits": (0,)},
+        in_flight="batch 1",
     ),
     at_s=3.0,
 )

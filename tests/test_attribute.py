@@ -77,6 +77,22 @@ def test_a_null_total_is_the_sum_of_nothing() -> None:
     assert [note(e) for e in explain([wrong(("2", "5"), ("1", None))], one)] == ["too low by exactly batch 2"]
 
 
+def test_long_numbers_are_summed_exactly() -> None:
+    big = 10**37
+    long = totals({1: {"a": ("1", str(big))}, 2: {"a": ("1", f"{big + 1}.25")}})
+    (explanation,) = explain([wrong(("2", f"{2 * big + 1}.25"), ("3", f"{3 * big + 2}.5"))], long)
+    assert note(explanation) == "too high by exactly batch 2"
+    assert explain([wrong(("2", f"{2 * big + 1}.25"), ("3", f"{3 * big + 2}.25"))], long) == [()]
+
+
+def test_endless_numbers_explain_nothing_and_are_no_trouble() -> None:
+    endless = totals({1: {"a": ("1", "Infinity")}, 2: {"a": ("1", "-Infinity")}})
+    assert explain([wrong(("2", "NaN"), ("3", "NaN"))], endless) == [((1, 1),)]
+    endless = totals({1: {"a": ("1", "Infinity")}, 2: {"a": ("1", "5")}})
+    assert explain([wrong(("2", "Infinity"), ("3", "Infinity"))], endless) == [((1, 1),)]
+    assert explain([wrong(("2", "Infinity"), ("3", "5"))], endless) == [()]
+
+
 def test_columns_that_are_not_sums_must_agree() -> None:
     peaks = totals({1: {"a": ("1", "10")}, 2: {"a": ("1", "20")}})
     agreeing = explain([wrong(("2", "20"), ("3", "20"))], peaks)
@@ -99,9 +115,9 @@ def test_findings_of_several_rows_are_not_explained() -> None:
 
 
 def test_of_several_batches_the_one_that_explains_most_keys_is_named() -> None:
-    three: dict[int, dict[str, tuple[str | None, ...]]] = {
-        b: {"a": ("1", "5"), "b": ("1", "5")} | ({"c": ("1", "7")} if b == 2 else {}) for b in (1, 2, 3)
-    }
+    once, other = ("1", "5"), ("1", "7")
+    plain: dict[str, tuple[str | None, ...]] = {"a": once, "b": once}
+    three = {1: plain, 2: {**plain, "c": other}, 3: plain}
     alike = totals(three)
     findings = [wrong(("3", "15"), ("4", "20"), key=k) for k in "ab"] + [wrong(("1", "7"), ("2", "14"), key="c")]
     assert explain(findings, alike) == [((1, 2),)] * 3
@@ -121,7 +137,7 @@ def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data:
     def cells(n: int, total: Decimal) -> tuple[str | None, ...]:
         return str(n), str(canonical(total, "number"))
 
-    per_batch = {i: {"a": cells(counts[i], sums[i])} for i in range(len(sums))}
+    per_batch = {i: {"a": cells(count, total)} for i, (count, total) in enumerate(zip(counts, sums, strict=True))}
     expected = cells(sum(counts), sum(sums, Decimal(0)))
     found = cells(sum(counts) + sign * counts[batch], sum(sums, Decimal(0)) + sign * sums[batch])
     assert explain([wrong(expected, found)], totals(per_batch)) == [((sign, batch),)]
@@ -155,6 +171,11 @@ def test_without_lineage_the_batches_that_gave_the_key_are_named() -> None:
     other = Finding(kind=Kind.LOST, sink="s", key={"account": "zz"})
     out = attribute([lost, other], Clues(totals=THREE))
     assert [(f.batches, f.records, f.note) for f in out] == [((1, 2, 3), (), "gone"), ((), (), "")]
+
+
+def test_without_any_clue_nothing_is_named() -> None:
+    lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"})
+    assert attribute([lost], Clues()) == [lost]
 
 
 def test_records_and_batches_come_in_order_and_bounded() -> None:

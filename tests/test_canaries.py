@@ -52,6 +52,23 @@ def test_where_every_row_is_wrong_rows_are_set_right_first() -> None:
     assert missed(case(GOOD, [("-5", "x", "y")])) == set()
 
 
+def test_one_fine_key_is_too_few_and_the_others_are_set_right() -> None:
+    assert missed(case(GOOD, [*GOOD, *GOOD[1:]])) == set()
+    assert missed(case(GOOD[:2], GOOD[:1])) == set()
+
+
+def test_a_flipped_number_is_planted_in_canonical_form() -> None:
+    rows: list[Row] = [(str(i), "a", f"{i}.1") for i in range(4)]
+    planted: list[Row] = []
+
+    def judge(of: Case) -> Iterable[Mark]:
+        planted.extend(row for row in of.found if row not in rows and row[1] == "a" and str(row[2]) in "0123")
+        return compare(of)
+
+    assert missed(case(rows, rows), judge) == set()
+    assert planted == [("2", "a", "2")]
+
+
 def test_beyond_so_many_wrong_keys_the_sink_is_set_right_first() -> None:
     rows = good_rows(BAD_MAX + 10)
     judged: list[int] = []

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
-from harness.checkers.compare import ALTERED, PAIRS_MAX, ROWS_MAX, Mark, compare, finding
+from harness.checkers.compare import ALTERED, PAIRS_MAX, ROWS_MAX, Mark, compare, finding, named
 from harness.scenario import Finding, Kind
 from tests.laws import FAULTS, KEYS, ROWS, case, good_rows, marks, oracle
 
@@ -102,6 +102,29 @@ def test_without_a_key_a_changed_row_is_lost_and_unexpected() -> None:
     assert marks(case([A, B], [A, ("2", "b", "7")], key=())) == Counter(
         {(Kind.LOST, B, 1): 1, (Kind.UNEXPECTED, ("2", "b", "7"), 1): 1}
     )
+
+
+def test_an_unexpected_row_has_nothing_on_the_expected_side() -> None:
+    assert list(compare(case([], [A, A]))) == [Mark(Kind.UNEXPECTED, ("1",), [], [A, A])]
+
+
+def test_doubled_rows_of_one_key_are_shown_once_each_null_first() -> None:
+    rows: list[Row] = [("1", "b", "5"), ("1", "", "5"), ("1", None, "5")]
+    (mark,) = compare(case(rows, rows * 3))
+    assert (mark.expected, mark.copies) == ([rows[2], rows[1], rows[0]], 6)
+
+
+def test_of_rows_equally_unlike_the_first_is_paired_null_first() -> None:
+    rows: list[Row] = [("1", "b", "5"), ("1", "", "6"), ("1", None, "7")]
+    wrong, lost = compare(case(rows, [("1", "x", "8")]))
+    assert (wrong.expected, lost.expected) == ([rows[2]], [rows[1], rows[0]])
+
+
+def test_cells_are_named_one_to_one() -> None:
+    assert named(("a", "b"), ("1", None)) == {"a": "1", "b": None}
+    for row in (("1",), ("1", "2", "3")):
+        with pytest.raises(ValueError, match="zip"):
+            named(("a", "b"), row)
 
 
 def test_the_likest_rows_are_paired() -> None:

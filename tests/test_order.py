@@ -81,7 +81,13 @@ def test_numbers_sort_by_value_and_texts_as_texts() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "family", "bigger"),
-    [("2", "number", "10"), ("-1.5", "float", "1e-05"), ("2026-01-01", "date", "2026-01-02"), ("", "text", "a")],
+    [
+        ("2", "number", "10"),
+        ("9.0", "float", "10.0"),
+        ("-1.5", "float", "1e-05"),
+        ("2026-01-01", "date", "2026-01-02"),
+        ("", "text", "a"),
+    ],
 )
 def test_cells_sort_as_their_values(cell: str, family: str, bigger: str) -> None:
     one, other = sortable(cell, family), sortable(bigger, family)
@@ -108,8 +114,15 @@ def test_the_finding_shows_who_ran_ahead_and_who_came_late() -> None:
 
 
 def test_columns_that_are_not_there_are_named() -> None:
-    with pytest.raises(ValueError, match="postgres log has no column at, account; it has seq"):
-        OrderCase(sink="postgres log", columns=("seq",), families=("number",), order=ORDER, found=[])
+    with pytest.raises(ValueError, match=r"postgres log has no column account; it has at, seq$"):
+        OrderCase(sink="postgres log", columns=("at", "seq"), families=("number", "number"), order=ORDER, found=[])
+
+
+def test_rows_that_tie_in_everything_but_other_columns_are_no_trouble() -> None:
+    rows: list[Row] = [("1", "a", "1", None), ("1", "a", "1", "x"), ("0", "a", "5", None)]
+    families = ("number", "text", "number", "text")
+    one = OrderCase(sink="s", columns=("at", "account", "seq", "note"), families=families, order=ORDER, found=rows)
+    assert [finding.copies for finding in misordered(one)] == [2]
 
 
 @given(st.lists(st.integers(), unique=True), st.randoms(use_true_random=False))

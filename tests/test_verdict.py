@@ -19,7 +19,7 @@ HIT = StepOutcome(
     window="sink-committed",
     batch=2,
     hit=True,
-    evidence=Evidence(signalled={"7": "SIGKILL"}, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)}),
+    evidence=Evidence(signalled={"driver 1": "SIGKILL"}, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)}),
 )
 COUNTS = {"records": 5, "acknowledged": 5, "expected_rows": 5, "sink_rows": 5}
 FOUR = {"lost row": True, "doubled row": True, "flipped bit": True, "swapped payloads": True}
@@ -130,7 +130,7 @@ def test_never_green_by_silence(changes: dict[str, object], reason: str) -> None
 @pytest.mark.parametrize("window", ["offsets-written", "sink-committed"])
 def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
     def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:
-        evidence = Evidence(signalled={"7": "SIGKILL"}, checkpoint_after=logs)
+        evidence = Evidence(signalled={"7": "SIGKILL", "driver 1": "SIGKILL"}, checkpoint_after=logs)
         return (replace(HIT, window=window, evidence=evidence),)
 
     late = "step `kill driver` came too late: batch 2 is in the commit log"
@@ -143,6 +143,19 @@ def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
     assert reasons(steps=(replace(after(offsets=(1,), commits=(2,))[0], batch=None),)) == ()
     assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="offsets-committed"),)) == ()
     assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="row 7"),)) == ()
+
+
+def test_a_driver_that_lives_is_judged_by_the_checkpoint_before() -> None:
+    def both(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[StepOutcome, ...]:
+        evidence = Evidence(
+            signalled={"7": "stood still for 1 s"},
+            checkpoint_before={"offsets": (1, 2), "commits": before},
+            checkpoint_after={"offsets": (1, 2, 3), "commits": after},
+        )
+        return (replace(HIT, evidence=evidence),)
+
+    assert reasons(steps=both((1,), (1, 2))) == ()
+    assert reasons(steps=both((1, 2), (1,))) == ("step `kill driver` came too late: batch 2 is in the commit log",)
 
 
 def test_what_could_not_be_told_is_unknown() -> None:

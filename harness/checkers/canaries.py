@@ -85,7 +85,7 @@ def _signature(marks: Iterable[Mark]) -> Signature:
 def _ground(case: Case, bad: Collection[Key]) -> tuple[Case, list[Row]]:
     """A case, and the rows in it that are fine."""
     places = case.key_places()
-    fine = [row for row in case.found if key_of(row, places) not in bad] if bad else list(case.found)
+    fine = [row for row in case.found if key_of(row, places) not in bad]
     if len(bad) <= BAD_MAX and len({key_of(row, places) for row in islice(fine, TRIES_MAX)}) > 1:
         return case, fine
     right = list(case.expected)

@@ -91,12 +91,12 @@ def _number(text: str) -> str:
         return _scientific(value)
     plain = format(value, "f")
     plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
-    return "0" if plain in ("-0", "0") else plain
+    return "0" if plain == "-0" else plain
 
 
 def _scientific(value: Decimal) -> str:
     sign, digits, _ = value.as_tuple()
-    mantissa = "".join(map(str, digits)).lstrip("0").rstrip("0")
+    mantissa = "".join(map(str, digits)).rstrip("0")
     if not mantissa:
         return "0"
     return f"{'-' if sign else ''}{mantissa[0]}.{mantissa[1:]}E{value.adjusted()}".replace(".E", "E")

@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import eq
 from typing import NamedTuple
 
 from harness.checkers.cells import Cell, Row
@@ -124,17 +125,22 @@ def finding(case: Case, mark: Mark) -> Finding:
     return Finding(
         kind=mark.kind,
         sink=case.sink,
-        key=dict(zip(case.key or case.columns, mark.key, strict=True)),
-        expected=tuple(dict(zip(case.columns, row, strict=True)) for row in mark.expected[:ROWS_MAX]),
-        found=tuple(dict(zip(case.columns, row, strict=True)) for row in mark.found[:ROWS_MAX]),
+        key=named(case.key or case.columns, mark.key),
+        expected=tuple(named(case.columns, row) for row in mark.expected[:ROWS_MAX]),
+        found=tuple(named(case.columns, row) for row in mark.found[:ROWS_MAX]),
         copies=mark.copies,
         note=mark.note,
     )
 
 
+def named(columns: Sequence[str], row: Row) -> dict[str, Cell]:
+    """Cells by column. Raises ValueError if there are more of one than of the other."""
+    return dict(zip(columns, row, strict=True))
+
+
 def _rank(key: Key, families: Sequence[str]) -> tuple[tuple[int, Decimal, str], ...]:
     """Sorts keys as a reader would: numbers by value, NULL last."""
-    return tuple([_cell_rank(cell, family) for cell, family in zip(key, families, strict=True)])
+    return tuple(map(_cell_rank, key, families))
 
 
 def _cell_rank(cell: Cell, family: str) -> tuple[int, Decimal, str]:
@@ -169,7 +175,7 @@ def _paired(deficits: list[Row], aliens: list[Row]) -> tuple[list[tuple[Row, Row
         return [], deficits, aliens
     left, right = sorted(deficits, key=_sortable), sorted(aliens, key=_sortable)
     if len(left) * len(right) > PAIRS_MAX:
-        pairs = list(zip(left, right, strict=False))
+        pairs = [(left[place], right[place]) for place in range(min(len(left), len(right)))]
         return pairs, left[len(pairs) :], right[len(pairs) :]
     order = sorted(
         ((i, j) for i in range(len(left)) for j in range(len(right))),
@@ -187,7 +193,7 @@ def _paired(deficits: list[Row], aliens: list[Row]) -> tuple[list[tuple[Row, Row
 
 
 def _likeness(one: Row, other: Row) -> int:
-    return sum(a == b for a, b in zip(one, other, strict=True))
+    return sum(map(eq, one, other))
 
 
 def _sortable(row: Row) -> tuple[tuple[bool, str], ...]:

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from itertools import repeat
+from operator import sub
 
 from harness.checkers.cells import Cell, Row
 from harness.checkers.compare import Key, Mark
@@ -78,7 +80,7 @@ def _options(finding: Finding, totals: Totals) -> list[tuple[Signed, ...]]:
     gap = _vector(found, places, minus=_vector(expected, places))
     if gap is None:
         return []
-    vectors = [(batch, vector) for batch, row in rows.items() if (vector := _vector(row, places)) and any(vector)]
+    vectors = [(batch, vector) for batch, row in rows.items() if (vector := _vector(row, places))]
     signed = {(sign, batch): tuple(sign * x for x in vector) for batch, vector in vectors for sign in (1, -1)}
     singles = [((sign, batch),) for (sign, batch), vector in signed.items() if vector == gap]
     return [*singles] or list(_pairs(gap, signed))
@@ -90,15 +92,15 @@ def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[tuple[Signe
     for name, vector in signed.items():
         by_vector.setdefault(vector, []).append(name)
     for one, vector in signed.items():
-        rest = tuple(g - v for g, v in zip(gap, vector, strict=True))
-        yield from ((one, other) for other in by_vector.get(rest, ()) if one < other or one == other > (0,))
+        rest = tuple(map(sub, gap, vector))
+        yield from ((one, other) for other in by_vector.get(rest, ()) if one < other or (one == other and one[0] == 1))
 
 
 def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:
     """Do the batches' cells sum up to the expected one?"""
     cells = [_decimal(row[place]) for row in rows]
     whole = _decimal(expected)
-    return whole is not None and None not in cells and sum((c for c in cells if c is not None), Decimal(0)) == whole
+    return whole is not None and None not in cells and sum(cell for cell in cells if cell is not None) == whole
 
 
 def _vector(row: Row, places: Sequence[int], minus: Vector | None = None) -> Vector | None:
@@ -106,7 +108,7 @@ def _vector(row: Row, places: Sequence[int], minus: Vector | None = None) -> Vec
     if None in cells:
         return None
     numbers = tuple(cell for cell in cells if cell is not None)
-    return numbers if minus is None else tuple(n - m for n, m in zip(numbers, minus, strict=True))
+    return numbers if minus is None else tuple(map(sub, numbers, minus))
 
 
 def _decimal(cell: Cell) -> Decimal | None:
@@ -117,11 +119,17 @@ def _decimal(cell: Cell) -> Decimal | None:
 
 def only_rounding(mark: Mark, families: Sequence[str]) -> bool:
     """Is it a total that differs from the expected one only in float cells, and by no more than rounding does?"""
-    return mark.kind is Kind.WRONG_AGGREGATE and all(
-        one == other or (family == "float" and _close(one, other))
-        for expected, found in zip(mark.expected, mark.found, strict=True)
-        for one, other, family in zip(expected, found, families, strict=True)
-    )
+    if mark.kind is not Kind.WRONG_AGGREGATE:
+        return False
+    return all(map(_rounded_row, mark.expected, mark.found, repeat(families)))
+
+
+def _rounded_row(expected: Row, found: Row, families: Sequence[str]) -> bool:
+    return all(map(_rounded, expected, found, families))
+
+
+def _rounded(one: Cell, other: Cell, family: str) -> bool:
+    return one == other or (family == "float" and _close(one, other))
 
 
 def _close(one: Cell, other: Cell) -> bool:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import groupby
 
 from harness.checkers.cells import Cell, Row
-from harness.checkers.compare import ROWS_MAX
+from harness.checkers.compare import ROWS_MAX, named
 from harness.scenario import Finding, Kind, Order
 
 Sortable = tuple[Decimal, str]
@@ -51,8 +51,8 @@ def misordered(case: OrderCase) -> Iterator[Finding]:
             yield Finding(
                 kind=Kind.MISORDERED,
                 sink=case.sink,
-                key=dict(zip(case.order.per, per, strict=True)),
-                found=tuple(dict(zip(case.columns, row, strict=True)) for row in shown),
+                key=named(case.order.per, per),
+                found=tuple(named(case.columns, row) for row in shown),
                 copies=len(late),
                 note=f"{case.order.follows} falls when sorted by {case.order.by}",
             )
@@ -75,13 +75,13 @@ def _groups(case: OrderCase) -> dict[tuple[Cell, ...], list[Placed]]:
 def _late(rows: list[Placed]) -> Iterator[tuple[Row, Row]]:
     """Pairs (the row that ran ahead, the row that came too late)."""
     seen: set[Sortable] = set()
-    highest: Placed | None = None
+    ahead: list[Placed] = []
     for _, tied in groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0]):
         fresh = [row for row in tied if row[1] not in seen]
+        yield from ((first[2], row[2]) for first in ahead for row in fresh if row[1] < first[1])
         seen.update(row[1] for row in fresh)
-        if highest is not None:
-            yield from ((highest[2], row[2]) for row in fresh if row[1] < highest[1])
-        highest = max(([highest] if highest is not None else []) + fresh, key=lambda row: row[1], default=None)
+        # At most one: the row with the highest value so far.
+        ahead = sorted([*ahead, *fresh], key=lambda row: row[1])[-1:]
 
 
 def sortable(cell: Cell, family: str) -> Sortable | None:

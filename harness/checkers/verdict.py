@@ -153,7 +153,7 @@ def _missed(step: StepOutcome) -> str:
         return f"did not hit: {step.evidence.note}" if step.evidence.note else "did not hit"
     if step.evidence == Evidence():
         return "says that it hit and has no evidence"
-    logs = step.evidence.checkpoint_after
+    logs = _stood(step.evidence)
     if step.batch is None or step.window not in (Window.OFFSETS_WRITTEN, Window.SINK_COMMITTED):
         return ""
     if step.batch in logs.get("commits", ()):
@@ -161,6 +161,12 @@ def _missed(step: StepOutcome) -> str:
     if "offsets" in logs and step.batch not in logs["offsets"]:
         return f"came too early: batch {step.batch} is not in the offset log"
     return ""
+
+
+def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
+    """The checkpoint as the fault met it: afterwards if the driver died, for only a dead one leaves it alone."""
+    died = any(victim.startswith("driver") for victim in evidence.signalled)
+    return evidence.checkpoint_after if died else evidence.checkpoint_before
 
 
 def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:

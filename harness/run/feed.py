@@ -12,7 +12,7 @@ from harness.journal import Journal
 from harness.run.frontier import Frontier
 from harness.workload.producer import Producer
 
-PORTIONS = 12
+PORTIONS = 6
 AHEAD = 2
 PATIENCE_S = 1.0
 TICK_S = 0.05

@@ -19,7 +19,7 @@ def arguments(about: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("bootstrap", "topic", "checkpoint"):
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--max-records", type=int, default=60, help="records in one batch at most")
+    parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     return parser.parse_args()
 
 

@@ -33,6 +33,8 @@ import psycopg2
 from psycopg2.extras import execute_values
 from pyspark.sql import DataFrame, SparkSession
 
+from harness import failpoint
+
 # As text: a replayed file may hold its numbers quoted or bare.
 FLIGHT = "carrier string, year string, month string, day string"
 CLAIM = "insert into added (batch) values (%s) on conflict do nothing"
@@ -49,6 +51,7 @@ def batch(flights: DataFrame, number: int) -> None:
         cursor.execute(CLAIM, (number,))
         if cursor.rowcount == 1:
             execute_values(cursor, ADD, [tuple(row) for row in counts], page_size=1000)
+    failpoint.reach("sink-written", batch=number)
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bootstrap", required=True, help="Kafka's host:port")
     parser.add_argument("--topic", required=True)
-    parser.add_argument("--max-records", type=int, default=60, help="records in one batch at most")
+    parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     for name in more:
         parser.add_argument(f"--{name}", required=True)
     return parser.parse_args()
