@@ -154,3 +154,4 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
     with pytest.raises(Exception, match="the watch on the checkpoint died"):
         observer.healthy()
     observer.close()
+    journal.close()

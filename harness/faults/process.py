@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import psutil
 
@@ -21,7 +22,8 @@ GONE_WITHIN_S = 10.0
 
 def is_jvm(process: psutil.Process) -> bool:
     """True for a Java process."""
-    return command(process)[:1] != [] and os.path.basename(command(process)[0]) == "java"  # noqa: PTH119
+    words = command(process)
+    return bool(words) and Path(words[0]).name == "java"
 
 
 def command(process: psutil.Process) -> list[str]:

@@ -27,6 +27,8 @@ from harness.store import RunFolder, disk
 from harness.workload import make
 from harness.workload.base import Workload
 
+SWITCH_S = 0.0005
+
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
@@ -45,6 +47,8 @@ def run(
     Raises HarnessError (SetupError if the unhurt pipeline does not work, StackError if a component died that nobody
     hurt, any for a full disk); the run folder then says `error` and keeps the logs."""
     began = monotonic()
+    # The thread that watches for a window some 50 ms wide must not wait its turn behind the producer.
+    sys.setswitchinterval(SWITCH_S)
     seed = scenario.seed if seed is None else seed
     root = project_root(Path(scenario.path))
     workload = make(scenario.input, seed=seed, root=root)
