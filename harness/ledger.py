@@ -351,6 +351,7 @@ _FOREIGN = """select s.seq from source s where not exists (from attempts a where
 def producer_report(attempts: AttemptsRead, source: pa.Table) -> ProducerReport:
     """Compare what was promised with the topic as read back; both in memory, nothing else is touched."""
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
+        connection.execute("set enable_progress_bar = false")
         connection.register("attempts", attempts.table)
         connection.register("source", source)
 

@@ -6,6 +6,7 @@ from a seed that the failure names.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -74,18 +75,18 @@ def test_kill_9_of_a_run_leaves_nothing(tmp_path: Path, number: int) -> None:
 def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tmp_path: Path, number: int) -> None:
     moment = random.Random(f"reaper {number}").uniform(1.5, 14.0)
     word = f"leak{os.getpid()}r{number}"
-    harness = start(tmp_path, word)
+    harness, reaper = start(tmp_path, word), 0
     try:
         with_deadline(harness, moment)
-        reapers = [p for p in psutil.Process(harness.pid).children() if any("reaper.py" in w for w in p.cmdline())]
         # The run first: a reaper that dies alone is replaced at once.
         harness.send_signal(signal.SIGSTOP)
-        for each in reapers:
-            each.kill()
+        reaper = reaper_of(harness)
+        if reaper:
+            psutil.Process(reaper).kill()
     finally:
         harness.kill()
         harness.wait(10)
-    assert reapers or not ours(word), "it was killed before it had a reaper, and yet something runs"
+    assert reaper or not ours(word), "it was killed before it had a reaper, and yet something runs"
     session.sweep(session.root(temporary=tmp_path / word))
     until(f"nothing of the run killed after {moment:.2f} s to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
 
@@ -104,12 +105,12 @@ def test_a_reaper_that_is_killed_alone_is_replaced(tmp_path: Path) -> None:
 
 
 def reaper_of(harness: subprocess.Popen[bytes]) -> int:
-    for child in psutil.Process(harness.pid).children():
-        try:
-            if child.status() != psutil.STATUS_ZOMBIE and any("reaper.py" in word for word in child.cmdline()):
-                return child.pid
-        except psutil.Error:
-            continue
+    """The pid of its living reaper; 0 if it has none."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(harness.pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if child.status() != psutil.STATUS_ZOMBIE and any("reaper.py" in word for word in child.cmdline()):
+                    return child.pid
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,13 +116,13 @@ def test_answers_that_are_cut_fake_no_verdict(
 ) -> None:
     socks = Socks()
     pieces = iter(range(10**9))
-    socks.cut = lambda: next(pieces) % 7 == 6
+    socks.cut = lambda: next(pieces) % 4 == 3
     monkeypatch.setitem(KafkaProducer.DEFAULT_CONFIG, "proxy_url", socks.url)
     try:
         verdict = run_scenario(scenario(project)).verdict
     finally:
         socks.close()
-    assert socks.cuts > 3
+    assert socks.cuts >= 2
     assert verdict.word is Word.HELD
 
 
@@ -166,7 +167,7 @@ def steps() -> Iterator[st.SearchStrategy[Step]]:
                 do=Fault(kind=kind, victim=victim if kind is Do.KILL_DRIVER else Victim.TREE),
                 name=kind.value,
             ),
-            st.integers(1, 6),
+            st.integers(1, 3),
             st.sampled_from([Do.KILL_DRIVER, Do.CRASH_APPLICATION]),
             st.sampled_from([Victim.TREE, Victim.JVM]),
         )
@@ -184,8 +185,6 @@ def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: 
     """Spark re-runs a batch that has no commit: an append sink has it twice if it had written it, an upsert never."""
     name = "append_before_offset_commit" if broken else "upsert_before_offset_commit"
     base = load(HOUSE / "scenarios" / "proving" / f"{name}.yaml")
-    from dataclasses import replace
-
     verdict = run_scenario(replace(base, schedule=(step,))).verdict
     twice = broken and step.when.window is Window.SINK_COMMITTED
     assert [outcome.hit for outcome in verdict.steps] == [True]

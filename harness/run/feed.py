@@ -13,15 +13,16 @@ from harness.run.frontier import Frontier
 from harness.workload.producer import Producer
 
 PORTIONS = 6
-AHEAD = 2
-PATIENCE_S = 1.0
+AHEAD = 1
+PATIENCE_S = 20.0
 TICK_S = 0.05
 CHUNK = 5000
 
 
 class Feeder:
-    """Sends in a thread of its own. Without a rate it stays two portions ahead of what the pipeline has planned, so
-    that a fault always finds records on their way; where the pipeline shows no plan it waits `PATIENCE_S` at most."""
+    """Sends in a thread of its own. Without a rate it stays one portion ahead of what the pipeline has planned: a fault
+    always finds records on their way, and a slow start does not swallow the whole input in one batch. A pipeline that
+    shows no progress is waited for `PATIENCE_S` with each portion."""
 
     def __init__(self, producer: Producer, frontier: Frontier, journal: Journal, rate_per_s: float | None) -> None:
         self._producer = producer
