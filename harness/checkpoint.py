@@ -66,8 +66,9 @@ class Progress:
     topic: str
     ends: dict[int, Offsets] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
+    first_life: int = 0
     life: int = 0
-    """The life of the driver that last touched it."""
+    """The lives of the driver that touched it first and last."""
 
     def note_offsets(self, batch: int) -> None:
         """Remember the range of a batch whose `offsets/N` is there."""
@@ -77,11 +78,13 @@ class Progress:
 
     def planned(self) -> Offsets:
         """Next offsets of the newest planned batch."""
-        return self.ends[max(self.ends)] if self.ends else {}
+        planned = list(self.ends)
+        return self.ends[max(planned)] if planned else {}
 
     def frontier(self) -> Offsets:
         """Next offsets of the newest committed batch: all before them is what the pipeline calls done."""
-        done = [batch for batch in self.ends if batch in self.committed]
+        # A copy: the watching thread adds to it at any time.
+        done = [batch for batch in list(self.ends) if batch in self.committed]
         return self.ends[max(done)] if done else {}
 
     def batches(self) -> list[dict[str, Any]]:

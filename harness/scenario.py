@@ -234,8 +234,8 @@ class Scenario:
     restart: Restart = Restart()
     expect: Expect = Expect()
     within_s: float = 120.0
-    settle_s: float = 8.0
-    """How long a sink that misses something must stay unchanged before the rows count as lost."""
+    settle_s: float | None = None
+    """How long the sink must stay unchanged before it is judged; None means: only if rows are missing, and then 8 s."""
     tags: tuple[str, ...] = ()
     seed: int = 0
     path: str = ""

@@ -446,6 +446,18 @@ def test_findings_are_bounded_and_counted(tmp_path: Path) -> None:
     assert verdict.counts["lost"] == FINDINGS_MAX + 30
 
 
+def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: Path) -> None:
+    """One altered copy behind more faithful ones than are kept: at-least-once allows those, and never that one."""
+    folder = Folder(tmp_path / "run", records=values(FINDINGS_MAX + 50), batch_size=500)
+    rows = payments(folder.records)
+    altered = (*rows[-1][:-1], "0")
+    folder.tables = [[*rows, *rows[:-1], altered]]
+    folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    verdict = judge(folder.write())
+    assert verdict.word is Word.UNKNOWN
+    assert any("too many findings in postgres payments" in reason for reason in verdict.reasons)
+
+
 def test_without_batches_findings_name_records_and_the_steps_that_hit(folder: Folder) -> None:
     folder.batch_size, folder.tables = 10**6, [payments(folder.records[1:])]
     path = folder.write()

@@ -95,6 +95,8 @@ def test_a_reaper_that_is_killed_alone_is_replaced(tmp_path: Path) -> None:
     word = f"leak{os.getpid()}alone"
     harness = start(tmp_path, word)
     try:
+        # Killed before it has answered, it is not replaced: then the harness refuses to start anything.
+        until("something to be started", lambda: any("postgres" in each for each in ours(word)), within_s=30.0)
         first = until("a reaper", lambda: reaper_of(harness), within_s=20.0)
         psutil.Process(first).kill()
         until("another reaper", lambda: reaper_of(harness) not in (0, first), within_s=20.0)

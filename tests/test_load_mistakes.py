@@ -394,6 +394,16 @@ CASES = [
         ["4:31: schedule[0].when.failpoint must be a name of small letters, digits, '_', '.' and '-', not '../x'"],
     ),
     Case(
+        "executor killed where it has nothing in hand",
+        GOOD + "schedule: [{when: {window: sink-committed, batch: 1}, do: kill executor}]\n",
+        ["4:28: at sink-committed no executor has anything in hand: kill it at rows, or at offsets-written"],
+    ),
+    Case(
+        "python killed where the JVM commits all the same",
+        GOOD + "schedule: [{when: {batch: 1}, do: crash before offset commit, victim: python}]\n",
+        ["4:71: schedule[0].victim: the JVM lives on for a while and commits the offsets all the same"],
+    ),
+    Case(
         "victim of nobody",
         GOOD + "schedule: [{when: {rows: 3}, do: kill executor, victim: jvm}]\n",
         ["4:57: schedule[0].victim means nothing for kill executor"],

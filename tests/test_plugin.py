@@ -108,7 +108,9 @@ def project(pytester: pytest.Pytester, world: World) -> Iterator[Callable[..., P
 
 
 def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
-    return pytester.runpytest_inprocess("-p", "no:cacheprovider", *args)
+    # The plug-in under test is loaded already, by the pytest that runs this one inside itself.
+    alone = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+    return pytester.runpytest_inprocess(*alone, *args)
 
 
 def test_scenario_files_are_tests_on_one_stack(

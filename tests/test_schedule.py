@@ -105,6 +105,7 @@ def world(tmp_path: Path, *arguments: str) -> Iterator[World]:
         sent=lambda: sum(observer.planned().values()),
         in_flight=lambda: "" if state["world"].finished() else "10 records",
         hopeless=hopeless,
+        awake=observer.awake,
     )
     state["world"] = World(scene, supervisor, observer, folder / "sink")
     try:
@@ -161,6 +162,34 @@ def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
         assert not outcome.hit
         assert outcome.evidence.signalled == {}
+
+
+def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(tmp_path: Path) -> None:
+    sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
+    with world(tmp_path) as w:
+        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), Do.KILL_EXECUTOR))
+        assert not outcome.hit
+        assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
+    sleeper.wait()
+
+
+def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> None:
+    kills = [step(at(Window.OFFSETS_WRITTEN, batch), Do.KILL_DRIVER) for batch in range(1, 9)]
+    with world(tmp_path) as w:
+        outcomes = w.play(*kills, within_s=60.0)
+        assert [o.hit for o in outcomes] == [True] * 8
+        assert len(w.supervisor.deaths) == 8 > Restart().times
+        assert w.supervisor.gave_up == ""
+
+
+def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path) -> None:
+    soon = Trigger(kind=When.ELAPSED, elapsed_s=0.01)
+    with world(tmp_path) as w:
+        outcomes = w.play(step(soon, Do.KILL_DRIVER), step(soon, Do.KILL_DRIVER))
+        assert [o.hit for o in outcomes] == [True, True]
+        # The program, its JVM and the wait status: the JVM was there, so there was something to hurt.
+        assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
 
 
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.checkers.attribute import attribute, faults_of, together
 from harness.checkers.verdict import NOT_DRAINED, Facts, verdict
 from harness.effect import Effects, Source
-from harness.judge.examine import FINDINGS_MAX, Examined, examine
+from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
 from harness.scenario import Finding, Kind, Verdict
@@ -49,11 +49,16 @@ def judge(folder: Path) -> Verdict:
             },
             findings=tuple(findings),
             void=(*void, *(reason for reason in noted if not _open(reason))),
-            unknown=(*reasons, *(reason for reason in noted if _open(reason))),
+            unknown=(*reasons, *_cut(run, examined), *(reason for reason in noted if _open(reason))),
             error=(*producer.error, *([str(run.outcome["error"])] if run.outcome.get("error") else [])),
             apart=frozenset(sink.name for sink in examined if sink.apart),
         )
     )
+
+
+def _cut(run: Run, examined: list[Examined]) -> list[str]:
+    words = [hidden(sink, run.scenario.guarantee) for sink in examined]
+    return [reason for reason in words if reason]
 
 
 def _examine(run: Run) -> list[Examined]:

@@ -13,7 +13,7 @@ from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.effect import Effects, Table
-from harness.scenario import Finding, Kind, Sink, StepOutcome
+from harness.scenario import Finding, Guarantee, Kind, Sink, StepOutcome
 from harness.sinks import SinkTable
 
 FINDINGS_MAX = 1000
@@ -112,6 +112,14 @@ def _compare(out: Examined, case: Case, behind: Table) -> None:
     if out.rounded:
         out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
     out.canaries = canaries(case, bad=bad)
+
+
+def hidden(examined: Examined, guarantee: Guarantee) -> str:
+    """Why nobody can tell, if findings were cut that a weaker guarantee would have to be asked about one by one."""
+    cut = [f"{kind} ({count})" for kind, count in sorted(examined.kinds.items()) if count > FINDINGS_MAX]
+    if guarantee is Guarantee.EXACTLY_ONCE or not cut:
+        return ""
+    return f"too many findings in {examined.name} to look at each under {guarantee}: {', '.join(cut)}"
 
 
 def _certain(mark: Mark, out: Examined, early: set[Key]) -> bool:

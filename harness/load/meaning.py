@@ -16,7 +16,7 @@ from typing import Any
 from harness.load.places import missing
 from harness.load.reader import Section
 from harness.load.values import IDENTIFIER, QUERY
-from harness.scenario import Do, Guarantee, Input, Kind, Pipeline, Scenario
+from harness.scenario import Do, Guarantee, Input, Kind, Pipeline, Scenario, Victim, Window
 
 KINDS = ("window", "failpoint", "records", "rows", "elapsed")
 WITH_VICTIM = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.CRASH_MID_SINK, Do.CRASH_BEFORE_OFFSET_COMMIT)
@@ -65,6 +65,7 @@ def check(claim: Claim, *, root: Path) -> None:
     outcome(claim)
     for step in claim.top.sections("schedule"):
         deed(step)
+        hurting(step)
         if isinstance(step.get("when"), Section) and step.get("do"):
             moment(step)
             possible(step.section("when"), step.get("do"), claim)
@@ -193,6 +194,16 @@ def moment(step: Section) -> None:
         when.wrong(f"{when.path} {words}", *given[1:2])
     elif given == ["window"] and not when.has("batch"):
         when.wrong(f"{when.path}.batch is missing: the window of which batch?")
+
+
+def hurting(step: Section) -> None:
+    """The fault hurts somebody at that moment."""
+    when, do = step.section("when"), step.get("do")
+    window = Window.SINK_COMMITTED if do is Do.CRASH_BEFORE_OFFSET_COMMIT else when.get("window")
+    if do is Do.KILL_EXECUTOR and window in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
+        when.wrong(f"at {window} no executor has anything in hand: kill it at rows, or at offsets-written", "window")
+    if step.get("victim") is Victim.PYTHON and window is Window.SINK_COMMITTED:
+        step.wrong(f"{step.path}.victim: the JVM lives on for a while and commits the offsets all the same", "victim")
 
 
 def possible(when: Section, do: Do, claim: Claim) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
@@ -17,7 +18,8 @@ from harness.wait import Waiting, until
 
 TICK_S = 0.004
 LONGEST_S = 3600.0
-DRIVER_DIES = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.STOP_DRIVER)
+KILLED = (Do.KILL_DRIVER, Do.CRASH_APPLICATION)
+DRIVER_DIES = (*KILLED, Do.STOP_DRIVER)
 
 
 class Aim:
@@ -60,16 +62,17 @@ class Aim:
         met = threading.Event()
         moment = Moment(None)
         lowest = (when.batch or 0) + slip
-        freezing = step.do.kind in DRIVER_DIES and step.do.victim is not Victim.PYTHON
+        freezing = step.do.kind in KILLED and step.do.victim is not Victim.PYTHON
         jvms: list[psutil.Process] = []
 
-        def hook(seen: Sight) -> None:
+        def hook(seen: Sight) -> Callable[[], None] | None:
             if met.is_set() or seen.window is not when.window or seen.batch < lowest:
-                return
+                return None
             # The JVM writes the commit log: stop it first, look afterwards.
             moment.frozen = signals.freeze(jvms)
-            moment.batch, moment.before = seen.batch, scene.observer.listing()
-            met.set()
+            moment.batch, moment.folder = seen.batch, seen.folder
+            moment.before = scene.observer.listing(seen.folder)
+            return met.set
 
         def look() -> bool:
             # A restarted driver has another JVM.
@@ -78,8 +81,12 @@ class Aim:
             return met.is_set()
 
         look()
-        with scene.observer.armed(hook):
-            self._until(when, look)
+        try:
+            with scene.observer.armed(hook):
+                self._until(when, look)
+        except WaitError:
+            signals.thaw(moment.frozen)
+            raise
         return moment
 
     def _failpoint(self, step: Step, slip: int) -> Moment:
@@ -88,23 +95,32 @@ class Aim:
         folder.mkdir(exist_ok=True)
         (folder / (f"{when.failpoint}" if when.batch is None else f"{when.failpoint}@{when.batch}")).touch()
         pattern = f"reached.{when.failpoint}.*"
-        self._until(when, lambda: any(folder.glob(pattern)))
+        try:
+            self._until(when, lambda: any(folder.glob(pattern)))
+        except WaitError:
+            disarm(folder, when)
+            raise
         word = next(folder.glob(pattern)).read_text(encoding="utf-8")
-        return Moment(int(word) if word else when.batch, self._scene.observer.listing())
+        return Moment(int(word) if word else when.batch, before=self._scene.observer.listing())
 
     def _rows(self, step: Step, slip: int) -> Moment:
         tripwire, when = self._scene.tripwire, step.when
         if tripwire is None:
             raise HarnessError(f"asked to stop {when}; the scenario has no table that rows can be counted in")
-        self._hold(tripwire, when)
-        self._until(when, lambda: tripwire.held() is not None)
-        return Moment(when.batch, self._scene.observer.listing(), held=tripwire.held())
+        try:
+            self._hold(tripwire, when)
+            self._until(when, lambda: tripwire.held() is not None)
+        except WaitError:
+            tripwire.let_go()
+            raise
+        return Moment(when.batch, before=self._scene.observer.listing(), held=tripwire.held())
 
     def _hold(self, tripwire: Tripwire, when: Trigger) -> None:
         """Count rows from where batch N begins: when `commits/N-1` appears, no row of batch N can be in yet."""
         rows, batch = when.count or 0, when.batch or 0
         if batch == 0:
-            tripwire.hold_after(rows)
+            # Where more have gone in already, the next one is the first that can be held.
+            tripwire.hold_after(max(rows, tripwire.rows()))
             return
         met = threading.Event()
 
@@ -124,4 +140,12 @@ class Aim:
             self._until(when, lambda: scene.journal.elapsed_s() >= (when.elapsed_s or 0.0))
         if when.batch is not None:
             self._until(when, lambda: scene.observer.newest_batch() >= (when.batch or 0))
-        return Moment(when.batch, scene.observer.listing())
+        # A driver that has just been born has nothing in hand: to kill it would hurt nobody.
+        self._until(when, scene.awake)
+        return Moment(when.batch, before=scene.observer.listing())
+
+
+def disarm(folder: Path, when: Trigger) -> None:
+    """Take away the files that armed a failpoint and those that said it was reached."""
+    for path in [*folder.glob(f"{when.failpoint}*"), *folder.glob(f"reached.{when.failpoint}.*")]:
+        path.unlink(missing_ok=True)

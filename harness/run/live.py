@@ -102,7 +102,13 @@ class Live:
         tables = [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
         if not tables or all(step.when.kind is not When.ROWS for step in self.scenario.schedule):
             return None
-        tripwire = Tripwire(self.lease.dsns[tables[0].database], self.lease.schema, tables[0].target)
+        try:
+            tripwire = Tripwire(self.lease.dsns[tables[0].database], self.lease.schema, tables[0].target)
+        except psycopg2.Error as failure:
+            asked = f"asked to count the rows of {tables[0].target}"
+            raise SetupError(
+                f"{asked}; saw {str(failure).strip()}. Make the table in the scenario's `setup`"
+            ) from failure
         self._exit.callback(tripwire.close)
         self.journal.write("tripwire", table=tables[0].target, changes="adds a row trigger to the sink's table")
         return tripwire
@@ -118,11 +124,17 @@ class Live:
             sent=lambda: self.producer.sent,
             in_flight=self._in_flight,
             hopeless=self._hopeless,
+            awake=self._awake,
         )
 
     def _in_flight(self) -> str:
-        waiting = self.producer.sent - count(self.frontier.committed())
-        return f"{waiting} records sent and not yet committed" if waiting > 0 else ""
+        waiting = self.producer.acknowledged - count(self.frontier.committed())
+        return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
+
+    def _awake(self) -> bool:
+        if self.frontier.kind == "checkpoint":
+            return self.observer.awake()
+        return self.frontier.committed() != self._found
 
     def _hopeless(self) -> str:
         if self.supervisor.gave_up:
@@ -164,6 +176,8 @@ class Live:
 
     def _launched(self, number: int) -> None:
         self.observer.life = number
+        # Where a pipeline without a checkpoint goes on from: once it has moved, this life is at work.
+        self._found = {} if self.frontier.kind == "checkpoint" else self.frontier.committed()
 
     def _begun(self) -> bool | Waiting:
         self._unhurt()

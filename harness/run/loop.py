@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from harness import __version__
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.journal import Journal, Listener
 from harness.judge import judge
 from harness.load import project_root
@@ -51,6 +51,7 @@ def run(
     sys.setswitchinterval(SWITCH_S)
     seed = scenario.seed if seed is None else seed
     root = project_root(Path(scenario.path))
+    refuse(scenario, stack)
     workload = make(scenario.input, seed=seed, root=root)
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
@@ -62,6 +63,15 @@ def run(
         live = Live(scenario, stack, folder, journal, run_id=run_id, root=root)
         verdict = _judged(live, workload, began)
     return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
+
+
+def refuse(scenario: Scenario, stack: Stack) -> None:
+    """Raise UsageError, before anything starts, for a fault that this stack has no power for."""
+    for step in scenario.schedule:
+        if step.do.kind not in stack.powers:
+            raise UsageError(
+                f"asked for `{step.name}`; the stack `{stack.name}` has no power for it. Take another stack"
+            )
 
 
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:
@@ -78,6 +88,8 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
         outcome = {"error": redactor.text(words)}
         folder.save(1, run={"outcome": outcome, "seconds": round(monotonic() - began, 3)})
+        if isinstance(failure, HarnessError):
+            failure.args = (redactor.text(words),)  # it ends with lines of the pipeline's log
         raise
     finally:
         live.close()

@@ -13,7 +13,8 @@ from harness.journal import Journal
 from harness.scenario import Window
 from harness.triggers.watch import CheckpointWatch, Sight
 
-Hook = Callable[[Sight], None]
+Hook = Callable[[Sight], Callable[[], None] | None]
+"""Told of a sight before the books are; what it returns is called after them."""
 
 
 class Observer:
@@ -43,15 +44,17 @@ class Observer:
 
     def _saw(self, seen: Sight) -> None:
         hook = self._hook
-        if hook is not None:
-            hook(seen)
+        afterwards = hook(seen) if hook is not None else None
         with self._lock:
-            progress = self._known.setdefault(seen.folder, Progress(seen.folder, self._topic))
+            fresh = Progress(seen.folder, self._topic, first_life=self.life)
+            progress = self._known.setdefault(seen.folder, fresh)
             progress.life = self.life
             if seen.window is Window.OFFSETS_WRITTEN:
                 progress.note_offsets(seen.batch)
             elif seen.window is Window.OFFSETS_COMMITTED:
                 progress.committed.add(seen.batch)
+        if afterwards is not None:
+            afterwards()
         self._journal.write("batch", batch=seen.batch, window=seen.window or "started", checkpoint=seen.folder.name)
 
     def healthy(self) -> None:
@@ -64,10 +67,13 @@ class Observer:
         return bool(self._known)
 
     def current(self) -> list[Progress]:
-        """The checkpoints that the newest life with any has touched."""
+        """The checkpoints that count: those of the newest life with any, and all older ones if it goes on with one of
+        them (then it will come to the others too)."""
         with self._lock:
-            newest = max((p.life for p in self._known.values()), default=0)
-            return [p for p in self._known.values() if p.life == newest]
+            known = list(self._known.values())
+        newest = max((p.life for p in known), default=0)
+        touched = [p for p in known if p.life == newest]
+        return known if any(p.first_life < newest for p in touched) else touched
 
     def all(self) -> list[Progress]:
         """Every checkpoint, in the order of first sight."""
@@ -79,14 +85,19 @@ class Observer:
         found = self.current()
         return found[0].folder if found else None
 
-    def listing(self) -> dict[str, tuple[int, ...]]:
-        """Batches under `offsets` and `commits` right now, straight from the disk."""
-        folder = self.folder()
+    def awake(self) -> bool:
+        """True once the current life has touched a checkpoint."""
+        with self._lock:
+            return any(p.life == self.life for p in self._known.values())
+
+    def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
+        """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""
+        folder = folder or self.folder()
         return listing(folder) if folder else {}
 
     def newest_batch(self) -> int:
         """The highest batch planned so far; -1 before the first."""
-        return max((batch for p in self.current() for batch in p.ends), default=-1)
+        return max((batch for p in self.current() for batch in list(p.ends)), default=-1)
 
     def planned(self) -> Offsets:
         """Next offsets that are planned in every checkpoint of the current life."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import psutil
 
@@ -19,9 +20,11 @@ Listing = dict[str, tuple[int, ...]]
 
 @dataclass
 class Moment:
-    """The trigger was met: where the protocol stood, who was frozen there, which writer was held at which row."""
+    """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
+    at which row."""
 
     batch: int | None
+    folder: Path | None = None
     before: Listing = field(default_factory=dict)
     frozen: list[psutil.Process] = field(default_factory=list)
     held: Held | None = None
@@ -32,7 +35,8 @@ class Scene:
     """The run as a schedule sees it.
 
     `in_flight`: words for the records that are in the source and not behind the committed frontier, empty if there
-    are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far."""
+    are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
+    `awake`: the current life of the driver has done something; before that there is nothing to hurt."""
 
     stack: Stack
     lease: Lease
@@ -43,6 +47,7 @@ class Scene:
     sent: Callable[[], int]
     in_flight: Callable[[], str]
     hopeless: Callable[[], str]
+    awake: Callable[[], bool]
 
 
 def in_window(when: Trigger, moment: Moment, listing: Listing) -> bool:

@@ -9,8 +9,8 @@ import psutil
 
 from harness.checkpoint import unfinished_commits
 from harness.faults import process as signals
-from harness.run.aim import DRIVER_DIES
-from harness.run.scene import Moment, Scene, in_window
+from harness.run.aim import DRIVER_DIES, KILLED, disarm
+from harness.run.scene import Listing, Moment, Scene, in_window, running
 from harness.run.supervisor import family
 from harness.scenario import Do, Evidence, Fault, Step, StepOutcome, Victim, Window
 from harness.wait import until
@@ -23,19 +23,19 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     """Do the fault. If the checkpoint no longer stands in the window, nobody is hurt and `hit` is false."""
     in_flight = scene.in_flight()
     signalled: dict[str, str] = {}
+    after = moment.before
     try:
         if in_window(step.when, moment, moment.before):
             signalled = hurt(scene, step.do, moment)
+        # Before anyone is let go: this is how the fault left it.
+        after = scene.observer.listing(moment.folder)
     finally:
         release(scene, step, moment)
-    after = scene.observer.listing()
-    # A driver that lives goes on as soon as it may: only of a dead one does the checkpoint still say where it stood.
-    stood = after if step.do.kind in DRIVER_DIES else moment.before
     return StepOutcome(
         name=step.name,
         window=step.when.place,
         batch=moment.batch,
-        hit=bool(in_flight) and signals.all_died(signalled) and in_window(step.when, moment, stood),
+        hit=bool(in_flight) and proved(step, moment, signalled, after),
         evidence=Evidence(
             signalled=signalled,
             checkpoint_before=moment.before,
@@ -48,12 +48,34 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     )
 
 
+def proved(step: Step, moment: Moment, signalled: dict[str, str], after: Listing) -> bool:
+    """Does the evidence say that the fault happened, to the right process, in its window, with a batch in hand?"""
+    fault = step.do
+    if not signals.all_died(signalled):
+        return False
+    status = next((words for name, words in signalled.items() if name.startswith("driver")), "")
+    # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
+    if fault.kind in KILLED and fault.victim is not Victim.JVM and status != "SIGKILL":
+        return False
+    if fault.kind is Do.KILL_EXECUTOR and after:
+        # An executor between batches has nothing in hand: its death proves nothing.
+        return running(moment.batch, after)
+    if step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT) and after:
+        return running(moment.batch, after)
+    # A driver that lives goes on as soon as it may: only of a dead one does the checkpoint still say where it stood.
+    return in_window(step.when, moment, after if fault.kind in KILLED else moment.before)
+
+
 def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
     """Signal the victims; returns what became of each."""
     if fault.kind is Do.PAUSE_DRIVER:
         return pause(scene, fault.for_s or PAUSE_S)
-    targets = chosen(scene, fault, moment)
+    tree = scene.supervisor.tree()
+    targets = chosen(scene, fault, moment, tree)
     driver = scene.supervisor.driver
+    if fault.kind in DRIVER_DIES and driver is not None:
+        # What is left of the tree is no longer found through its parent; and this death is ours, not the program's.
+        scene.supervisor.hurt(driver.number, [process for process in tree if process not in targets])
     if fault.kind is Do.STOP_DRIVER:
         signalled = {str(p.pid): "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
     else:
@@ -67,12 +89,12 @@ def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
     return signalled
 
 
-def chosen(scene: Scene, fault: Fault, moment: Moment) -> list[psutil.Process]:
+def chosen(scene: Scene, fault: Fault, moment: Moment, tree: list[psutil.Process]) -> list[psutil.Process]:
     """The victims, JVMs of the driver first."""
     targets: list[psutil.Process] = []
     if fault.kind in DRIVER_DIES:
         victim = Victim.PYTHON if fault.kind is Do.STOP_DRIVER else fault.victim
-        targets = signals.victims(scene.supervisor.tree(), victim)
+        targets = signals.victims(tree, victim)
     if fault.kind in (Do.KILL_EXECUTOR, Do.CRASH_APPLICATION):
         targets += family(executors(scene, fault, moment))
     return targets
@@ -105,9 +127,7 @@ def release(scene: Scene, step: Step, moment: Moment) -> None:
     if scene.tripwire is not None and moment.held is not None:
         scene.tripwire.let_go()
     if step.when.failpoint:
-        folder = scene.lease.folder / "failpoints"
-        for path in [*folder.glob(f"{step.when.failpoint}*"), *folder.glob(f"reached.{step.when.failpoint}.*")]:
-            path.unlink(missing_ok=True)
+        disarm(scene.lease.folder / "failpoints", step.when)
 
 
 def note(scene: Scene, step: Step, moment: Moment) -> str:
@@ -115,7 +135,7 @@ def note(scene: Scene, step: Step, moment: Moment) -> str:
     words = []
     if step.when.batch is not None and moment.batch not in (None, step.when.batch):
         words.append(f"batch {step.when.batch} was missed, batch {moment.batch} was tried instead")
-    folder = scene.observer.folder()
+    folder = moment.folder or scene.observer.folder()
     begun = unfinished_commits(folder) if folder else ()
     if step.when.window is Window.SINK_COMMITTED and moment.batch in begun:
         words.append(f"commits/.{moment.batch}.*.tmp was begun and never renamed")

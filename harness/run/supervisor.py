@@ -43,6 +43,8 @@ class Supervisor:
         self.driver: Driver | None = None
         self.deaths: list[Death] = []
         self.gave_up = ""
+        self._hurt: set[int] = set()
+        self._left: list[psutil.Process] = []
         self.failure: BaseException | None = None
 
     def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
@@ -73,7 +75,7 @@ class Supervisor:
             self._journal.write("died", number=driver.number, status=status)
             # A clean end is not a death: a program that does what is there and ends is started again, as by a
             # scheduler.
-            failed = sum(death.status != 0 for death in self.deaths)
+            failed = sum(death.status != 0 and death.number not in self._hurt for death in self.deaths)
             if failed > restart.times:
                 self.gave_up = f"the driver died {failed} times and is restarted at most {restart.times} times"
                 self._journal.write("gave up", why=self.gave_up)
@@ -81,6 +83,12 @@ class Supervisor:
             if self._stopping.wait(restart.delay_s):
                 return
             self._launch(driver.number + 1, launched)
+
+    def hurt(self, number: int, left: list[psutil.Process]) -> None:
+        """Life `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
+        those of its processes that are to live on."""
+        self._hurt.add(number)
+        self._left += left
 
     def healthy(self) -> None:
         """Raise HarnessError if the supervisor itself failed."""
@@ -108,10 +116,16 @@ class Supervisor:
             self._thread.join(5.0)
         limit = Deadline(STOP_WITHIN_S)
         # Again until none is left: a process may have started another while it was being killed.
-        while (left := [*self.tree(), *family(self._stack.executors(self._lease))]) and not limit.over():
+        while left := self._living():
+            if limit.over():
+                raise HarnessError(f"could not end the pipeline within {STOP_WITHIN_S:g} s; left: {left}")
             signals.kill(left)
             if self.driver is not None:
                 self.driver.poll()
+
+    def _living(self) -> list[psutil.Process]:
+        found = [*self.tree(), *family(self._stack.executors(self._lease)), *self._left]
+        return [process for process in found if signals.lives(process)]
 
 
 def family(processes: list[psutil.Process]) -> list[psutil.Process]:
