@@ -28,15 +28,13 @@ from harness.stack.base import Stack
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; without `teardown` the stack of
-    an unexpected run is left up for a human until Ctrl-C."""
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`."""
 
     stack: str = "processes"
     seed: int | None = None
     repeat: int = 1
     reports: Path = Path("reports")
     keep: str = "all"
-    teardown: bool = True
 
 
 class Progress(Protocol):

@@ -32,7 +32,6 @@ def main() -> None:
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `run` and `replay` share."""
     for option in (
-        click.option("--no-teardown", is_flag=True, help="Leave the stack up after an unexpected run."),
         click.option("--keep", type=click.Choice(["failed", "all", "none"]), default="all", show_default=True,
                      help="Which run folders stay."),
         click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
@@ -45,11 +44,11 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def options(*, seed: int | None, keep: str, reports: Path, repeat: int, stack: str, no_teardown: bool) -> Options:
+def options(*, seed: int | None, keep: str, reports: Path, repeat: int, stack: str) -> Options:
     """What the suite is told."""
     from harness.suite import Options
 
-    return Options(stack=stack, seed=seed, repeat=repeat, reports=reports, keep=keep, teardown=not no_teardown)
+    return Options(stack=stack, seed=seed, repeat=repeat, reports=reports, keep=keep)
 
 
 @main.command()

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from harness.errors import StackError
+from harness.redact import redact_folder
 from harness.scenario import Do, Pipeline
 from harness.stack import cds, driver, jars, java, kafka, postgres, spark
 from harness.stack.base import Driver, Lease
@@ -138,6 +139,9 @@ class ProcessesStack:
         if hasattr(self, "kafka"):
             self.kafka.topics.close()  # before its broker dies, or the client goes on knocking
         session.close()
+        # A pipeline that fails may have told its executors' logs how it logs in.
+        if hasattr(self, "postgres"):
+            redact_folder(self.logs, (self.postgres.password,))
         for part in ("kafka", "postgres", "spark"):
             if hasattr(self, part):
                 getattr(self, part).close()
