@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from harness.stack import session
+from harness.stack import reaper, session
 from harness.wait import Waiting, until
 
 pytestmark = pytest.mark.stack
@@ -39,17 +42,29 @@ def ours(word: str) -> list[str]:
         except OSError:
             continue
         if state != "Z" and (MARK + word.encode() in environ or word.encode() in command):
-            found.append(f"{folder.name} {command.replace(bytes(1), b' ').decode(errors='replace')[:100]}")
+            found.append(f"{folder.name} {command.replace(bytes(1), b' ').decode(errors='replace')[:200]}")
     return found
 
 
-def start(tmp_path: Path, word: str) -> subprocess.Popen[bytes]:
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A temporary folder for the sessions of one run. Not pytest's own: Postgres, another user, must get through."""
+    folder = Path(tempfile.mkdtemp(prefix="onceproof-leaks-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(temporary: Path, word: str) -> subprocess.Popen[bytes]:
     """`onceproof run`, in a temporary folder of its own, so that its sessions can be told from others'."""
-    temporary = tmp_path / word
-    temporary.mkdir(mode=0o755)
     environment = {**os.environ, MARK.decode().rstrip("="): word, "TMPDIR": str(temporary)}
-    argv = [sys.executable, "-m", "harness", "run", str(SCENARIO), "--reports", str(tmp_path / "reports" / word)]
+    argv = [sys.executable, "-m", "harness", "run", str(SCENARIO), "--reports", str(temporary / "reports")]
     return subprocess.Popen(argv, env=environment, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def begun(temporary: Path) -> list[Path]:
+    """Folders of sessions that started something; an empty one is swept by the next start."""
+    return [folder for folder in temporary.glob("*/s-*") if (folder / reaper.RECORD).exists()]
 
 
 def nobody(word: str) -> bool | Waiting:
@@ -58,42 +73,42 @@ def nobody(word: str) -> bool | Waiting:
 
 
 @pytest.mark.parametrize("number", range(KILLS))
-def test_kill_9_of_a_run_leaves_nothing(tmp_path: Path, number: int) -> None:
-    moment = random.Random(f"harness {number}").uniform(0.3, 16.0)
-    word = f"leak{os.getpid()}n{number}"
-    harness = start(tmp_path, word)
+def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
+    moment = random.Random(f"harness {number}").uniform(0.3, 12.0)
+    word = temporary.name
+    harness = start(temporary, word)
     try:
         with_deadline(harness, moment)
     finally:
         harness.kill()
         harness.wait(10)
     until(f"nothing of the run killed after {moment:.2f} s to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
-    until("its session's folder to be gone", lambda: not list((tmp_path / word).glob("*/s-*")), within_s=CLEAN_WITHIN_S)
+    until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
 
 @pytest.mark.parametrize("number", range(max(1, KILLS // 3)))
-def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tmp_path: Path, number: int) -> None:
-    moment = random.Random(f"reaper {number}").uniform(1.5, 14.0)
-    word = f"leak{os.getpid()}r{number}"
-    harness, reaper = start(tmp_path, word), 0
+def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(temporary: Path, number: int) -> None:
+    moment = random.Random(f"reaper {number}").uniform(1.5, 12.0)
+    word = temporary.name
+    harness, watcher = start(temporary, word), 0
     try:
         with_deadline(harness, moment)
         # The run first: a reaper that dies alone is replaced at once.
         harness.send_signal(signal.SIGSTOP)
-        reaper = reaper_of(harness)
-        if reaper:
-            psutil.Process(reaper).kill()
+        watcher = reaper_of(harness)
+        if watcher:
+            psutil.Process(watcher).kill()
     finally:
         harness.kill()
         harness.wait(10)
-    assert reaper or not ours(word), "it was killed before it had a reaper, and yet something runs"
-    session.sweep(session.root(temporary=tmp_path / word))
+    assert watcher or not ours(word), "it was killed before it had a reaper, and yet something runs"
+    session.sweep(session.root(temporary=temporary))
     until(f"nothing of the run killed after {moment:.2f} s to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
 
 
-def test_a_reaper_that_is_killed_alone_is_replaced(tmp_path: Path) -> None:
-    word = f"leak{os.getpid()}alone"
-    harness = start(tmp_path, word)
+def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
+    word = temporary.name
+    harness = start(temporary, word)
     try:
         # Killed before it has answered, it is not replaced: then the harness refuses to start anything.
         until("something to be started", lambda: any("postgres" in each for each in ours(word)), within_s=30.0)
@@ -117,7 +132,8 @@ def reaper_of(harness: subprocess.Popen[bytes]) -> int:
 
 
 def with_deadline(harness: subprocess.Popen[bytes], seconds: float) -> None:
-    """Let it run for `seconds`, or until it ends by itself."""
+    """Let it run for `seconds`; it must not end before."""
     timer = threading.Event()
     threading.Timer(seconds, timer.set).start()
-    until("the moment", lambda: timer.is_set() or harness.poll() is not None, within_s=seconds + 10)
+    until("the moment", timer.is_set, within_s=seconds + 10)
+    assert harness.poll() is None, f"it ended by itself with {harness.poll()} before it could be killed"
