@@ -147,7 +147,7 @@ class RunFolder:
     def verdict(self) -> Verdict | None:
         """The verdict as a noun, None if the run ended before it had one."""
         data = self.read().get("verdict")
-        return None if data is None else _noun(Verdict, data, str(self.verdict_json))
+        return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
     def seal(self) -> None:
         """Take group and world off everything in the folder, whoever wrote it; links are not followed."""
@@ -168,7 +168,7 @@ class RunFolder:
 
 def scenario_of(data: Mapping[str, Any]) -> Scenario:
     """The inverse of `harness.scenario.plain` for a scenario, as `plan.json` holds it. Raises UsageError."""
-    scenario: Scenario = _noun(Scenario, data, "the stored scenario")
+    scenario: Scenario = noun(Scenario, data, "the stored scenario")
     return scenario
 
 
@@ -254,7 +254,8 @@ def _part(path: Path) -> Any:
     return data
 
 
-def _noun(kind: Any, data: Any, where: str) -> Any:
+def noun(kind: Any, data: Any, where: str) -> Any:
+    """`data` as a noun of `kind`. Raises UsageError that names `where` it came from and the first thing wrong."""
     from pydantic import ValidationError
 
     try:

@@ -6,14 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
+from harness import store
 from harness.errors import HarnessError, UsageError
 from harness.scenario import Scenario, StepOutcome
-
-Noun = TypeVar("Noun")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +45,11 @@ def read_run(folder: Path) -> Run:
     outcome = run.get("outcome") or {}
     return Run(
         folder=folder,
-        scenario=_noun(Scenario, plan.get("scenario"), folder / "plan.json"),
+        scenario=store.noun(Scenario, plan.get("scenario"), str(folder / "plan.json")),
         columns=_columns(plan, folder / "plan.json"),
         outcome=outcome,
         checkpoint=checkpoint,
-        steps=_noun(tuple[StepOutcome, ...], outcome.get("steps") or (), folder / "run.json"),
+        steps=store.noun(tuple[StepOutcome, ...], outcome.get("steps") or (), str(folder / "run.json")),
     )
 
 
@@ -61,15 +58,6 @@ def _columns(plan: Mapping[str, Any], path: Path) -> tuple[tuple[str, str, str],
         return tuple((str(c["name"]), str(c["type"]), str(c["expression"])) for c in plan["columns"])
     except (KeyError, TypeError) as failure:
         raise UsageError(f"{path} is damaged: it has no columns of the ledger ({failure!r})") from failure
-
-
-def _noun(kind: type[Noun], data: object, path: Path) -> Noun:
-    try:
-        return TypeAdapter(kind).validate_python(data)
-    except ValidationError as failure:
-        first = failure.errors()[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise UsageError(f"{path} is damaged, or of another version: {place}: {first['msg']}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:

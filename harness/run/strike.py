@@ -57,10 +57,9 @@ def proved(step: Step, moment: Moment, signalled: dict[str, str], after: Listing
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
     if fault.kind in KILLED and fault.victim is not Victim.JVM and status != "SIGKILL":
         return False
-    if fault.kind is Do.KILL_EXECUTOR and after:
-        # An executor between batches has nothing in hand: its death proves nothing.
-        return running(moment.batch, after)
-    if step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT) and after:
+    # An executor between batches has nothing in hand, and a batch in the commit log was not crashed before that.
+    in_hand = fault.kind is Do.KILL_EXECUTOR or step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT)
+    if in_hand and after:
         return running(moment.batch, after)
     # A driver that lives goes on as soon as it may: only of a dead one does the checkpoint still say where it stood.
     return in_window(step.when, moment, after if fault.kind in KILLED else moment.before)
