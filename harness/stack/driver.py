@@ -19,7 +19,7 @@ import psutil
 
 from harness import failpoint
 from harness.scenario import Pipeline
-from harness.stack import cds
+from harness.stack import cds, workers
 from harness.stack.base import Lease
 from harness.stack.jars import Jars
 from harness.stack.java import Java
@@ -117,6 +117,8 @@ def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, st
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if machine.flags:
+        out |= workers.SETTINGS
     for name, value in _markers(lease).items():
         out[f"spark.executorEnv.{name}"] = value
     return out

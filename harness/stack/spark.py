@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import wait
-from harness.stack import cds, reaper, service
+from harness.stack import cds, reaper, service, workers
 from harness.stack.jars import scala_version, spark_home
 from harness.stack.java import Java
 from harness.stack.ports import LOOPBACK, Port
@@ -61,6 +61,7 @@ class Spark:
         """Start both and return when the worker is registered. Raises StackError."""
         for part in ("conf", "local", "tmp"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
+        workers.install(self.folder / "python")
         master, log = self._daemon("master", MASTER, [])
         service.ready("spark-master", master, log, self._ports["master"].open, within_s=START_S)
         work = ["--work-dir", str(self._logs / "executors"), "--cores", str(self.cores), "--memory", f"{self.cores}g"]
@@ -115,6 +116,7 @@ class Spark:
             # Spark's scripts set it; without it the worker cannot put an executor's command line together.
             SPARK_SCALA_VERSION=scala_version(self.home),
             PYSPARK_PYTHON=sys.executable,
+            PYTHONPATH=str(self.folder / "python"),
         )
 
     def _registered(self) -> bool | wait.Waiting:

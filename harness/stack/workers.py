@@ -1,0 +1,47 @@
+"""Starts PySpark's worker daemon on an executor without Spark's own archives on the import path.
+
+Spark puts its copy of pyspark (`pyspark.zip`) and its core jar before everything else on that path. Python keeps no
+compiled modules for an archive, and each task makes every archive that was touched read its table of contents again:
+most of what a short task costs. The installed pyspark, the same code, takes their place.
+
+This file is copied into a folder of its own on the executors' import path, so that any Python finds it; it imports
+nothing of ours.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+MODULE = "onceproof_workers"
+DAEMON = "pyspark.daemon"
+SETTINGS = {"spark.python.daemon.module": MODULE}
+
+
+def install(folder: Path) -> None:
+    """Put this file where executors find it: `folder` is to be on their PYTHONPATH."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{MODULE}.py").write_bytes(Path(__file__).read_bytes())
+
+
+def lighter(path: Sequence[str], home: str) -> list[str]:
+    """`path` without the archives under `home`, Spark's folder."""
+    return [entry for entry in path if not (entry.startswith(f"{home}/") and entry.endswith((".zip", ".jar")))]
+
+
+def main() -> None:
+    """Become the daemon. Where the installed pyspark is not the Spark that runs, its archives stay."""
+    home, before = os.environ.get("SPARK_HOME", ""), list(sys.path)
+    sys.path[:] = lighter(before, home)
+    found = importlib.util.find_spec("pyspark")
+    if not home or found is None or not found.origin or Path(found.origin).parent != Path(home):
+        sys.path[:] = before
+    runpy.run_module(DAEMON, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
