@@ -16,7 +16,8 @@ from harness.stack import cache
 from harness.stack.jars import Jars, spark_home
 from harness.stack.java import Java
 
-JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# Spark forks a child for each link and permission of its checkpoint; VFORK does it without a helper in between.
+JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK")
 FORM = 2
 """Counts up when what is trained changes."""
 
