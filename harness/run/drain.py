@@ -105,13 +105,15 @@ class Drain:
         # Who names a time says that the sink may show its rows late: then doubled ones may come late too.
         asked, settle_s = live.scenario.settle_s is not None, live.scenario.settle_s or SETTLE_S
         limit = Deadline(max(settle_s * 2, live.deadline.left_s()))
-        while (asked or self._missing()) and not limit.over():
+        doubtful = asked or self._missing()
+        while doubtful and not limit.over():
             live.journal.write("phase", name="settling")
             if self._unchanged(settle_s, limit):
                 return
             self._quiet()
             self._read(ends)
-        if asked or self._missing():
+            doubtful = asked or self._missing()
+        if doubtful:
             self._drained = False
             still = f"the sink had not stood still for {settle_s:g} s when the time was up"
             self._reasons.append(f"not drained: {still}")
