@@ -32,6 +32,7 @@ def errors(args: argparse.Namespace) -> DataFrame:
         .option("subscribe", args.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", args.max_records)
+        .option("kafka.fetch.max.wait.ms", 5)
         .load()
     )
     line = records.value.cast("string")

@@ -68,6 +68,7 @@ def main() -> None:
         .option("subscribe", args.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", args.max_records)
+        .option("kafka.fetch.max.wait.ms", 5)
         .load()
     )
     flights = records.selectExpr(f"from_json(cast(value as string), '{FLIGHT}') as flight").selectExpr(

@@ -63,6 +63,7 @@ class Topic:
             .option("subscribe", topic)
             .option("startingOffsets", json.dumps({topic: start}))
             .option("endingOffsets", json.dumps({topic: end}))
+            .option("kafka.fetch.max.wait.ms", 5)
             .load()
         )
 
