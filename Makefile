@@ -41,10 +41,10 @@ $(STAMP): requirements.lock pyproject.toml | python
 	@echo "setting up $(VENV) from requirements.lock (some minutes the first time)"
 	@if command -v uv >/dev/null; then \
 	  uv venv --quiet --allow-existing --seed --python "$(PYTHON)" $(VENV) && \
-	  uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock; \
+	  uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements.lock; \
 	else \
 	  "$(PYTHON)" -m venv $(VENV) && \
-	  $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes -r requirements.lock; \
+	  $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements.lock; \
 	fi
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --editable .
 	@touch $@
