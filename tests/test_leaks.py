@@ -1,4 +1,4 @@
-"""`kill -9` of a running `onceproof run`, and of its reaper: nothing of ours is left.
+"""However a running `onceproof run` ends (`kill -9` of it, of its reaper, of both; Ctrl-C, SIGTERM), nothing is left.
 
 `ONCEPROOF_KILLS` sets how many times (default 3; the figure that the README gives is from 30), the moments are drawn
 from a seed that the failure names.
@@ -7,6 +7,7 @@ from a seed that the failure names.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -15,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import psutil
 import pytest
 
-from harness.stack import reaper, session
+from harness.stack import reaper
 from harness.wait import Waiting, until
 
 pytestmark = pytest.mark.stack
@@ -59,7 +60,22 @@ def start(temporary: Path, word: str) -> subprocess.Popen[bytes]:
     """`onceproof run`, in a temporary folder of its own, so that its sessions can be told from others'."""
     environment = {**os.environ, MARK.decode().rstrip("="): word, "TMPDIR": str(temporary)}
     argv = [sys.executable, "-m", "harness", "run", str(SCENARIO), "--reports", str(temporary / "reports")]
-    return subprocess.Popen(argv, env=environment, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with (temporary / "said").open("wb") as said:
+        return subprocess.Popen(
+            argv, env=environment, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+        )
+
+
+def listeners() -> dict[int, int | None]:
+    """Every port on this machine that somebody listens on, and who, where that can be seen."""
+    every = psutil.net_connections("tcp")
+    return {seen.laddr.port: seen.pid for seen in every if seen.status == psutil.CONN_LISTEN and seen.laddr}
+
+
+def listening(word: str) -> Set[int]:
+    """The ports on which those processes listen."""
+    pids = {int(each.split()[0]) for each in ours(word)}
+    return {port for port, pid in listeners().items() if pid in pids}
 
 
 def begun(temporary: Path) -> list[Path]:
@@ -67,9 +83,15 @@ def begun(temporary: Path) -> list[Path]:
     return [folder for folder in temporary.glob("*/s-*") if (folder / reaper.RECORD).exists()]
 
 
-def nobody(word: str) -> bool | Waiting:
-    left = ours(word)
+def nobody(word: str, ports: Set[int] = frozenset()) -> bool | Waiting:
+    left = ours(word) + [f"port {port} is held" for port in sorted(listeners().keys() & ports)]
     return Waiting("; ".join(left)) if left else True
+
+
+def next_start(temporary: Path) -> None:
+    """What every `onceproof run` does first: open a session, which sweeps those of the dead."""
+    code = "from harness.stack.session import Session; Session().close()"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(temporary)}, check=True, timeout=60)
 
 
 @pytest.mark.parametrize("number", range(KILLS))
@@ -79,10 +101,12 @@ def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
     harness = start(temporary, word)
     try:
         with_deadline(harness, moment)
+        ports = listening(word)
     finally:
         harness.kill()
         harness.wait(10)
-    until(f"nothing of the run killed after {moment:.2f} s to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+    what = f"nothing of the run killed after {moment:.2f} s to live"
+    until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
 
@@ -95,6 +119,7 @@ def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tem
         with_deadline(harness, moment)
         # The run first: a reaper that dies alone is replaced at once.
         harness.send_signal(signal.SIGSTOP)
+        ports = listening(word)
         watcher = reaper_of(harness)
         if watcher:
             psutil.Process(watcher).kill()
@@ -102,8 +127,9 @@ def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tem
         harness.kill()
         harness.wait(10)
     assert watcher or not ours(word), "it was killed before it had a reaper, and yet something runs"
-    session.sweep(session.root(temporary=temporary))
-    until(f"nothing of the run killed after {moment:.2f} s to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+    next_start(temporary)
+    what = f"nothing of the run killed after {moment:.2f} s to live"
+    until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
 
 
 def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
@@ -119,6 +145,29 @@ def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
         harness.kill()
         harness.wait(10)
     until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+
+
+@pytest.mark.parametrize("signals", [("SIGINT",), ("SIGINT", "SIGINT"), ("SIGTERM",)], ids="+".join)
+def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, signals: tuple[str, ...]) -> None:
+    word = temporary.name
+    harness = start(temporary, word)
+    try:
+        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=60.0)
+        ports = listening(word)
+        for each in signals:
+            # A terminal sends Ctrl-C to the whole group.
+            os.killpg(harness.pid, signal.Signals[each])
+        harness.wait(30)
+    finally:
+        harness.kill()
+    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+    assert harness.returncode == 130
+    progress, _, error = (temporary / "said").read_text().strip().rpartition("\n")
+    assert error == f"Error: interrupted by {signals[0]}; nothing was judged after that"
+    assert progress.splitlines()[-1].endswith(("warm-up", "feeding"))
+    assert not begun(temporary)
+    run = next((temporary / "reports").glob("*/latest/run.json"))
+    assert "interrupted by" in json.loads(run.read_text())["outcome"]["error"]
 
 
 def reaper_of(harness: subprocess.Popen[bytes]) -> int:
