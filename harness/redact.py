@@ -7,18 +7,20 @@ bounded memory. A leaf: it imports nothing of ours.
 
 from __future__ import annotations
 
+import errno
 import html
 import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 MARK = "[redacted]"
-CHUNK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT)
 SHORT = 6
 """Below this many bytes only the plain and escaped forms are sought: the base64 of a few letters is everywhere."""
 
@@ -30,7 +32,6 @@ class Redactor:
         forms = {form for secret in secrets if secret for form in _forms(secret)}
         # The longest first, or a secret that begins like another would leave its tail behind.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._longest = len(ordered[0]) if ordered else 0
         self._pattern = re.compile(b"|".join(re.escape(form) for form in ordered)) if ordered else None
 
     def text(self, text: str) -> str:
@@ -53,44 +54,45 @@ class Redactor:
     def file(self, path: Path) -> int:
         """Rewrite one file and return how many secrets it had. Whoever writes it must have ended.
 
-        A file without secrets is not touched; links are not followed. Raises OSError."""
-        if self._pattern is None or path.is_symlink() or not path.is_file():
+        A file without secrets is not touched; links are not followed. On a full disk the secrets are blotted out
+        where they stand. Raises OSError."""
+        if self._pattern is None or path.is_symlink() or not path.is_file() or not path.stat().st_size:
             return 0
-        half = path.with_name(f".{path.name}.{os.getpid()}.redacted")
-        found = 0
-        try:
-            handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(handle, "wb") as out:
-                for piece, count in self._pieces(path):
-                    out.write(piece)
-                    found += count
-            if found:
-                half.replace(path)
-        finally:
-            half.unlink(missing_ok=True)
-        return found
+        with path.open("rb") as source, mmap(source.fileno(), 0, access=ACCESS_READ) as text:
+            found = [match.span() for match in self._pattern.finditer(text)]
+            if not found:
+                return 0
+            try:
+                _rewrite(path, text, found)
+                return len(found)
+            except OSError as refused:
+                if refused.errno not in FULL:
+                    raise
+        _blot(path, found)
+        return len(found)
 
-    def _pieces(self, path: Path) -> Iterator[tuple[bytes, int]]:
-        """The clean file in pieces; what could be the head of a secret is carried over to the next."""
-        assert self._pattern is not None
-        rest = b""
-        with path.open("rb") as source:
-            while chunk := source.read(CHUNK):
-                piece, rest, count = self._split(rest + chunk)
-                yield piece, count
-        yield self._pattern.subn(MARK.encode(), rest)
 
-    def _split(self, buffer: bytes) -> tuple[bytes, bytes, int]:
-        assert self._pattern is not None
-        cut = max(0, len(buffer) - self._longest + 1)
-        out, count, done = [], 0, 0
-        for match in self._pattern.finditer(buffer):
-            if match.start() >= cut:
-                break
-            out += [buffer[done : match.start()], MARK.encode()]
-            done, count = match.end(), count + 1
-        cut = max(cut, done)
-        return b"".join([*out, buffer[done:cut]]), buffer[cut:], count
+def _rewrite(path: Path, text: mmap, secrets: Sequence[tuple[int, int]]) -> None:
+    half = path.with_name(f".{path.name}.{os.getpid()}.redacted")
+    done = 0
+    try:
+        handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as out, memoryview(text) as view:
+            for start, end in secrets:
+                out.write(view[done:start])
+                out.write(MARK.encode())
+                done = end
+            out.write(view[done:])
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _blot(path: Path, secrets: Sequence[tuple[int, int]]) -> None:
+    with path.open("r+b") as target:
+        for start, end in secrets:
+            target.seek(start)
+            target.write(b"*" * (end - start))
 
 
 def redact_file(path: Path, secrets: Iterable[str]) -> int:

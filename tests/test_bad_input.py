@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.errors import HarnessError
 from harness.suite import only_suite
+from harness.wait import until
 
 HOUSE = Path(__file__).parents[1]
+PROVING = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 
 SCENARIO = """
 name: bad
@@ -41,6 +46,48 @@ def project(folder: Path, program: str, *, within: str = "60s") -> Path:
     path = folder / "scenarios" / "bad.yaml"
     path.write_text(SCENARIO.format(within=within))
     return path
+
+
+Disk = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Disk:
+    """Runs a scenario with its reports on a file system of the size asked for, which is filled to the last byte when
+    the run has said something. It is mounted in a namespace of its own and gone with the run."""
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    mount = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size="$0" tmpfs "$1" && shift && exec "$@"']
+    tried = subprocess.run([*mount, "1m", str(reports), "true"], capture_output=True, text=True, timeout=30)
+    if tried.returncode:
+        pytest.skip(f"no file system can be mounted here: {tried.stderr.strip()}")
+
+    def run(size: str, *, until_said: str) -> tuple[int, str]:
+        argv = [sys.executable, "-m", "harness", "run", str(PROVING), "--reports", str(reports)]
+        with (tmp_path / "said").open("wb") as said:
+            harness = subprocess.Popen([*mount, size, str(reports), *argv], cwd=HOUSE, stderr=said)
+
+        def over() -> bool:
+            return harness.poll() is not None or until_said in (tmp_path / "said").read_text()
+
+        try:
+            until(f"the run to say {until_said}", over, within_s=60.0)
+            if harness.poll() is None:
+                fill(Path(f"/proc/{harness.pid}/root{reports}/filler"))
+            code = harness.wait(90)
+        finally:
+            harness.terminate()
+            harness.wait(30)
+        return code, (tmp_path / "said").read_text()
+
+    return run
+
+
+def fill(path: Path) -> None:
+    """Write until there is no room left."""
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(65536))
 
 
 def test_an_unknown_key_and_a_wrong_type_are_told_together_with_their_places(tmp_path: Path) -> None:
@@ -100,3 +147,18 @@ def test_a_kafka_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert code == 4
     assert str(port) in said and "Traceback" not in said
     assert len([line for line in said.splitlines() if line.startswith("Error")]) == 1
+
+
+def test_a_disk_that_is_full_before_the_start_is_told(small_disk: Disk) -> None:
+    code, said = small_disk("100m", until_said="never")
+    assert code == 4
+    assert re.fullmatch(r"Error: needs 512 MiB free at .*, found 100 MiB; .*\n", said)
+
+
+@pytest.mark.stack
+def test_a_disk_that_fills_up_in_the_middle_of_a_run_is_told_once(small_disk: Disk) -> None:
+    code, said = small_disk("600m", until_said="] warm-up")
+    errors = [line for line in said.splitlines() if not line.startswith(("1/1 ", "["))]
+    assert code == 4
+    assert len(errors) == 1
+    assert "the disk is full at" in errors[0]
