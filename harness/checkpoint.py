@@ -69,12 +69,21 @@ class Progress:
     first_life: int = 0
     life: int = 0
     """The lives of the driver that touched it first and last."""
+    begun: bool = False
+    """Where its first batch begins has been seen (`sources/0/0`)."""
 
     def note_offsets(self, batch: int) -> None:
         """Remember the range of a batch whose `offsets/N` is there."""
         ends = read_offsets(self.folder / "offsets" / str(batch), self.topic)
         if ends is not None:
             self.ends[batch] = ends
+
+    def note_all(self) -> None:
+        """Remember every batch that is there now."""
+        found = listing(self.folder)
+        for batch in found["offsets"]:
+            self.note_offsets(batch)
+        self.committed |= set(found["commits"])
 
     def planned(self) -> Offsets:
         """Next offsets of the newest planned batch."""

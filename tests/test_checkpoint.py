@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,37 @@ def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path:
         both = (Window.OFFSETS_WRITTEN, Window.OFFSETS_COMMITTED)
         assert sorted(order) == sorted((batch, window) for batch in range(5) for window in both)
     assert {batch for batch, _ in order} == set(range(5))
+
+
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_nothing(
+    tmp_path: Path, polling: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.run.observer.CheckpointWatch", partial(CheckpointWatch, polling=polling))
+    (tmp_path / "root").mkdir()
+    checkpoint = tmp_path / "root" / "checkpoint"
+    journal = Journal(tmp_path / "journal.jsonl")
+    observer = Observer(tmp_path / "root", "orders", journal)
+
+    def commit(batch: int, end: int) -> None:
+        log(checkpoint, batch, end, end)
+        write(checkpoint / "commits", batch, "v1")
+
+    try:
+        write(checkpoint / "sources" / "0", 0, 'v1\n{"orders":{"0":0,"1":0}}')
+        for batch in range(3):
+            commit(batch, 10 * (batch + 1))
+        until("three batches", lambda: observer.committed() == {0: 30, 1: 30}, within_s=5.0)
+        shutil.rmtree(checkpoint)
+        until("the watch to look", lambda: not observer._watch._seen, within_s=5.0)
+        write(checkpoint / "sources" / "0", 0, 'v1\n{"orders":{"0":0,"1":0}}')
+        commit(0, 5)
+        until("the first batch again", lambda: observer.committed() == {0: 5, 1: 5}, within_s=5.0)
+        commit(1, 30)
+        until("the second", lambda: observer.committed() == {0: 30, 1: 30}, within_s=5.0)
+    finally:
+        observer.close()
+        journal.close()
 
 
 def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence(tmp_path: Path) -> None:

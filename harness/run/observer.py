@@ -48,6 +48,11 @@ class Observer:
         with self._lock:
             fresh = Progress(seen.folder, self._topic, first_life=self.life)
             progress = self._known.setdefault(seen.folder, fresh)
+            if seen.window is None and progress.begun:
+                # That is written once: another time, it is another checkpoint in the old one's place.
+                progress = self._known[seen.folder] = fresh
+                fresh.note_all()
+            progress.begun |= seen.window is None
             progress.life = self.life
             if seen.window is Window.OFFSETS_WRITTEN:
                 progress.note_offsets(seen.batch)

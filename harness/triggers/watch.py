@@ -44,7 +44,8 @@ def sight(path: Path) -> Sight | None:
 
 
 class CheckpointWatch:
-    """Watches `root` in a thread of its own until `close()`. Each sight is told once per appearance."""
+    """Watches `root` in a thread of its own until `close()`. Each sight is told once per appearance: again where a
+    pipeline has deleted its checkpoint and begun another in the same place."""
 
     def __init__(self, root: Path, listener: Callable[[Sight], None], *, polling: bool = False) -> None:
         self._root = root
@@ -78,10 +79,14 @@ class CheckpointWatch:
             self._seen.add(path)
             self._listener(seen)
 
+    def _forget(self, path: Path) -> None:
+        self._seen = {each for each in self._seen if each != path and path not in each.parents}
+
     def _inotify(self) -> None:
         from inotify_simple import INotify, flags
 
-        wanted = flags.CREATE | flags.MOVED_TO | flags.ONLYDIR
+        gone = flags.DELETE | flags.MOVED_FROM
+        wanted = flags.CREATE | flags.MOVED_TO | gone | flags.ONLYDIR
         with INotify() as notify:
             folders: dict[int, Path] = {}
 
@@ -106,7 +111,9 @@ class CheckpointWatch:
                     if folder is None or not event.name:
                         continue
                     path = folder / event.name
-                    if event.mask & flags.ISDIR:
+                    if event.mask & gone:
+                        self._forget(path)
+                    elif event.mask & flags.ISDIR:
                         depth = len(path.relative_to(self._root).parts)
                         if depth <= DEEPEST:
                             add(path, depth)
@@ -116,6 +123,7 @@ class CheckpointWatch:
     def _poll(self) -> None:
         self._ready.set()
         while not self._stop.wait(POLL_S):
-            for name in ("offsets", "commits"):
+            for name in ("sources/0", "offsets", "commits"):
                 for path in sorted(self._root.glob(f"**/{name}/*")):
                     self._tell(path)
+            self._seen = {path for path in self._seen if path.exists()}
