@@ -138,6 +138,8 @@ def note(scene: Scene, step: Step, moment: Moment) -> str:
     begun = unfinished_commits(folder) if folder else ()
     if step.when.window is Window.SINK_COMMITTED and moment.batch in begun:
         words.append(f"commits/.{moment.batch}.*.tmp was begun and never renamed")
+    if step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT) and not moment.before.get("offsets"):
+        words.append("no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone")
     if moment.held is not None:
         words.append(f"the server's process {moment.held.backend} stood before row {moment.held.rows + 1}")
     return "; ".join(words)
