@@ -4,12 +4,13 @@
 
 A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
 `commits/N` by temporary file and rename, slowly enough that every window can be hit, quickly enough for a test.
-`--broken crash` ends at once with status 3; `idle` never commits.
+`--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -54,6 +55,8 @@ def main() -> None:
         sys.exit("ImportError: no module named nowhere")
     if broken == "idle":
         rest(60)
+    if broken == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.environ.get("FAKE_JVM"):
         jvm(checkpoint, sink, batches)
         return

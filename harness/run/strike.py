@@ -8,6 +8,7 @@ import threading
 import psutil
 
 from harness.checkpoint import unfinished_commits
+from harness.errors import WaitError
 from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
@@ -42,7 +43,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
             checkpoint_after=after,
             rows_seen=moment.held.rows if moment.held else None,
             in_flight=in_flight,
-            note=note(scene, step, moment),
+            note=note(scene, step, moment, signalled),
         ),
         at_s=round(scene.journal.elapsed_s(), 3),
     )
@@ -82,10 +83,17 @@ def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
         signals.freeze(targets)
         signalled = signals.kill(targets)
     if fault.kind in DRIVER_DIES and driver is not None and signals.all_died(signalled):
-        status = scene.supervisor.death_of(driver.number, within_s=DEATH_WITHIN_S).status
-        words = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        signalled[f"driver {driver.number}"] = words
+        signalled[f"driver {driver.number}"] = ending(scene, driver.number)
     return signalled
+
+
+def ending(scene: Scene, number: int) -> str:
+    """How life `number` of the driver ended: its signal or exit status; `alive` if it did not, deaf to SIGTERM."""
+    try:
+        status = scene.supervisor.death_of(number, within_s=DEATH_WITHIN_S).status
+    except WaitError:
+        return "alive"
+    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
 
 def chosen(scene: Scene, fault: Fault, moment: Moment, tree: list[psutil.Process]) -> list[psutil.Process]:
@@ -129,7 +137,7 @@ def release(scene: Scene, step: Step, moment: Moment) -> None:
         disarm(scene.lease.folder / "failpoints", step.when)
 
 
-def note(scene: Scene, step: Step, moment: Moment) -> str:
+def note(scene: Scene, step: Step, moment: Moment, signalled: dict[str, str]) -> str:
     """What else a reader should know."""
     words = []
     if step.when.batch is not None and moment.batch not in (None, step.when.batch):
@@ -140,6 +148,8 @@ def note(scene: Scene, step: Step, moment: Moment) -> str:
         words.append(f"commits/.{moment.batch}.*.tmp was begun and never renamed")
     if step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT) and not moment.before.get("offsets"):
         words.append("no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone")
+    if "alive" in signalled.values():
+        words.append(f"it was signalled and lived on for {DEATH_WITHIN_S:g} s")
     if moment.held is not None:
         words.append(f"the server's process {moment.held.backend} stood before row {moment.held.rows + 1}")
     return "; ".join(words)
