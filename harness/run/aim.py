@@ -10,7 +10,7 @@ import psutil
 
 from harness.errors import HarnessError, WaitError
 from harness.faults import process as signals
-from harness.run.scene import Moment, Scene
+from harness.run.scene import Moment, Scene, running
 from harness.scenario import Do, Step, Trigger, Victim, When, Window
 from harness.triggers.tripwire import Tripwire
 from harness.triggers.watch import Sight
@@ -20,6 +20,8 @@ TICK_S = 0.004
 LONGEST_S = 3600.0
 KILLED = (Do.KILL_DRIVER, Do.CRASH_APPLICATION)
 DRIVER_DIES = (*KILLED, Do.STOP_DRIVER)
+STOOD = (*KILLED, Do.PAUSE_DRIVER)
+"""Faults before which the JVM can be stopped, so that nothing moves between the look and the fault."""
 
 
 class Aim:
@@ -62,7 +64,7 @@ class Aim:
         met = threading.Event()
         moment = Moment(None)
         lowest = (when.batch or 0) + slip
-        freezing = step.do.kind in KILLED and step.do.victim is not Victim.PYTHON
+        freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON
         jvms: list[psutil.Process] = []
 
         def hook(seen: Sight) -> Callable[[], None] | None:
@@ -142,7 +144,26 @@ class Aim:
             self._until(when, lambda: scene.observer.newest_batch() >= (when.batch or 0))
         # A driver that has just been born has nothing in hand: to kill it would hurt nobody.
         self._until(when, scene.awake)
-        return Moment(when.batch, before=scene.observer.listing())
+        moment = Moment(when.batch, before=scene.observer.listing())
+        if scene.observer.folder() is not None:
+            # Nor has one between two batches.
+            self._until(when, lambda: self._caught(step, moment))
+        return moment
+
+    def _caught(self, step: Step, moment: Moment) -> bool:
+        """Is a batch in hand? Then the JVM stands still where the fault allows it, and `moment` says which batch."""
+        batch, folder = self._scene.observer.newest_batch(), self._scene.observer.folder()
+        if not running(batch, self._scene.observer.listing(folder)):
+            return False
+        freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON
+        jvms = signals.victims(self._scene.supervisor.tree(), Victim.JVM) if freezing else []
+        frozen = signals.freeze(jvms)
+        listing = self._scene.observer.listing(folder)
+        if not running(batch, listing):
+            signals.thaw(frozen)
+            return False
+        moment.batch, moment.folder, moment.before, moment.frozen = batch, folder, listing, frozen
+        return True
 
 
 def disarm(folder: Path, when: Trigger) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.checkpoint import unfinished_commits
 from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
@@ -54,11 +55,16 @@ def in_window(when: Trigger, moment: Moment, listing: Listing) -> bool:
     """Does the checkpoint agree that the batch stands where the trigger says?"""
     if when.kind is When.ROWS:
         return moment.held is not None and (when.batch is None or running(moment.batch, listing))
+    if when.kind in (When.RECORDS, When.ELAPSED):
+        return moment.folder is None or running(moment.batch, listing)
     if when.kind is not When.WINDOW:
         return True
     if when.window is Window.OFFSETS_COMMITTED:
         batch = -1 if moment.batch is None else moment.batch
         return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
+    if when.window is Window.OFFSETS_WRITTEN and moment.folder is not None:
+        # Planned, and not yet so far that its commit has begun.
+        return running(moment.batch, listing) and moment.batch not in unfinished_commits(moment.folder)
     return running(moment.batch, listing)
 
 

@@ -108,13 +108,16 @@ def chosen(scene: Scene, fault: Fault, moment: Moment, tree: list[psutil.Process
 
 
 def executors(scene: Scene, fault: Fault, moment: Moment) -> list[psutil.Process]:
-    """One executor (the one whose worker is held at a row, if one is) or all."""
+    """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
+    then an executor has nothing in hand."""
     found = scene.stack.executors(scene.lease)
-    if fault.kind is Do.CRASH_APPLICATION or fault.which == "all" or len(found) < 2:
+    if fault.kind is Do.CRASH_APPLICATION:
         return found
     port = moment.held.client_port if moment.held else None
     owner = signals.owner_of_port(found, port) if port else None
-    return [owner or found[0]]
+    if port and owner is None:
+        return []
+    return found if fault.which == "all" else [owner or each for each in found[:1]]
 
 
 def pause(scene: Scene, for_s: float) -> dict[str, str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import HarnessError
 from harness.scenario import Window
 
 TEMPORARY = re.compile(r"^\.(\d+)\.[^.]+\.tmp$")
@@ -107,6 +108,8 @@ class CheckpointWatch:
             self._ready.set()
             while not self._stop.is_set():
                 for event in notify.read(timeout=100):
+                    if event.mask & flags.Q_OVERFLOW:
+                        raise HarnessError("the kernel dropped events: windows may have gone unseen")
                     folder = folders.get(event.wd)
                     if folder is None or not event.name:
                         continue
@@ -124,6 +127,10 @@ class CheckpointWatch:
         self._ready.set()
         while not self._stop.wait(POLL_S):
             for name in ("sources/0", "offsets", "commits"):
-                for path in sorted(self._root.glob(f"**/{name}/*")):
+                try:
+                    paths = sorted(self._root.glob(f"**/{name}/*"))
+                except OSError:
+                    break  # a folder went while it was listed: look again
+                for path in paths:
                     self._tell(path)
             self._seen = {path for path in self._seen if path.exists()}
