@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -18,11 +19,12 @@ from harness.faults import process as signals
 from harness.journal import Journal
 from harness.run import strike
 from harness.run.observer import Observer
-from harness.run.scene import Scene, in_window
+from harness.run.scene import Moment, Scene, in_window
 from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor
 from harness.scenario import Do, Fault, Pipeline, Restart, Step, StepOutcome, Trigger, Victim, When, Window
 from harness.stack.driver import ProcessDriver
+from harness.triggers.tripwire import Held
 from harness.wait import until
 
 FAKE = Path(__file__).with_name("fake_pipeline.py")
@@ -174,6 +176,18 @@ def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
         assert not outcome.hit
         assert outcome.evidence.signalled == {}
+
+
+@pytest.mark.parametrize("which", ["one", "all"])
+def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Path, which: str) -> None:
+    sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
+    with world(tmp_path) as w, socket.create_server(("127.0.0.1", 0)) as server:
+        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        with socket.create_connection(server.getsockname()) as writer:
+            held = Held(rows=20, backend=1, client_port=writer.getsockname()[1])
+            fault = Fault(kind=Do.KILL_EXECUTOR, which=which)
+            assert strike.executors(w.scene, fault, Moment(2, held=held)) == []
+    sleeper.wait()
 
 
 def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(tmp_path: Path) -> None:
