@@ -54,8 +54,12 @@ def saver(batch: int, start: by_hand.Offsets, end: by_hand.Offsets) -> Callable[
         with closing(psycopg2.connect(**LOGIN)) as database, database, database.cursor() as cursor:
             cursor.execute(BEGIN, (at, start[at], batch))
             cursor.execute(MOVE, (end[at], batch, at, start[at]))
-            if cursor.rowcount == 1:
+            moved = cursor.rowcount == 1
+            # The two places where its broken twins are caught; here both lie inside the transaction.
+            failpoint.reach("offsets-saved", batch=batch)
+            if moved:
                 execute_values(cursor, INSERT, [tuple(row[column] for column in COLUMNS) for row in payments])
+            failpoint.reach("sink-written", batch=batch)
 
     return save
 
@@ -67,9 +71,6 @@ def main() -> None:
         batch, start = by_hand.load(topic)
         end = topic.next_end(start)
         topic.read(spark, start, end).foreachPartition(saver(batch, start, end))
-        # The two places where its broken twins can be caught; here they are one and the same.
-        failpoint.reach("offsets-saved", batch=batch)
-        failpoint.reach("sink-written", batch=batch)
 
 
 if __name__ == "__main__":
