@@ -26,6 +26,7 @@ QUIET_S = 0.4
 SETTLE_S = 8.0
 TICK_S = 0.1
 STALLED_S = 60.0
+SILENT_S = 15.0
 READ_BACK_S = 120.0
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows, or their last version, late can look like for a while."""
@@ -41,6 +42,7 @@ class Drain:
         self._reasons: list[str] = []
         self._stalled: str | None = None
         self._drained = False
+        self._silence: Deadline | None = None
 
     def drain(self) -> None:
         """Drain, read, save 1."""
@@ -72,7 +74,7 @@ class Drain:
         while not live.deadline.over():
             live.healthy()
             now = live.frontier.committed()
-            if behind(now, ends):
+            if behind(now, ends) and self._at_work():
                 return True
             if live.supervisor.gave_up:
                 self._stalled = live.supervisor.gave_up
@@ -85,6 +87,18 @@ class Drain:
         if self._stalled is None and monotonic() - since > STALLED_S:
             self._stalled = f"nothing was committed in the last {monotonic() - since:.0f} s"
         return False
+
+    def _at_work(self) -> bool:
+        """Has the newest life shown where it goes on from? Until then the frontier is a dead one's, and a pipeline that
+        lost its checkpoint would begin again. One with nothing left to do stays silent: waited for `SILENT_S` at most,
+        and not at all where the program ends by itself each time (AvailableNow)."""
+        live = self._live
+        ends_by_itself = any(death.status == 0 for death in live.supervisor.deaths)
+        if live.frontier.kind != "checkpoint" or ends_by_itself or live.observer.awake():
+            return True
+        if self._silence is None:
+            self._silence = Deadline(SILENT_S)
+        return self._silence.over()
 
     def _marks(self) -> list[str]:
         live = self._live
