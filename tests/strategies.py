@@ -95,7 +95,7 @@ def sinks(draw: st.DrawFn) -> Sink:
         backend="postgres",
         target=draw(tables | queries((*key, by))),
         database=draw(st.sampled_from(["main", "second"])),
-        effect=draw(queries(key)),
+        effect=draw(queries(key)) + " -- ledger",
         key=key,
         order=draw(st.none() | st.just(order)),
     )
@@ -174,7 +174,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     elif words is Do.KILL_EXECUTOR:
         extras = {"which": draw(st.sampled_from(["one", "all"]))}
     elif words is Do.PAUSE_DRIVER:
-        extras = {"for_s": draw(times)}
+        extras = {"for_s": draw(times.filter(lambda s: s >= 0.1))}
     elif words is Do.STOP_DRIVER:
         extras = {}
     named = "victim" in extras and victim is not Victim.TREE

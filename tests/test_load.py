@@ -24,7 +24,7 @@ from harness.scenario import Scenario
 from tests.strategies import ENTRY, project, scenarios, texts
 
 ROOT = Path(__file__).resolve().parent.parent
-WORST_S = 1.0
+WORST_S = 20.0
 SCHEMA = schema()
 # Says something else of everything that a header may say: a dumped scenario must not take any of it.
 HEADER = """\

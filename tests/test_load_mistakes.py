@@ -256,6 +256,11 @@ CASES = [
         ],
     ),
     Case(
+        "effect over nothing",
+        PIPELINE + "sink: {postgres: t, effect: select 1 as id, key: [id]}\n",
+        ["3:29: sink.effect reads no `ledger`: then no record could be missed"],
+    ),
+    Case(
         "empty key",
         PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: []}\n",
         ["3:57: sink.key is missing: the columns that name a row"],

@@ -22,6 +22,7 @@ KINDS = ("window", "failpoint", "records", "rows", "elapsed")
 WITH_VICTIM = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.CRASH_MID_SINK, Do.CRASH_BEFORE_OFFSET_COMMIT)
 FOR_CONSOLE = ("postgres", "database", "effect", "key", "order")
 GENERATED_ONLY = ("workload", "keys", "skew")
+SHORTEST_PAUSE_S = 0.1
 WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
 
 
@@ -104,6 +105,8 @@ def readable(sink: Section) -> None:
         sink.wrong(f"{sink.path} holds both postgres and console: make it two sinks", "console")
     if not sink.has("effect"):
         sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
+    elif (words := sink.get("effect")) and not re.search(r"\bledger\b", words, re.IGNORECASE):
+        sink.wrong(f"{sink.path}.effect reads no `ledger`: then no record could be missed", "effect")
     if not sink.has("key") or sink.get("key") == []:
         sink.wrong(f"{sink.path}.key is missing: the columns that name a row", *(["key"] if sink.has("key") else []))
     query, effect = names(sink.get("postgres")), names(sink.get("effect"))
@@ -175,6 +178,8 @@ def deed(step: Section) -> None:
         step.wrong(f"{step.path}.for means nothing for {do}: only a pause lasts", "for")
     if do is Do.PAUSE_DRIVER and not step.has("for"):
         step.wrong(f"{step.path}.for is missing: how long the pause lasts, e.g. 3s")
+    if do is Do.PAUSE_DRIVER and step.get("for", SHORTEST_PAUSE_S) < SHORTEST_PAUSE_S:
+        step.wrong(f"{step.path}.for is too short to hurt anyone: {SHORTEST_PAUSE_S:g}s at least", "for")
 
 
 def moment(step: Section) -> None:
