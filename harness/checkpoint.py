@@ -17,8 +17,11 @@ Offsets = dict[int, int]
 
 
 def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
-    """The batch numbers under `offsets` and `commits`, sorted; empty where the folder is not there."""
-    return {name: tuple(sorted(_numbers(checkpoint / name))) for name in ("offsets", "commits")}
+    """The batch numbers under `offsets` and `commits`, and under `begun` those whose `commits/.N.<uuid>.tmp` was begun
+    and not renamed yet; sorted, empty where the folder is not there."""
+    # In this order: a commit that is renamed between two looks is seen in one of them.
+    begun = _begun(checkpoint / "commits")
+    return {**{name: tuple(sorted(_numbers(checkpoint / name))) for name in ("offsets", "commits")}, "begun": begun}
 
 
 def _numbers(folder: Path) -> Iterable[int]:
@@ -28,10 +31,9 @@ def _numbers(folder: Path) -> Iterable[int]:
         return []
 
 
-def unfinished_commits(checkpoint: Path) -> tuple[int, ...]:
-    """Batches whose `commits/.N.<uuid>.tmp` was begun and never renamed."""
+def _begun(commits: Path) -> tuple[int, ...]:
     try:
-        names = [entry.name for entry in (checkpoint / "commits").iterdir()]
+        names = [entry.name for entry in commits.iterdir()]
     except OSError:
         return ()
     found = {int(n.split(".")[1]) for n in names if n.endswith(".tmp") and n.split(".")[1].isdecimal()}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.checkpoint import Progress, behind, count, listing, offsets_of, unfinished_commits
+from harness.checkpoint import Progress, behind, count, listing, offsets_of
 from harness.journal import Journal
 from harness.run.observer import Observer, lowest
 from harness.scenario import Window
@@ -51,10 +51,8 @@ def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
     write(tmp_path / "commits", 0, "v1")
     (tmp_path / "commits" / ".10.aa-bb.tmp").touch()
     (tmp_path / "commits" / ".0.crc").touch()
-    assert listing(tmp_path) == {"offsets": (0, 10), "commits": (0,)}
-    assert unfinished_commits(tmp_path) == (10,)
-    assert listing(tmp_path / "nowhere") == {"offsets": (), "commits": ()}
-    assert unfinished_commits(tmp_path / "nowhere") == ()
+    assert listing(tmp_path) == {"offsets": (0, 10), "commits": (0,), "begun": (10,)}
+    assert listing(tmp_path / "nowhere") == {"offsets": (), "commits": (), "begun": ()}
 
 
 def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import psutil
 
-from harness.checkpoint import unfinished_commits
 from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
@@ -62,9 +61,8 @@ def in_window(when: Trigger, moment: Moment, listing: Listing) -> bool:
     if when.window is Window.OFFSETS_COMMITTED:
         batch = -1 if moment.batch is None else moment.batch
         return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
-    if when.window is Window.OFFSETS_WRITTEN and moment.folder is not None:
-        # Planned, and not yet so far that its commit has begun.
-        return running(moment.batch, listing) and moment.batch not in unfinished_commits(moment.folder)
+    if when.window is Window.OFFSETS_WRITTEN and moment.batch in listing.get("begun", ()):
+        return False
     return running(moment.batch, listing)
 
 

@@ -7,7 +7,6 @@ import threading
 
 import psutil
 
-from harness.checkpoint import unfinished_commits
 from harness.errors import WaitError
 from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
@@ -43,7 +42,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
             checkpoint_after=after,
             rows_seen=moment.held.rows if moment.held else None,
             in_flight=in_flight,
-            note=note(scene, step, moment, signalled),
+            note=note(step, moment, signalled, after),
         ),
         at_s=round(scene.journal.elapsed_s(), 3),
     )
@@ -140,14 +139,12 @@ def release(scene: Scene, step: Step, moment: Moment) -> None:
         disarm(scene.lease.folder / "failpoints", step.when)
 
 
-def note(scene: Scene, step: Step, moment: Moment, signalled: dict[str, str]) -> str:
+def note(step: Step, moment: Moment, signalled: dict[str, str], after: Listing) -> str:
     """What else a reader should know."""
     words = []
     if step.when.batch is not None and moment.batch not in (None, step.when.batch):
         words.append(f"batch {step.when.batch} was missed, batch {moment.batch} was tried instead")
-    folder = moment.folder or scene.observer.folder()
-    begun = unfinished_commits(folder) if folder else ()
-    if step.when.window is Window.SINK_COMMITTED and moment.batch in begun:
+    if step.when.window is Window.SINK_COMMITTED and moment.batch in after.get("begun", ()):
         words.append(f"commits/.{moment.batch}.*.tmp was begun and never renamed")
     if step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT) and not moment.before.get("offsets"):
         words.append("no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone")
