@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.checkers.attribute import Clues, Origin
@@ -11,6 +11,7 @@ from harness.checkers.canaries import Canary, canaries
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
+from harness.checkers.fit import Column, misfit
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.effect import Effects, Table
 from harness.scenario import Finding, Guarantee, Kind, Sink, StepOutcome
@@ -81,9 +82,9 @@ def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: b
     effect = effects.table(sink.effect)
     behind = effect if drained else effects.table(sink.effect, behind=True)
     out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
-    misfit = _misfit(sink, effect, table)
-    if misfit:
-        out.void += misfit
+    wanted = [Column(*each) for each in zip(effect.columns, effect.types, effect.families, strict=True)]
+    out.void += misfit(sink, wanted, [Column(c.name, c.type, c.family) for c in table.columns])
+    if out.void:
         return out
     case = _case(sink, effect, table, aggregate=effects.aggregates(sink.effect))
     out.case = case
@@ -165,28 +166,6 @@ def _unreadable(sink: Sink, table: SinkTable | None) -> str:
     return f"{sink.name} was never read" if sink.effect is not None else f"{sink.name} has no effect to compare with"
 
 
-def _misfit(sink: Sink, effect: Table, table: SinkTable) -> list[str]:
-    """Why effect and sink cannot be compared; empty if they can."""
-    wanted = dict(zip(effect.columns, effect.families, strict=True))
-    types = dict(zip(effect.columns, effect.types, strict=True))
-    there = {column.name: column for column in table.columns}
-    extra = {sink.order.by} if sink.order is not None else set()
-    out = []
-    if len(wanted) < len(effect.columns) or len(there) < len(table.columns):
-        out.append(f"{sink.name}: two columns have one name in the effect or in the sink")
-    if set(wanted) - set(there) or set(there) - set(wanted) - extra:
-        out.append(f"{sink.name}: the effect has columns {_list(wanted)}; the sink has {_list(there)}")
-    if set(sink.key) - set(wanted):
-        out.append(f"{sink.name}: the key {_list(sink.key)} is not among the effect's columns {_list(wanted)}")
-    for name in wanted.keys() & there.keys():
-        if wanted[name] != there[name].family:
-            out.append(
-                f"{sink.name}: column {name} is {types[name]} in the effect and {there[name].type} in the sink; "
-                "cast one of them, so that the values can be compared exactly"
-            )
-    return sorted(out)
-
-
 def _case(sink: Sink, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
     names = [column.name for column in table.columns]
     order = [names.index(name) for name in effect.columns]
@@ -219,7 +198,3 @@ def _single(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Row]:
     """Rows by key; a key of several rows is no total."""
     keys = Counter(key_of(row, places) for row in rows)
     return {key: row for row in rows if keys[key := key_of(row, places)] == 1}
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"

@@ -13,6 +13,7 @@ from harness.errors import SetupError, WaitError
 from harness.journal import Journal
 from harness.ledger import Attempts
 from harness.load import filled
+from harness.run import before
 from harness.run.drain import Drain
 from harness.run.feed import Feeder
 from harness.run.frontier import Frontier, end_offsets, frontier
@@ -22,7 +23,7 @@ from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor, tail
 from harness.scenario import Pipeline, Scenario, When
 from harness.stack.base import Lease, Stack
-from harness.store import RunFolder
+from harness.store import RunFolder, digest
 from harness.triggers.tripwire import Tripwire
 from harness.wait import Deadline, Waiting, until
 from harness.workload.base import Workload
@@ -55,7 +56,9 @@ class Live:
     def play(self, workload: Workload) -> None:
         """From the empty lease to the sink read and saved."""
         self._phase("set up")
+        held = before.sinks_now(self.scenario, self.lease)
         self._set_up()
+        before.look(self.scenario, workload, self.lease, before=held)
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
@@ -93,6 +96,7 @@ class Live:
         self.feeder = Feeder(self.producer, self.frontier, journal, self.scenario.input.rate_per_s)
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, lease, self.root)
+        self.folder.save(0, run={"program": {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}})
         self.supervisor = Supervisor(self.stack, lease, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.schedule = Schedule(self.scenario.schedule, self._scene())

@@ -1,0 +1,65 @@
+"""Before the first record: does each effect fit its sink, and is the sink free of what an earlier run left in it?
+
+What is found here would make the verdict void after a whole run, or worse: rows kept from a run that held would be
+judged as this one's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.checkers.fit import Column, misfit
+from harness.effect import Effects, Source, Table
+from harness.errors import SetupError
+from harness.ledger import write_source
+from harness.scenario import Scenario, Sink
+from harness.sinks import SinkTable, read
+from harness.stack.base import Lease
+from harness.workload.base import Workload
+
+
+def sinks_now(scenario: Scenario, lease: Lease) -> list[SinkTable]:
+    """What each sink holds; `unreadable` where it is not there yet. Raises StackError."""
+    return [read(sink, lease.dsns) for sink in scenario.sinks]
+
+
+def look(scenario: Scenario, workload: Workload, lease: Lease, *, before: Sequence[SinkTable]) -> None:
+    """Compare what the sinks hold after `setup` with the effects over no record; `before` was read before `setup`.
+
+    A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
+    effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
+    nothing = lease.folder / "nothing.parquet"
+    write_source(nothing, [])
+    columns = tuple((c.name, c.type, c.expression) for c in workload.columns)
+    try:
+        with Effects(Source(parquet=nothing, columns=columns), where=f"scenario `{scenario.name}`") as effects:
+            for sink, old, new in zip(scenario.sinks, before, sinks_now(scenario, lease), strict=True):
+                if sink.effect is None:
+                    continue
+                effect = effects.table(sink.effect)
+                if not new.unreadable:
+                    _fits(sink, effect, new)
+                    _empty(old, new, effect)
+    finally:
+        nothing.unlink()
+
+
+def _fits(sink: Sink, effect: Table, table: SinkTable) -> None:
+    wanted = [Column(*each) for each in zip(effect.columns, effect.types, effect.families, strict=True)]
+    wrong = misfit(sink, wanted, [Column(c.name, c.type, c.family) for c in table.columns])
+    if wrong:
+        raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, or the table in `setup`")
+
+
+def _empty(old: SinkTable, new: SinkTable, effect: Table) -> None:
+    """Rows that were there before `setup` and still are, but for what the effect makes of no record (a total has a row
+    even then)."""
+    kept = Counter(old.rows) & Counter(new.rows)
+    names = [column.name for column in new.columns]
+    if set(names) == set(effect.columns):
+        kept -= Counter(tuple(row[effect.columns.index(name)] for name in names) for row in effect.rows)
+    if kept:
+        asked = f"asked for an empty sink; saw {kept.total()} rows in {new.target} before the first record was sent"
+        cure = "Name the table without a schema (each run has its own), or drop and make it in `setup`"
+        raise SetupError(f"{asked}. {cure}")

@@ -1,0 +1,100 @@
+"""What is looked at before the first record: the effect, its fit, and rows that an earlier run left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.checkers.cells import Row
+from harness.errors import SetupError, UsageError
+from harness.load import load
+from harness.run import before
+from harness.scenario import Scenario
+from harness.sinks import SinkColumn, SinkTable
+from harness.workload import make
+
+TEXT = """\
+name: s
+pipeline: {{entry: p.py}}
+input: {{workload: transactions, records: 600}}
+sink: {{postgres: public.kept, effect: "{effect}", key: [{key}]}}
+schedule: [{{when: {{batch: 1}}, do: crash before offset commit}}]
+expect: held
+"""
+PLAIN, TOTAL = "select id, amount from ledger", "select 1 as id, count(*) as amount from ledger"
+TYPES = {"id": ("bigint", "number"), "amount": ("numeric", "number"), "note": ("text", "text")}
+
+
+def scenario(folder: Path, effect: str, key: str = "id") -> Scenario:
+    (folder / "p.py").touch()
+    (folder / "s.yaml").write_text(TEXT.format(effect=effect, key=key))
+    return load(folder / "s.yaml")
+
+
+def table(*names: str, rows: list[Row] | None = None, missing: str = "") -> SinkTable:
+    columns = tuple(SinkColumn(name=name, type=TYPES[name][0], family=TYPES[name][1]) for name in names)
+    about: dict[str, Any] = {"name": "kept", "backend": "postgres", "target": "public.kept"}
+    return SinkTable(**about, columns=columns, rows=rows or [], unreadable=missing)
+
+
+def look(folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: SinkTable, effect: str = PLAIN) -> None:
+    made = scenario(folder, effect)
+    monkeypatch.setattr(before, "read", lambda sink, dsns: new)
+    workload = make(made.input, seed=1, root=folder)
+    lease: Any = SimpleNamespace(folder=folder, dsns={})
+    try:
+        before.look(made, workload, lease, before=[old])
+    finally:
+        assert not list(folder.glob("*.parquet"))
+
+
+NONE_YET = table(missing="the database has none of that name")
+
+
+@pytest.mark.parametrize("rows", [[], [("7", "0")]])
+def test_a_table_made_in_setup_may_hold_what_setup_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Row]
+) -> None:
+    look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "amount", rows=rows))
+
+
+def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET)
+
+
+def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = table("id", "amount", rows=[("1", "5"), ("2", "6"), ("2", "6")])
+    with pytest.raises(SetupError, match=r"saw 3 rows in public\.kept before the first record .* without a schema"):
+        look(tmp_path, monkeypatch, old=held, new=held)
+
+
+def test_rows_that_setup_took_away_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    look(tmp_path, monkeypatch, old=table("id", "amount", rows=[("1", "5")]), new=table("id", "amount"))
+
+
+@pytest.mark.parametrize(("count", "refused"), [("0", False), ("57", True)])
+def test_a_total_has_a_row_of_no_record_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str, refused: bool
+) -> None:
+    # In the sink's own order of columns.
+    held = table("amount", "id", rows=[(count, "1")])
+    if refused:
+        with pytest.raises(SetupError, match="saw 1 rows"):
+            look(tmp_path, monkeypatch, old=held, new=held, effect=TOTAL)
+    else:
+        look(tmp_path, monkeypatch, old=held, new=held, effect=TOTAL)
+
+
+def test_columns_that_do_not_fit_are_told_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError, match=r"the effect has columns id, amount; the sink has id, note\. Mend `effect`"):
+        look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "note"))
+
+
+def test_an_effect_that_cannot_run_is_told_even_if_the_table_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match=r"(?s)nowhere.*columns of `ledger`: id, "):
+        look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET, effect="select nowhere as id from ledger")
