@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -197,6 +198,40 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(tmp_path: Path) 
         (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), Do.KILL_EXECUTOR))
         assert not outcome.hit
         assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
+    sleeper.wait()
+
+
+def loses(log: Path, words: str) -> None:
+    """The driver's log says so a moment after it was asked."""
+    threading.Timer(0.1, lambda: log.write_text(f"{log.read_text()}{words}\n")).start()
+
+
+LOST = "WARN TaskSetManager: Lost task 0.0 in stage 3.0 (TID 5) (127.0.0.1 executor 0): ExecutorLostFailure (executor 0"
+
+
+def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "driver.log"
+    log.write_text(f"{LOST}\n")
+    monkeypatch.setattr(strike, "TOLD_WITHIN_S", 1.0)
+    assert strike.lost_task(log, 0)
+    assert not strike.lost_task(log, log.stat().st_size), "that was before"
+    assert not strike.lost_task(None, 0)
+    loses(log, LOST)
+    assert strike.lost_task(log, log.stat().st_size)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    monkeypatch.setattr(strike, "lost_task", lambda log, since: told)
+    sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
+    with world(tmp_path) as w:
+        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
+        assert (outcome.hit, strike.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
 
 

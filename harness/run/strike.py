@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
+from pathlib import Path
 
 import psutil
 
@@ -17,35 +19,55 @@ from harness.wait import until
 
 DEATH_WITHIN_S = 20.0
 PAUSE_S = 1.0
+TOLD_WITHIN_S = 10.0
+LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
+IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
 
 
 def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     """Do the fault. If the checkpoint no longer stands in the window, nobody is hurt and `hit` is false."""
     in_flight = scene.in_flight()
+    open_still = in_window(step.when, moment, moment.before)
     signalled: dict[str, str] = {}
     after = moment.before
+    log = scene.supervisor.driver.log if scene.supervisor.driver else None
+    size = log.stat().st_size if log else 0
     try:
-        if in_window(step.when, moment, moment.before):
+        if open_still:
             signalled = hurt(scene, step.do, moment)
         # Before anyone is let go: this is how the fault left it.
         after = scene.observer.listing(moment.folder)
     finally:
         release(scene, step, moment)
+    why = missed(in_flight, open_still, signalled)
+    if not why and step.do.kind is Do.KILL_EXECUTOR and moment.held is None and not lost_task(log, size):
+        why = IDLE
+    if not why and not proved(step, moment, signalled, after):
+        why = "the evidence does not bear out that it died in the window"
     return StepOutcome(
         name=step.name,
         window=step.when.place,
         batch=moment.batch,
-        hit=bool(in_flight) and proved(step, moment, signalled, after),
+        hit=not why,
         evidence=Evidence(
             signalled=signalled,
             checkpoint_before=moment.before,
             checkpoint_after=after,
             rows_seen=moment.held.rows if moment.held else None,
             in_flight=in_flight,
-            note=note(step, moment, signalled, after),
+            note="; ".join([*([why] if why else []), *notes(step, moment, signalled, after)]),
         ),
         at_s=round(scene.journal.elapsed_s(), 3),
     )
+
+
+def missed(in_flight: str, open_still: bool, signalled: dict[str, str]) -> str:
+    """Why nobody can have been hurt; empty if somebody was."""
+    if not open_still:
+        return "the window had closed before anyone could be hurt"
+    if not signalled:
+        return "there was no process to hurt"
+    return "" if in_flight else "nothing was in flight: every record sent was behind the committed frontier"
 
 
 def proved(step: Step, moment: Moment, signalled: dict[str, str], after: Listing) -> bool:
@@ -139,7 +161,22 @@ def release(scene: Scene, step: Step, moment: Moment) -> None:
         disarm(scene.lease.folder / "failpoints", step.when)
 
 
-def note(step: Step, moment: Moment, signalled: dict[str, str], after: Listing) -> str:
+def lost_task(log: Path | None, since: int) -> bool:
+    """Does the driver's log say, after its first `since` bytes, that a task died with its executor?"""
+    if log is None:
+        return False
+    try:
+        until(
+            "the driver's log to name a lost task",
+            lambda: bool(LOST_TASK.search(log.read_bytes()[since:])),
+            within_s=TOLD_WITHIN_S,
+        )
+    except WaitError:
+        return False
+    return True
+
+
+def notes(step: Step, moment: Moment, signalled: dict[str, str], after: Listing) -> list[str]:
     """What else a reader should know."""
     words = []
     if step.when.batch is not None and moment.batch not in (None, step.when.batch):
@@ -152,4 +189,4 @@ def note(step: Step, moment: Moment, signalled: dict[str, str], after: Listing) 
         words.append(f"it was signalled and lived on for {DEATH_WITHIN_S:g} s")
     if moment.held is not None:
         words.append(f"the server's process {moment.held.backend} stood before row {moment.held.rows + 1}")
-    return "; ".join(words)
+    return words
