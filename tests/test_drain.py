@@ -32,3 +32,22 @@ def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.Mon
 )
 def test_who_has_shown_it_or_cannot_is_not_waited_for(at_work: Any) -> None:
     assert Drain(at_work)._at_work()
+
+
+def emptied(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
+    """The reasons that a wait for the server leaves; the server gives `answers`, the last one for ever."""
+    left = list(answers)
+    monkeypatch.setattr(drain, "busy", lambda sink, dsns: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(drain, "SERVER_IDLE_S", 0.3)
+    asked: Any = SimpleNamespace(scenario=SimpleNamespace(sinks=["t"]), lease=SimpleNamespace(dsns={}))
+    waiting = Drain(asked)
+    waiting._server_idle()
+    return waiting._reasons
+
+
+def test_what_the_server_still_does_for_a_dead_writer_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert emptied(monkeypatch, "insert", "insert", "") == []
+
+
+def test_a_server_that_does_not_come_to_rest_leaves_it_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert emptied(monkeypatch, "insert") == ["unknown: the sink's server was still at work after 0.3 s: insert"]

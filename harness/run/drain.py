@@ -15,7 +15,7 @@ from harness.checkpoint import behind, count
 from harness.judge import judge
 from harness.run.frontier import end_offsets
 from harness.scenario import Kind, plain
-from harness.sinks import mark, read, save
+from harness.sinks import busy, mark, read, save
 from harness.wait import Deadline
 from harness.workload.readback import read_back
 
@@ -28,6 +28,7 @@ TICK_S = 0.1
 STALLED_S = 60.0
 SILENT_S = 15.0
 READ_BACK_S = 120.0
+SERVER_IDLE_S = 30.0
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows, or their last version, late can look like for a while."""
 READ_BACK_PER_S = 2000.0
@@ -61,6 +62,7 @@ class Drain:
         if self._drained:
             self._settle(ends)
         live.supervisor.stop()
+        self._server_idle()
         if count(end_offsets(live.lease)) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
@@ -120,6 +122,15 @@ class Drain:
                 self._drained = False
                 self._reasons.append("not drained: the sink was still changing when the time was up")
                 return
+
+    def _server_idle(self) -> None:
+        """No writer is left; what the server still does for one that was killed is waited for."""
+        live, limit = self._live, Deadline(SERVER_IDLE_S)
+        while left := next(filter(None, (busy(sink, live.lease.dsns) for sink in live.scenario.sinks)), ""):
+            if limit.over():
+                self._reasons.append(f"unknown: the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}")
+                return
+            self._pause.wait(TICK_S)
 
     def _settle(self, ends: dict[int, int]) -> None:
         live = self._live

@@ -10,7 +10,7 @@ from harness.scenario import Sink
 from harness.sinks import postgres
 from harness.sinks.table import SinkColumn, SinkTable, load, save
 
-__all__ = ["SinkColumn", "SinkTable", "load", "mark", "read", "save"]
+__all__ = ["SinkColumn", "SinkTable", "busy", "load", "mark", "read", "save"]
 
 CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
 
@@ -34,6 +34,12 @@ def mark(sink: Sink, dsns: Mapping[str, str]) -> str:
     """A cheap fingerprint of a sink, to see whether it still changes. Raises StackError, or UsageError for a wrong
     query."""
     return "console" if sink.backend == "console" else postgres.mark(_dsn(sink, dsns), sink.target)
+
+
+def busy(sink: Sink, dsns: Mapping[str, str]) -> str:
+    """The statement that the sink's server still works on for a pipeline, shortened; empty if none. Raises
+    StackError."""
+    return "" if sink.backend == "console" else postgres.busy(_dsn(sink, dsns))
 
 
 def _dsn(sink: Sink, dsns: Mapping[str, str]) -> str:

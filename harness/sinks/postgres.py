@@ -96,6 +96,18 @@ def mark(dsn: str, target: str) -> str:
     return f"{count} rows, {total}"
 
 
+def busy(dsn: str) -> str:
+    """A statement that the server works on for somebody else than us, shortened; empty if there is none.
+
+    The statement of a client that was killed goes on, and may yet commit. Raises StackError."""
+    query = """select query from pg_stat_activity where datname = current_database() and state = 'active'
+               and backend_type = 'client backend' and application_name not like 'onceproof%' limit 1"""
+    with _snapshot(dsn, "name the statements at work") as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        found = cursor.fetchone()
+    return _short(found[0]) if found else ""
+
+
 @contextmanager
 def _snapshot(dsn: str, asked: str) -> Iterator[Any]:
     """A read-only transaction that sees one moment. Failures become words, without the password."""
@@ -107,6 +119,8 @@ def _snapshot(dsn: str, asked: str) -> Iterator[Any]:
                 cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
             yield connection
             connection.rollback()
+    except psycopg2.errors.QueryCanceled as failure:
+        raise UsageError(f"asked Postgres to {asked}; it took longer than {STATEMENT_MS / 1000:g} s") from failure
     except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
         raise StackError(f"asked Postgres to {asked}; saw {_words(failure)}. See logs/postgres.log") from failure
     except psycopg2.Error as failure:
