@@ -104,6 +104,11 @@ CASES = [
         ],
     ),
     Case("too long a duration", GOOD + "within: 999h\n", ["4:9: within must be at most 168h, not '999h'"]),
+    Case(
+        "rate too slow",
+        GOOD + "within: 100s\ninput: {rate: 10/s, records: 1000}\n",
+        ["5:15: input.rate is too slow: 1000 records take 100s, and the run ends within 100s"],
+    ),
     Case("wrong rate", GOOD + "input: {rate: 200}\n", ["4:15: input.rate must be a rate such as 200/s, not '200'"]),
     Case(
         "rate of nothing", GOOD + "input: {rate: 0/s}\n", ["4:15: input.rate must be a rate such as 200/s, not '0/s'"]
@@ -401,7 +406,7 @@ CASES = [
     Case(
         "executor killed where it has nothing in hand",
         GOOD + "schedule: [{when: {window: sink-committed, batch: 1}, do: kill executor}]\n",
-        ["4:28: at sink-committed no executor has anything in hand: kill it at rows, or at offsets-written"],
+        ["4:28: at sink-committed no executor has anything in hand: kill it at rows"],
     ),
     Case(
         "python killed where the JVM commits all the same",

@@ -63,6 +63,7 @@ def check(claim: Claim, *, root: Path) -> None:
     """Add every mistake of meaning to those of form."""
     sinks(claim)
     data(claim.input, root=root)
+    pace(claim)
     outcome(claim)
     for step in claim.top.sections("schedule"):
         deed(step)
@@ -206,7 +207,7 @@ def hurting(step: Section) -> None:
     when, do = step.section("when"), step.get("do")
     window = Window.SINK_COMMITTED if do is Do.CRASH_BEFORE_OFFSET_COMMIT else when.get("window")
     if do is Do.KILL_EXECUTOR and window in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
-        when.wrong(f"at {window} no executor has anything in hand: kill it at rows, or at offsets-written", "window")
+        when.wrong(f"at {window} no executor has anything in hand: kill it at rows", "window")
     if step.get("victim") is Victim.PYTHON and window is Window.SINK_COMMITTED:
         step.wrong(f"{step.path}.victim: the JVM lives on for a while and commits the offsets all the same", "victim")
 
@@ -217,7 +218,7 @@ def possible(when: Section, do: Do, claim: Claim) -> None:
         watched(when, do, claim.get("frontier"))
     if (asked := when.get("records")) and asked > (records := limit(claim)):
         when.wrong(f"{when.path}.records never comes: only {records:g} records are sent", "records")
-    within = claim.top.get("within", math.inf if claim.top.has("within") else WITHIN_S)
+    within = lasting(claim)
     if (elapsed := when.get("elapsed")) and elapsed >= within:
         when.wrong(f"{when.path}.elapsed never comes: the run ends within {within:g}s", "elapsed")
     if when.has("rows") and claim.sinks_are_known and not tables(claim.sinks):
@@ -241,6 +242,19 @@ def watched(when: Section, do: Do, frontier: str | None) -> None:
 def tables(sinks: Iterable[Section]) -> bool:
     """True if rows can be counted in one of these sinks."""
     return any(re.fullmatch(IDENTIFIER, sink.get("postgres", "")) for sink in sinks)
+
+
+def lasting(claim: Claim) -> float:
+    """The seconds that the run may take; infinity if the file says them wrongly."""
+    return float(claim.top.get("within", math.inf if claim.top.has("within") else WITHIN_S))
+
+
+def pace(claim: Claim) -> None:
+    """All records can be sent within the run."""
+    rate, within, records = claim.input.get("rate"), lasting(claim), limit(claim)
+    if rate and math.isfinite(records) and records / rate >= within:
+        words = f"{records:g} records take {records / rate:g}s, and the run ends within {within:g}s"
+        claim.input.wrong(f"input.rate is too slow: {words}", "rate")
 
 
 def limit(claim: Claim) -> float:
