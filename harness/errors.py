@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class HarnessError(Exception):
     """The harness or its surroundings failed. Common causes: a full disk, a missing permission."""
 
     exit_code = 4
+    folder: Path | None = None
+    """Where the run that failed lies, if it had come so far."""
 
 
 class UsageError(HarnessError):

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,17 @@ class RunFolder:
         data = self.read().get("verdict")
         return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
+    def digests(self) -> dict[str, str]:
+        """SHA-256 by file of all that a verdict rests on."""
+        names = [PARTS["plan"], PARTS["checkpoint"], "ledger/source.parquet"]
+        files = [*(self.path / name for name in names), self.attempts, *sorted(self.sink.glob("*"))]
+        return {str(f.relative_to(self.path)): digest(f) for f in files if f.is_file()}
+
+    def altered(self) -> list[str]:
+        """Which of them are no longer what the run saved with its verdict."""
+        saved, now = self.read()["run"].get("digests") or {}, self.digests()
+        return sorted(name for name in saved | now if saved and saved.get(name) != now.get(name))
+
     def seal(self) -> None:
         """Take group and world off everything in the folder, whoever wrote it; links are not followed."""
         for root, _, files in os.walk(self.path):
@@ -234,6 +245,12 @@ def disk(what: str, path: Path) -> Iterator[None]:
         else:
             text = f"could not {what}: {error.strerror or error} at {where}. Make it writable, or choose another folder"
         raise HarnessError(text) from error
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _json(part: Any) -> str:

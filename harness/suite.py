@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import fcntl
 import signal
+import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import Any, Protocol
 
@@ -107,12 +109,21 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     """One run, its page written and its folder kept or not."""
     from harness.report import html
 
+    began = monotonic()
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):
         raise
     except HarnessError as failure:
-        return Run(scenario=scenario.name, verdict=error(str(failure), expect=str(scenario.expect)), stack=stack.name)
+        if failure.folder is not None:
+            html.write(failure.folder)
+        return Run(
+            scenario=scenario.name,
+            verdict=error(str(failure), expect=str(scenario.expect)),
+            folder=failure.folder,
+            seconds=monotonic() - began,
+            stack=stack.name,
+        )
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
@@ -213,7 +224,11 @@ def check(folder: Path) -> int:
     found = store.RunFolder.open(folder)
     verdict = judge(found.path)
     stored = Run.read(found.path)
+    for path in found.altered():
+        print(f"altered since the run: {path}; the verdict is on what lies there now", file=sys.stderr)
     print(words.failure(stored.scenario, verdict, found.path))
+    if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
+        print(f"\nthe run itself had said: {words.headline(stored.scenario, stored.verdict)}")
     return exit_code([replace(stored, verdict=verdict)])
 
 

@@ -79,6 +79,14 @@ def test_a_void_run_says_its_word_and_why() -> None:
     assert words.failure(sample.NAME, verdict, Path("reports/a/1")) == VOID
 
 
+def test_a_reason_of_many_lines_keeps_them_and_of_too_many_the_last() -> None:
+    reason = "\n".join(["it crashed; its log ends:", *(f"line {number}\x1b" for number in range(60))])
+    first, *rest = words.because(reason)
+    assert first == "  because: it crashed; its log ends:"
+    assert rest == [f"    line {number}\\x1b" for number in range(20, 60)]
+    assert words.because("") == ["  because: "]
+
+
 def test_an_error_before_the_run_has_no_folder_to_name() -> None:
     assert words.failure("a", error("no Java"), None) == "ERROR, expected held: a\n  because: no Java"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,7 +33,9 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
     try:
         result = run_one(scenario, stack, reports=chosen.reports, seed=chosen.seed if seed is None else seed)
     except HarnessError as error:
-        _remember(item, _failed(scenario, str(error)))
+        if error.folder is not None:
+            html.write(error.folder)
+        _remember(item, replace(_failed(scenario, str(error)), folder=error.folder))
         raise
     done = Run(
         scenario=scenario.name,

@@ -17,18 +17,25 @@ from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Ve
 MOST = 10
 """Findings that are told in full."""
 CELL = 40
+LINES = 40
 
 
 def failure(scenario: str, verdict: Verdict, folder: Path | None) -> str:
     """The whole text. `folder` is the run folder, None if the run failed before it had one."""
     out = [headline(scenario, verdict)]
-    out += [f"  because: {visible(reason)}" for reason in verdict.reasons]
+    out += [line for reason in verdict.reasons for line in because(reason)]
     out += [f"  {line}" for step in verdict.steps for line in step_lines(step)]
     for number, finding in enumerate(_worst_first(verdict.findings)[:MOST], start=1):
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
         out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
     return "\n".join([*out, *_last(folder)])
+
+
+def because(reason: str) -> list[str]:
+    """A reason on lines of its own; one with more lines ends with those of a log, of which the last count."""
+    first, *rest = reason.splitlines() or [""]
+    return [f"  because: {visible(first)}", *(f"    {visible(line, 300)}" for line in rest[-LINES:])]
 
 
 def headline(scenario: str, verdict: Verdict) -> str:

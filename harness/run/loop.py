@@ -82,13 +82,15 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         live.play(workload)
         journal.write("phase", name="judging")
         verdict = judge(folder.path)
-        folder.save(2, verdict=redactor.data(plain(verdict)), run={"seconds": round(monotonic() - began, 3)})
+        late = {"seconds": round(monotonic() - began, 3), "digests": folder.digests()}
+        folder.save(2, verdict=redactor.data(plain(verdict)), run=late)
         journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
     except BaseException as failure:
         words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
         outcome = {"error": redactor.text(words)}
         folder.save(1, run={"outcome": outcome, "seconds": round(monotonic() - began, 3)})
         if isinstance(failure, HarnessError):
+            failure.folder = folder.path
             failure.args = (redactor.text(words),)  # it ends with lines of the pipeline's log
         raise
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02
 STOP_WITHIN_S = 15.0
+ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,10 @@ def family(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, for an error message."""
+    """The last lines of a log, for an error message: its name first, then the last error in it, wherever it stands."""
     try:
-        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+        text = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "(no log)"
+    errors = [line for line in text[:-lines] if ERROR.match(line)] if not any(map(ERROR.match, text[-lines:])) else []
+    return "\n".join([f"logs/{log.name}:", *(f"{line}\n…" for line in errors[-1:]), *text[-lines:]])

@@ -110,18 +110,25 @@ def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, st
         "spark.driver.extraClassPath": extra,
         "spark.executor.extraClassPath": extra,
         "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
-        "spark.executor.memory": "512m",
         "spark.executor.cores": str(cores // max(1, pipeline.executors)),
         "spark.cores.max": str(cores),
         "spark.local.dir": str(lease.folder.parent / "scratch"),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
+        **always(machine),
     }
-    if machine.flags:
-        out |= workers.SETTINGS
     for name, value in _markers(lease).items():
         out[f"spark.executorEnv.{name}"] = value
     return out
+
+
+def always(machine: Machine) -> dict[str, str]:
+    """The part of `settings` that is the same for every run."""
+    lean = workers.SETTINGS if machine.flags else {}
+    return {
+        "spark.executor.memory": "512m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **lean,
+    }
 
 
 def _markers(lease: Lease) -> Mapping[str, str]:

@@ -90,13 +90,15 @@ class ProcessesStack:
 
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
-        machine = driver.Machine(
+        return driver.launch(self._up(), lease, pipeline, self._machine(), number=number, log=log)
+
+    def _machine(self) -> driver.Machine:
+        return driver.Machine(
             java=self._java,
             jars=self._jars,
             flags=self._flags[cds.Kind.DRIVER],
             executor_flags=self._flags[cds.Kind.EXECUTOR],
         )
-        return driver.launch(self._up(), lease, pipeline, machine, number=number, log=log)
 
     def executors(self, lease: Lease) -> list[psutil.Process]:
         """The executor processes of this run's application, oldest first."""
@@ -127,6 +129,7 @@ class ProcessesStack:
                 "version": importlib.metadata.version("pyspark"),
                 "cores": self.spark.cores,
                 "settings": dict(spark.SETTINGS),
+                "pipelines": driver.always(self._machine()),
             },
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
