@@ -130,7 +130,7 @@ def check_cut(seen: AttemptsRead, story: Story, ends: list[int], cut: int) -> No
 
 
 def test_a_cut_at_every_byte(tmp_path: Path) -> None:
-    """More than the 1000 positions that trust.md H13 asks for, each of them tried."""
+    """More than 1000 positions, each of them tried."""
     records = [Record(seq, b"k%d" % seq, b"v" * seq) for seq in range(4)]
     sent = [Answer(0, State.ACKNOWLEDGED, 1, 7), Answer(2, State.FAILED, error="too large")]
     story = Story([records[:3], sent, records[3:], [Answer(3, State.UNKNOWN, error="no answer")]])

@@ -295,7 +295,7 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
 
 @pytest.mark.stack
 def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
-    """trust.md H12: about three answers in ten are cut, the portions are small so that many are at stake."""
+    """About three answers in ten are cut, the portions are small so that many are at stake."""
     rng = random.Random(12)
     producer = Producer(
         broker.bootstrap,
