@@ -342,6 +342,16 @@ def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
         assert w.supervisor.deaths == []
 
 
+def test_a_process_that_has_ended_does_not_move() -> None:
+    child = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert signals.moves(child)
+    signals.freeze([child])
+    until("it to stand", lambda: not signals.moves(child), within_s=5.0)
+    signals.thaw([child])
+    child.communicate(b"\n")
+    assert not signals.moves(child)
+
+
 def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w:
         w.supervisor.start(Restart(times=2), w.life)

@@ -96,6 +96,11 @@ def is_stopped(process: psutil.Process) -> bool:
         return False
 
 
+def moves(process: psutil.Process) -> bool:
+    """False once it stands still, or is no more."""
+    return lives(process) and not is_stopped(process)
+
+
 def all_died(signalled: dict[str, str]) -> bool:
     """True if at least one process was signalled and none of them lives."""
     return bool(signalled) and "alive" not in signalled.values()

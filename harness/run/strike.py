@@ -145,7 +145,8 @@ def pause(scene: Scene, for_s: float) -> dict[str, str]:
     """SIGSTOP the driver's tree, look that it stands, let it go on after `for_s` seconds."""
     tree = signals.freeze(scene.supervisor.tree())
     try:
-        until("the driver to stand still", lambda: all(map(signals.is_stopped, tree)), within_s=DEATH_WITHIN_S)
+        # One that ended meanwhile, a worker between two tasks, stands still too.
+        until("the driver to stand still", lambda: not any(map(signals.moves, tree)), within_s=DEATH_WITHIN_S)
         threading.Event().wait(for_s)
         return {str(p.pid): f"stood still for {for_s:g} s" for p in tree if signals.is_stopped(p)}
     finally:
