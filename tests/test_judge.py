@@ -220,6 +220,30 @@ def test_a_run_that_says_drained_with_records_beyond_the_frontier_is_unknown(fol
     )
 
 
+LATEST = replace(
+    PER_RECORD,
+    effect="select id % 20 as id, account, amount from ledger l "
+    "where not exists (from ledger later where later.id % 20 = l.id % 20 and later.id > l.id)",
+)
+
+
+def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_under_way(folder: Folder) -> None:
+    folder.claim(sinks=(LATEST,))
+    folder.frontier = 30
+    rows = payments(folder.records[20:30] + folder.records[10:20])
+    folder.tables = [[(str(int(row[0] or 0) % 20), *row[1:]) for row in rows]]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings, verdict.counts["unseen"]) == (Word.UNKNOWN, (), 10)
+
+
+def test_a_row_that_no_later_record_changes_is_corrupted_also_before_the_end(folder: Folder) -> None:
+    folder.claim(sinks=(LATEST,))
+    folder.frontier = 30
+    rows = payments(folder.records[20:30])
+    folder.tables = [[(str(int(row[0] or 0) % 20), row[1], "0.01") for row in rows]]
+    assert kinds(judge(folder.write())) == {"corrupted": 10}
+
+
 def test_a_late_row_turns_unknown_into_held_never_lost_into_held(tmp_path: Path) -> None:
     words = []
     for name, count, frontier in (("early", 33, 33), ("late", 40, None)):
@@ -404,6 +428,16 @@ def test_sinks_that_must_agree_say_who_holds_the_key(folder: Folder) -> None:
     folder.tables = [payments(folder.records), payments(folder.records[:-1])]
     (finding,) = judge(folder.write()).findings
     assert (finding.sink, finding.note) == ("postgres.second payments", "postgres payments holds this key")
+
+
+@pytest.mark.parametrize(("agree", "word"), [(False, Word.HELD), (True, Word.VIOLATED)])
+def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
+    folder: Folder, agree: bool, word: Word
+) -> None:
+    second = replace(PER_RECORD, database="second")
+    folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
+    folder.tables = [payments(folder.records), payments(folder.records[:-1])]
+    assert judge(folder.write()).word is word
 
 
 def test_one_of_two_sinks_empty_is_void_but_the_other_is_judged(folder: Folder) -> None:

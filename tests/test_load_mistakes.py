@@ -349,6 +349,14 @@ CASES = [
         ["5:21: duplicated is no violation of at-least-once"],
     ),
     Case(
+        "expect lost of at-most-once, from one of two sinks that must agree",
+        PIPELINE
+        + "sink: [{postgres: t, effect: select id from ledger, key: [id]}, "
+        + "{postgres: u, effect: select id from ledger, key: [id]}]\n"
+        + "together: true\nguarantee: at-most-once\nexpect: {violated: [lost]}\n",
+        [],
+    ),
+    Case(
         "expect lost of at-most-once",
         GOOD + ("guarantee: at-most-once\nexpect: {violated: [lost, recovered]}\n"),
         [

@@ -65,6 +65,8 @@ ALLOWED: dict[tuple[Kind, str], tuple[bool | None, bool | None, bool | None]] = 
     (Kind.MISORDERED, ""): (True, True, True),
     (Kind.STALLED, ""): (True, True, True),
     (Kind.RECOVERED, ""): (False, False, False),
+    (Kind.LOST, "index holds this key"): (True, True, True),
+    (Kind.LOST, "index lacks this key"): (True, True, False),
     (Kind.WRONG_AGGREGATE, ""): (True, None, None),
     (Kind.WRONG_AGGREGATE, "index lacks this key"): (True, None, None),
     (Kind.WRONG_AGGREGATE, HIGH): (True, False, True),

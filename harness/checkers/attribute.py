@@ -15,6 +15,8 @@ from harness.checkers.compare import Key
 from harness.checkers.explain import Signed, Totals, explain, note
 from harness.scenario import Finding, Kind, RecordRef, StepOutcome
 
+HOLDS = "holds this key"
+"""What the note of a lost row says where another sink, which must agree, has it."""
 RECORDS_MAX = 50
 """How many records a finding names."""
 
@@ -74,7 +76,7 @@ def _elsewhere(finding: Finding, holders: Mapping[str, set[Key]]) -> Iterator[st
     here = key in holders[finding.sink]
     for sink, keys in holders.items():
         if sink != finding.sink and (key in keys) != here:
-            yield f"{sink} {'holds' if key in keys else 'lacks'} this key"
+            yield f"{sink} {HOLDS if key in keys else 'lacks this key'}"
 
 
 def _traced(finding: Finding, clues: Clues, explanation: Sequence[Signed]) -> Finding:

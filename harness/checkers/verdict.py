@@ -3,7 +3,7 @@
 What violates:
 
     kind              exactly-once   at-least-once                        at-most-once
-    lost              yes            yes                                  no
+    lost              yes            yes                                  only if a sink that must agree has it
     duplicated        yes            only with a different payload        yes
     wrong aggregate   yes            if a batch is missing from it;       if a batch is in it twice;
                                      no if it only counts batches again;  no if it only misses batches;
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from harness.checkers.attribute import HOLDS
 from harness.checkers.compare import ALTERED
 from harness.checkers.explain import TOO_HIGH, TOO_LOW
 from harness.scenario import Evidence, Expect, Finding, Guarantee, Kind, StepOutcome, Verdict, Window, Word
@@ -92,7 +93,7 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
     if finding.kind is Kind.RECOVERED:
         return False
     if finding.kind is Kind.LOST:
-        return exactly or least
+        return exactly or least or HOLDS in finding.note
     if finding.kind is Kind.DUPLICATED:
         return not least or ALTERED in finding.note
     if finding.kind is Kind.WRONG_AGGREGATE and not exactly:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.checkers.attribute import Clues, Origin
@@ -20,6 +20,7 @@ from harness.sinks import SinkTable
 FINDINGS_MAX = 1000
 """How many findings of one kind and sink a verdict keeps; the rest are counted."""
 
+Rows = Mapping[Key, Counter[Row]]
 
 ROUNDING = "a sum of floating point numbers depends on their order. Cast them to DECIMAL in pipeline and effect"
 
@@ -102,11 +103,12 @@ def _compare(out: Examined, case: Case, behind: Table) -> None:
     if not out.expected_rows:
         out.void.append(f"the effect of {out.name} calls for no row")
     out.apart = out.drained and bool(expected) and expected.isdisjoint(out.holds)
-    early = set() if out.drained else {key_of(row, places) for row in behind.rows}
+    early = {} if out.drained else _by_key(behind.rows, places)
+    final = {} if out.drained else _by_key(case.expected, places)
     bad = set()
     for mark in compare(case):
         bad.add(mark.key)
-        if _certain(mark, out, early) and not _rounding(mark, out, case) and out.counted(mark.kind):
+        if _certain(mark, out, early, final) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
@@ -123,11 +125,21 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
     return f"too many findings in {examined.name} to look at each under {guarantee}: {', '.join(cut)}"
 
 
-def _certain(mark: Mark, out: Examined, early: set[Key]) -> bool:
-    """While records are under way, only what no later row can mend is a finding."""
+def _by_key(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Counter[Row]]:
+    out: dict[Key, Counter[Row]] = {}
+    for row in rows:
+        out.setdefault(key_of(row, places), Counter())[row] += 1
+    return out
+
+
+def _certain(mark: Mark, out: Examined, early: Rows, final: Rows) -> bool:
+    """While records are under way, only what no later record can mend is a finding. `early` and `final` are the rows
+    that the effect calls for by the records behind the frontier, and by all."""
     if out.drained:
         return True
-    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE):
+    # The row of a key that later records still change ("the latest of each account") may be an earlier version.
+    moving = mark.kind is Kind.CORRUPTED and early.get(mark.key) != final.get(mark.key)
+    if moving or mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE):
         out.unseen += mark.copies
         return False
     return mark.kind is not Kind.UNEXPECTED or mark.key not in early

@@ -153,7 +153,9 @@ def outcome(claim: Claim) -> None:
     kinds = expect.get("violated", ())
     if expect.get("violated") == []:
         expect.wrong("expect.violated names no kind of finding", "violated")
-    allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED, Guarantee.AT_MOST_ONCE: Kind.LOST}
+    allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED}
+    if not claim.get("together"):
+        allowed[Guarantee.AT_MOST_ONCE] = Kind.LOST
     guarantee = claim.top.get("guarantee", Guarantee.EXACTLY_ONCE)
     before: set[Kind] = set()
     for index, kind in enumerate(kinds):
