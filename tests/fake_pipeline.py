@@ -1,6 +1,6 @@
 """A pipeline without Spark: speaks the same checkpoint protocol, in a process tree of the same shape.
 
-    python fake_pipeline.py CHECKPOINT SINK BATCHES [--broken WORD]
+    python fake_pipeline.py CHECKPOINT SINK BATCHES STEP_S [--broken WORD]
 
 A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
 `commits/N` by temporary file and rename, slowly enough that every window can be hit, quickly enough for a test.
@@ -16,7 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
-STEP_S = 0.03
+STEP_S = float(sys.argv[4])
 ROWS = 10
 
 
@@ -50,7 +50,7 @@ def appear(folder: Path, batch: int, text: str) -> None:
 
 def main() -> None:
     checkpoint, sink, batches = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-    broken = sys.argv[5] if "--broken" in sys.argv else ""
+    broken = sys.argv[6] if "--broken" in sys.argv else ""
     if broken == "crash":
         sys.exit("ImportError: no module named nowhere")
     if broken == "idle":

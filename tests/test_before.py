@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from harness.checkers.cells import Row
 from harness.errors import SetupError, UsageError
 from harness.load import load
 from harness.run import before
-from harness.scenario import Scenario
+from harness.scenario import Scenario, Sink
 from harness.sinks import SinkColumn, SinkTable
 from harness.workload import make
 
@@ -63,6 +64,14 @@ def test_a_table_made_in_setup_may_hold_what_setup_put_there(
 
 def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET)
+
+
+def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
+    made = replace(scenario(tmp_path, PLAIN), sinks=(Sink(backend="console", target=""),))
+    lease: Any = SimpleNamespace(folder=tmp_path, dsns={})
+    held = before.sinks_now(made, lease)
+    assert [each.rows for each in held] == [[]]
+    before.look(made, make(made.input, seed=1, root=tmp_path), lease, before=held)
 
 
 def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -437,6 +437,11 @@ CASES = [
         ["4:52: schedule[0].for means nothing for kill driver: only a pause lasts"],
     ),
     Case(
+        "pause that nobody feels",
+        GOOD + "schedule: [{when: {rows: 3}, do: pause driver, for: 50ms}]\n",
+        ["4:53: schedule[0].for is too short to hurt anyone: 0.1s at least"],
+    ),
+    Case(
         "pause without for",
         GOOD + "schedule: [{when: {rows: 3}, do: pause driver}]\n",
         ["4:12: schedule[0].for is missing: how long the pause lasts, e.g. 3s"],

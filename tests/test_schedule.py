@@ -30,6 +30,8 @@ from harness.wait import until
 
 FAKE = Path(__file__).with_name("fake_pipeline.py")
 BATCHES = 7
+STEP_S, SLOW_S = 0.03, 0.15
+"""How long the fake pipeline stands in each window; the slow one leaves time even to a test that others hold up."""
 
 
 @dataclass
@@ -44,18 +46,14 @@ class FakeStack:
     folder: Path
     arguments: tuple[str, ...] = ()
     batches: int = BATCHES
+    step_s: float = STEP_S
     helpers: list[psutil.Process] = field(default_factory=list)
 
     def launch(self, lease: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
-        argv = [
-            sys.executable,
-            str(FAKE),
-            str(self.folder / "checkpoint"),
-            str(self.folder / "sink"),
-            str(self.batches),
-        ]
+        places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
+        argv = [sys.executable, str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
         with log.open("ab") as output:
-            child = subprocess.Popen([*argv, *self.arguments], stdout=output, stderr=output)
+            child = subprocess.Popen(argv, stdout=output, stderr=output)
         return ProcessDriver(number, log, child)
 
     def executors(self, lease: Any) -> list[psutil.Process]:
@@ -95,11 +93,11 @@ class World:
 
 
 @contextmanager
-def world(tmp_path: Path, *arguments: str, batches: int = BATCHES) -> Iterator[World]:
+def world(tmp_path: Path, *arguments: str, batches: int = BATCHES, step_s: float = STEP_S) -> Iterator[World]:
     folder = tmp_path / "run"
     folder.mkdir()
     journal = Journal(None)
-    stack: Any = FakeStack(folder, arguments, batches)
+    stack: Any = FakeStack(folder, arguments, batches, step_s)
     lease: Any = Lease(folder)
     supervisor = Supervisor(stack, lease, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
     observer = Observer(folder, "topic", journal)
@@ -249,7 +247,7 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
 
 def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> None:
     kills = [step(at(Window.OFFSETS_WRITTEN, batch), Do.KILL_DRIVER) for batch in range(1, 9)]
-    with world(tmp_path, batches=10) as w:
+    with world(tmp_path, batches=10, step_s=SLOW_S) as w:
         outcomes = w.play(*kills, within_s=60.0)
         assert [o.hit for o in outcomes] == [True] * 8
         assert len(w.supervisor.deaths) == 8 > Restart().times
@@ -293,7 +291,7 @@ def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
 
 @pytest.mark.parametrize("victim", [Victim.JVM, Victim.PYTHON])
 def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
-    with world(tmp_path) as w:
+    with world(tmp_path, step_s=SLOW_S) as w:
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_DRIVER, victim=victim))
         assert outcome.hit
         assert outcome.evidence.signalled["driver 1"] == ("exit status 1" if victim is Victim.JVM else "SIGKILL")
