@@ -113,13 +113,13 @@ def refused(path: Path, data: bytes) -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_random_bytes_are_refused(home: Path, data: bytes) -> None:
     refused(home / "fuzz.yaml", data)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @example("&a &a")
 @example("\t")
 @example('"\\ud800"')

@@ -217,7 +217,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(table=tables())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_parquet_comes_back_exactly(folder: Path, table: pa.Table) -> None:
     pq.write_table(table, folder / "rows.parquet", version="2.6")
     workload = Replay(folder / "rows.parquet")
