@@ -238,7 +238,7 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
 ) -> None:
     monkeypatch.setattr(strike, "lost_task", lambda log, since: told)
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    with world(tmp_path) as w:
+    with world(tmp_path, step_s=SLOW_S) as w:
         w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
         assert (outcome.hit, strike.IDLE in outcome.evidence.note) == (told, not told)
