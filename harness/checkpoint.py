@@ -73,12 +73,17 @@ class Progress:
     """The lives of the driver that touched it first and last."""
     begun: bool = False
     """Where its first batch begins has been seen (`sources/0/0`)."""
+    elsewhere: bool = False
+    """It has planned batches, and none of them names the topic: a query that reads something else."""
 
     def note_offsets(self, batch: int) -> None:
         """Remember the range of a batch whose `offsets/N` is there."""
-        ends = read_offsets(self.folder / "offsets" / str(batch), self.topic)
+        path = self.folder / "offsets" / str(batch)
+        ends = read_offsets(path, self.topic)
         if ends is not None:
             self.ends[batch] = ends
+        # Spark renames the file into place, so what is there is whole.
+        self.elsewhere = not self.ends and (self.elsewhere or path.exists())
 
     def note_all(self) -> None:
         """Remember every batch that is there now."""

@@ -126,6 +126,15 @@ class Effects:
         """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
         return _folded(self._db, self._tree(sql))
 
+    def plain(self, sql: str) -> bool:
+        """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
+        tree = self._tree(sql)
+        node = tree["statements"][0]["node"]
+        alone = node["type"] == "SELECT_NODE" and (node.get("from_table") or {}).get("type") == "BASE_TABLE"
+        cut = [m for m in node.get("modifiers") or () if m.get("type") != "ORDER_MODIFIER"]
+        nested = any(part.get("class") == "SUBQUERY" for part in _nodes(tree))
+        return alone and not (cut or nested or node["cte_map"]["map"] or node.get("sample") or _folded(self._db, tree))
+
     def batches(self) -> tuple[int, ...]:
         """The batches that took records, in order."""
         query = "select distinct _batch from records where _batch is not null order by 1"

@@ -150,8 +150,8 @@ class RunFolder:
         return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 by file of all that a verdict rests on."""
-        names = [PARTS["plan"], PARTS["checkpoint"], "ledger/source.parquet"]
+        """SHA-256 by file of the verdict and all that it rests on."""
+        names = [PARTS["plan"], PARTS["checkpoint"], PARTS["verdict"], "ledger/source.parquet"]
         files = [*(self.path / name for name in names), self.attempts, *sorted(self.sink.glob("*"))]
         return {str(f.relative_to(self.path)): digest(f) for f in files if f.is_file()}
 

@@ -212,30 +212,47 @@ def replay(folder: Path, options: Options) -> int:
     found = store.RunFolder.open(folder)
     parts = found.read()
     scenario = store.scenario_of(parts["plan"]["scenario"])
+    program = parts["run"].get("program") or {}
+    for path, same in (
+        (scenario.path, lambda path: path.read_text(encoding="utf-8") == parts.get("scenario")),
+        (program.get("entry", ""), lambda path: store.digest(path) == program.get("sha256")),
+    ):
+        if path and not (Path(path).is_file() and same(Path(path))):
+            print(f"{path} is not what it was in the stored run; the plan is the stored one", file=sys.stderr)
     again = replace(options, seed=int(parts["run"]["seed"]))
     return run_all([scenario] * options.repeat, again)
 
 
 def check(folder: Path) -> int:
-    """Judge a stored run again from its folder alone."""
+    """Judge a stored run again from its folder alone. A folder that was altered is an error, whatever it says now."""
     from harness.judge import judge
     from harness.report import words
 
     found = store.RunFolder.open(folder)
+    changed = altered(found)
     verdict = judge(found.path)
     stored = Run.read(found.path)
-    for path in found.altered():
-        print(f"altered since the run: {path}; the verdict is on what lies there now", file=sys.stderr)
     print(words.failure(stored.scenario, verdict, found.path))
-    if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
+    if found.verdict() and (verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds()):
         print(f"\nthe run itself had said: {words.headline(stored.scenario, stored.verdict)}")
-    return exit_code([replace(stored, verdict=verdict)])
+    return HarnessError.exit_code if changed else exit_code([replace(stored, verdict=verdict)])
+
+
+def altered(found: store.RunFolder) -> list[str]:
+    """Say which files of a run folder are no longer what the run saved."""
+    changed = found.altered()
+    for path in changed:
+        print(f"altered since the run: {path}; what is said is of what lies there now", file=sys.stderr)
+    return changed
 
 
 def report(folders: Sequence[Path]) -> int:
     """Write the page of each stored run."""
     from harness.report import html
 
+    code = 0
     for folder in folders:
-        print(html.write(store.RunFolder.open(folder).path))
-    return 0
+        found = store.RunFolder.open(folder)
+        code = HarnessError.exit_code if altered(found) else code
+        print(html.write(found.path))
+    return code

@@ -73,6 +73,33 @@ def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_
     ]
 
 
+def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    observer = Observer(tmp_path, "orders", Journal(None))
+    seen: list[Sight] = []
+    try:
+        for folder in (other, ours):
+            for name in ("offsets", "commits"):
+                (folder / name).mkdir(parents=True)
+        write(other / "offsets", 7, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":3}')
+        until("the other query", observer.started, within_s=5.0)
+        assert not observer.awake() and not observer.all()
+        with observer.armed(lambda sight: seen.append(sight)):
+            write(other / "commits", 7, "v1")
+            write(other / "offsets", 8, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":4}')
+            log(ours, 0, 5, 3)
+            write(ours / "commits", 0, "v1")
+            until("our batch", lambda: observer.committed() == {0: 5, 1: 3}, within_s=5.0)
+        assert observer.awake()
+        assert {sight.folder for sight in seen} == {ours}, "no trigger is met by another query"
+        assert (observer.newest_batch(), observer.folder()) == (0, ours)
+        # It takes our topic too, later: then it counts.
+        log(other, 9, 2, 0)
+        until("the other's batch", lambda: observer.committed() == {0: 0, 1: 0}, within_s=5.0)
+    finally:
+        observer.close()
+
+
 def test_behind_needs_every_partition() -> None:
     assert behind({0: 5, 1: 5}, {0: 5, 1: 4})
     assert not behind({0: 5}, {0: 5, 1: 1})

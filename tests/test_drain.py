@@ -9,13 +9,23 @@ import pytest
 
 from harness.run import drain
 from harness.run.drain import Drain
+from harness.scenario import Restart
 
 
-def live(*, awake: bool, kind: str = "checkpoint", deaths: tuple[int, ...] = (-9,)) -> Any:
+def live(
+    *, awake: bool, kind: str = "checkpoint", deaths: tuple[int, ...] = (-9,), gave_up: str = "", hurt: int = 1
+) -> Any:
     return SimpleNamespace(
-        observer=SimpleNamespace(awake=lambda: awake),
+        awake=lambda: awake,
+        observer=SimpleNamespace(life=2),
+        start_s=1.0,
+        scenario=SimpleNamespace(restart=Restart()),
         frontier=SimpleNamespace(kind=kind),
-        supervisor=SimpleNamespace(deaths=[SimpleNamespace(status=status) for status in deaths]),
+        supervisor=SimpleNamespace(
+            deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
+            gave_up=gave_up,
+            last_hurt=hurt,
+        ),
     )
 
 
@@ -24,11 +34,45 @@ def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.Mon
     assert not waiting._at_work()
     assert not waiting._at_work()
     monkeypatch.setattr(drain, "SILENT_S", 0.0)
-    assert Drain(live(awake=False))._at_work(), "one with nothing to do is not waited for without end"
+    waiting._live.start_s = 0.0
+    assert not waiting._at_work(), "its time had begun before"
+    waiting._live.observer.life = 3
+    assert waiting._at_work(), "one with nothing to do is not waited for without end"
 
 
 @pytest.mark.parametrize(
-    "at_work", [live(awake=True), live(awake=False, kind="query"), live(awake=False, deaths=(-9, 0))]
+    "silent",
+    [live(awake=False, deaths=(0,)), live(awake=False, deaths=(-9, 0), hurt=2), live(awake=False, kind="group")],
+)
+def test_a_clean_end_that_the_schedule_asked_for_proves_nothing(silent: Any) -> None:
+    assert not Drain(silent)._at_work()
+
+
+def test_a_life_may_take_as_long_as_starts_take_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain, "SILENT_S", 0.0)
+    slow = live(awake=False)
+    slow.start_s = 10.0
+    assert not Drain(slow)._at_work()
+
+
+def test_each_life_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain, "SILENT_S", 0.0)
+    waiting = Drain(live(awake=False))
+    waiting._live.start_s = 0.0
+    assert waiting._at_work()
+    monkeypatch.setattr(drain, "SILENT_S", 15.0)
+    waiting._live.observer.life = 3
+    assert not waiting._at_work()
+
+
+@pytest.mark.parametrize(
+    "at_work",
+    [
+        live(awake=True),
+        live(awake=False, deaths=()),
+        live(awake=False, deaths=(-9, 0)),
+        live(awake=False, gave_up="died too often"),
+    ],
 )
 def test_who_has_shown_it_or_cannot_is_not_waited_for(at_work: Any) -> None:
     assert Drain(at_work)._at_work()

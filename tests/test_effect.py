@@ -288,6 +288,28 @@ def test_what_folds_records_is_an_aggregate(db: Effects, sql: str, folds: bool) 
     assert db.aggregates(sql) is folds
 
 
+@pytest.mark.parametrize(
+    ("sql", "alone"),
+    [
+        ("select id, account from ledger", True),
+        ("select id, upper(account) as a from ledger where id > 3 order by id", True),
+        ("select id from ledger order by id limit 5", False),
+        ("select id from ledger l where not exists (from ledger x where x.id > l.id)", False),
+        ("select a.id from ledger a join ledger b on a.id = b.id + 1", False),
+        ("select id from ledger union all select id from ledger", False),
+        ("with t as (from ledger) select id from t", False),
+        ("select id from (select * from ledger)", False),
+        ("select id from ledger using sample 10 rows", False),
+        ("select count(*) as n from ledger", False),
+        ("select distinct id from ledger", False),
+        ("select id, lag(id) over (order by id) as before from ledger", False),
+        ("select 1 as id", False),
+    ],
+)
+def test_a_plain_effect_takes_each_record_by_itself(db: Effects, sql: str, alone: bool) -> None:
+    assert db.plain(sql) is alone
+
+
 def test_is_aggregate_refuses_what_is_no_query() -> None:
     with pytest.raises(UsageError, match=r"the effect is no query: .*: selec x"):
         is_aggregate("selec   x")

@@ -205,7 +205,8 @@ def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folde
     folder.types = [[("account", "text", "text"), ("n", "bigint", "number")]]
     folder.frontier, folder.tables = 20, [[("a0", "5"), ("zz", "5")]]
     verdict = judge(folder.write())
-    assert [(f.kind, f.key["account"]) for f in verdict.findings] == [(Kind.UNEXPECTED, "zz")]
+    assert verdict.findings == ()
+    assert verdict.counts["unseen"] == 2, "zz too: nobody can tell what the effect called for in between"
 
 
 def test_a_run_that_says_drained_with_records_beyond_the_frontier_is_unknown(folder: Folder) -> None:
@@ -237,11 +238,10 @@ def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_unde
 
 
 def test_a_row_that_no_later_record_changes_is_corrupted_also_before_the_end(folder: Folder) -> None:
-    folder.claim(sinks=(LATEST,))
     folder.frontier = 30
-    rows = payments(folder.records[20:30])
-    folder.tables = [[(str(int(row[0] or 0) % 20), row[1], "0.01") for row in rows]]
-    assert kinds(judge(folder.write())) == {"corrupted": 10}
+    rows = payments(folder.records[:30])
+    folder.tables = [[*rows[:29], (*rows[29][:2], "0.01"), rows[3], ("999", "a", "1")]]
+    assert kinds(judge(folder.write())) == {"corrupted": 1, "duplicated": 1, "unexpected": 1}
 
 
 def test_a_late_row_turns_unknown_into_held_never_lost_into_held(tmp_path: Path) -> None:

@@ -349,6 +349,18 @@ CASES = [
         ["5:21: duplicated is no violation of at-least-once"],
     ),
     Case(
+        "together by different keys",
+        PIPELINE
+        + "sink: [{postgres: t, effect: select id from ledger, key: [id]}, "
+        + "{postgres: u, effect: select seq from ledger, key: [seq]}]\ntogether: true\n",
+        ["4:11: together: true needs the same key in each sink"],
+    ),
+    Case(
+        "pause without end",
+        GOOD + "within: 60s\nschedule: [{when: {rows: 3}, do: pause driver, for: 60s}]\n",
+        ["5:53: schedule[0].for never ends: the run ends within 60s"],
+    ),
+    Case(
         "expect lost of at-most-once, from one of two sinks that must agree",
         PIPELINE
         + "sink: [{postgres: t, effect: select id from ledger, key: [id]}, "
@@ -488,12 +500,12 @@ CASES = [
             "sink: {postgres: select id from t, effect: select id from ledger, key: [id]}\n"
             "schedule: [{when: {rows: 3}, do: kill driver}]\n"
         ),
-        ["4:26: schedule[0].when.rows cannot be counted: no sink is a table in Postgres"],
+        ["4:26: schedule[0].when.rows cannot be counted: no sink is a Postgres table named without a schema"],
     ),
     Case(
         "rows at a console",
         PIPELINE + ("sink: {console: true}\nschedule: [{when: {rows: 3}, do: kill driver}]\n"),
-        ["4:26: schedule[0].when.rows cannot be counted: no sink is a table in Postgres"],
+        ["4:26: schedule[0].when.rows cannot be counted: no sink is a Postgres table named without a schema"],
     ),
     Case(
         "windows without a checkpoint",
@@ -507,11 +519,13 @@ CASES = [
             "  - {when: {rows: 3, batch: 3}, do: crash mid-sink}\n"
             "  - {when: {failpoint: f, batch: 3}, do: crash before offset commit}\n"
             "  - {when: {rows: 3}, do: crash mid-sink}\n"
+            "  - {when: {elapsed: 3s}, do: kill driver}\n"
         ),
         [
             "5:21: schedule[0].when.window never comes: frontier is not checkpoint, so none is watched; use a failpoint or rows",
             "6:12: crash before offset commit needs schedule[1].when.failpoint: frontier is not checkpoint, so only the pipeline's own code knows",
             "7:29: schedule[2].when.batch cannot be told: frontier is not checkpoint, so batches are not seen; leave it out",
+            "10:22: schedule[5].when.elapsed may find nothing in hand: frontier is not checkpoint, so batches are not seen; use a failpoint or rows",
         ],
     ),
     Case(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -68,11 +69,13 @@ class World:
     sink: Path
     batches: int
 
-    def play(self, *steps: Step, within_s: float = 20.0, finish: bool = False) -> list[StepOutcome]:
-        """Run a schedule to its end; `finish` lets the pipeline do its last batch too."""
+    def play(
+        self, *steps: Step, within_s: float = 20.0, finish: bool = False, after_s: float = 0.0
+    ) -> list[StepOutcome]:
+        """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too."""
         schedule = Schedule(steps, self.scene)
         schedule.start()
-        self.supervisor.start(Restart(), self.life)
+        self.supervisor.start(Restart(delay_s=after_s), self.life)
         try:
             until("the schedule", lambda: schedule.done or schedule.failure, within_s=within_s)
             schedule.healthy()
@@ -202,7 +205,7 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    monkeypatch.setattr(strike, "lost_task", lambda log, since: True)
+    monkeypatch.setattr(strike, "lost_task", lambda scene, log, since: True)
     with world(tmp_path) as w:
         w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), Do.KILL_EXECUTOR))
@@ -225,18 +228,21 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
     log = tmp_path / "driver.log"
     log.write_text(f"{LOST}\n")
     monkeypatch.setattr(strike, "TOLD_WITHIN_S", 1.0)
-    assert strike.lost_task(log, 0)
-    assert not strike.lost_task(log, log.stat().st_size), "that was before"
-    assert not strike.lost_task(None, 0)
+    scene: Any = SimpleNamespace(stop=threading.Event())
+    assert strike.lost_task(scene, log, 0)
+    assert not strike.lost_task(scene, log, log.stat().st_size), "that was before"
+    assert not strike.lost_task(scene, None, 0)
     loses(log, LOST)
-    assert strike.lost_task(log, log.stat().st_size)
+    assert strike.lost_task(scene, log, log.stat().st_size)
+    scene.stop.set()
+    assert not strike.lost_task(scene, log, log.stat().st_size), "nobody waits once the run is over"
 
 
 @pytest.mark.parametrize("told", [True, False])
 def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
-    monkeypatch.setattr(strike, "lost_task", lambda log, since: told)
+    monkeypatch.setattr(strike, "lost_task", lambda scene, log, since: told)
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path, step_s=SLOW_S) as w:
         w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
@@ -254,10 +260,11 @@ def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> N
         assert w.supervisor.gave_up == ""
 
 
-def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("after_s", [0.0, 0.5])
+def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, after_s: float) -> None:
     soon = Trigger(kind=When.ELAPSED, elapsed_s=0.01)
     with world(tmp_path) as w:
-        outcomes = w.play(step(soon, Do.KILL_DRIVER), step(soon, Do.KILL_DRIVER))
+        outcomes = w.play(step(soon, Do.KILL_DRIVER), step(soon, Do.KILL_DRIVER), after_s=after_s)
         assert [o.hit for o in outcomes] == [True, True]
         # The program, its JVM and the wait status: the JVM was there, so there was something to hurt.
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]

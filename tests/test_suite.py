@@ -16,7 +16,7 @@ from harness.report import html
 from harness.run.supervisor import tail
 from harness.scenario import Word, plain
 from harness.sinks import save
-from harness.store import RunFolder
+from harness.store import RunFolder, digest
 from tests.folders import SCENARIO, Folder, payments
 
 
@@ -26,7 +26,8 @@ def stored(tmp_path: Path) -> RunFolder:
     made = Folder(tmp_path / "run")
     made.tables = [payments(made.records)]
     folder = RunFolder.open(made.write())
-    folder.save(2, verdict=plain(judge(folder.path)), run={"scenario": "by hand", "digests": folder.digests()})
+    folder.save(1, verdict=plain(judge(folder.path)))
+    folder.save(2, run={"scenario": "by hand", "digests": folder.digests()})
     return folder
 
 
@@ -45,13 +46,44 @@ def test_check_names_what_was_altered_and_the_verdict_that_the_run_had(
     save(stored.path, 0, made._table(0, payments(made.records[1:])))
     (stored.path / "checkpoint.json").unlink()
     made._json("checkpoint.json", {**made._checkpoint(True), "note": "by another hand"})
-    assert suite.check(stored.path) == 1
+    assert suite.check(stored.path) == 4
     said = capsys.readouterr()
     names = ["checkpoint.json", "sink/0.json", "sink/0.parquet"]
-    expected = [f"altered since the run: {name}; the verdict is on what lies there now" for name in names]
+    expected = [f"altered since the run: {name}; what is said is of what lies there now" for name in names]
     assert said.err.splitlines() == expected
     assert "VIOLATED (1 lost)" in said.out
     assert "the run itself had said: HELD, expected held: by hand" in said.out
+
+
+@pytest.mark.parametrize("how", ["forged", "gone"])
+def test_a_verdict_that_was_forged_or_is_gone_is_said(
+    stored: RunFolder, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    if how == "gone":
+        stored.verdict_json.unlink()
+    else:
+        stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"void"'))
+    words = "altered since the run: verdict.json; what is said is of what lies there now\n"
+    assert (suite.check(stored.path), capsys.readouterr().err) == (4, words)
+    assert (suite.report([stored.path]), capsys.readouterr().err) == (4, words)
+
+
+def test_a_replay_says_that_the_program_or_the_file_has_changed(
+    stored: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(suite, "run_all", lambda work, options: 0)
+    file, program = tmp_path / "s.yaml", tmp_path / "p.py"
+    file.write_text("name: s\n")
+    program.write_text("pass\n")
+    plan = {"scenario": {**plain(SCENARIO), "path": str(file)}}
+    entry = {"entry": str(program), "sha256": digest(program)}
+    stored.save(2, plan=plan, scenario="name: s\n", run={"seed": 3, "program": entry})
+    assert (suite.replay(stored.path, suite.Options()), capsys.readouterr().err) == (0, "")
+    file.unlink()
+    program.write_text("import os\n")
+    assert suite.replay(stored.path, suite.Options()) == 0
+    said = "is not what it was in the stored run; the plan is the stored one"
+    assert capsys.readouterr().err.splitlines() == [f"{file} {said}", f"{program} {said}"]
 
 
 def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.checkers.attribute import Clues, Origin
@@ -19,8 +19,6 @@ from harness.sinks import SinkTable
 
 FINDINGS_MAX = 1000
 """How many findings of one kind and sink a verdict keeps; the rest are counted."""
-
-Rows = Mapping[Key, Counter[Row]]
 
 ROUNDING = "a sum of floating point numbers depends on their order. Cast them to DECIMAL in pipeline and effect"
 
@@ -39,6 +37,7 @@ class Examined:
     void: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     apart: bool = False
+    plain: bool = False
     unseen: int = 0
     rounded: int = 0
     expected_rows: int = 0
@@ -89,26 +88,25 @@ def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: b
         return out
     case = _case(sink, effect, table, aggregate=effects.aggregates(sink.effect))
     out.case = case
-    _compare(out, case, behind)
+    out.plain = drained or effects.plain(sink.effect)
+    _compare(out, case)
     if sink.order is not None:
         _order(out, table)
     out.void += [f"canary `{canary.name}` of {sink.name}: {canary.why}" for canary in out.canaries if not canary.found]
     return out
 
 
-def _compare(out: Examined, case: Case, behind: Table) -> None:
+def _compare(out: Examined, case: Case) -> None:
     places = case.key_places()
     out.holds = {key_of(row, places) for row in case.found}
     expected = {key_of(row, places) for row in case.expected}
     if not out.expected_rows:
         out.void.append(f"the effect of {out.name} calls for no row")
     out.apart = out.drained and bool(expected) and expected.isdisjoint(out.holds)
-    early = {} if out.drained else _by_key(behind.rows, places)
-    final = {} if out.drained else _by_key(case.expected, places)
     bad = set()
     for mark in compare(case):
         bad.add(mark.key)
-        if _certain(mark, out, early, final) and not _rounding(mark, out, case) and out.counted(mark.kind):
+        if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
@@ -125,24 +123,15 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
     return f"too many findings in {examined.name} to look at each under {guarantee}: {', '.join(cut)}"
 
 
-def _by_key(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Counter[Row]]:
-    out: dict[Key, Counter[Row]] = {}
-    for row in rows:
-        out.setdefault(key_of(row, places), Counter())[row] += 1
-    return out
-
-
-def _certain(mark: Mark, out: Examined, early: Rows, final: Rows) -> bool:
-    """While records are under way, only what no later record can mend is a finding. `early` and `final` are the rows
-    that the effect calls for by the records behind the frontier, and by all."""
+def _certain(mark: Mark, out: Examined) -> bool:
+    """While records are under way, only what no later record can mend is a finding: a row that is too much under a
+    `plain` effect. Any other effect ("the latest of each account") may have called for it in between."""
     if out.drained:
         return True
-    # The row of a key that later records still change ("the latest of each account") may be an earlier version.
-    moving = mark.kind is Kind.CORRUPTED and early.get(mark.key) != final.get(mark.key)
-    if moving or mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE):
+    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain:
         out.unseen += mark.copies
         return False
-    return mark.kind is not Kind.UNEXPECTED or mark.key not in early
+    return True
 
 
 def _rounding(mark: Mark, out: Examined, case: Case) -> bool:

@@ -66,7 +66,7 @@ def check(claim: Claim, *, root: Path) -> None:
     pace(claim)
     outcome(claim)
     for step in claim.top.sections("schedule"):
-        deed(step)
+        deed(step, lasting(claim))
         hurting(step)
         if isinstance(step.get("when"), Section) and step.get("do"):
             moment(step)
@@ -89,6 +89,8 @@ def sinks(claim: Claim) -> None:
             sink.wrong(f"{sink.path} names no place: add `postgres: TABLE` or `console: true`")
     if claim.get("together") and claim.sinks_are_known and len(claim.sinks) < 2:
         claim.owner("together").wrong("together: true needs two sinks or more", "together")
+    elif claim.get("together") and len({tuple(sink.get("key", ())) for sink in claim.sinks if sink.has("key")}) > 1:
+        claim.owner("together").wrong("together: true needs the same key in each sink", "together")
 
 
 def blind(sink: Section) -> None:
@@ -168,7 +170,7 @@ def outcome(claim: Claim) -> None:
         before.add(kind)
 
 
-def deed(step: Section) -> None:
+def deed(step: Section, within: float) -> None:
     """The extras of a fault belong to it."""
     do = step.get("do")
     if do is None:
@@ -183,6 +185,8 @@ def deed(step: Section) -> None:
         step.wrong(f"{step.path}.for is missing: how long the pause lasts, e.g. 3s")
     if do is Do.PAUSE_DRIVER and step.get("for", SHORTEST_PAUSE_S) < SHORTEST_PAUSE_S:
         step.wrong(f"{step.path}.for is too short to hurt anyone: {SHORTEST_PAUSE_S:g}s at least", "for")
+    if do is Do.PAUSE_DRIVER and step.get("for", 0.0) >= within:
+        step.wrong(f"{step.path}.for never ends: the run ends within {within:g}s", "for")
 
 
 def moment(step: Section) -> None:
@@ -224,7 +228,7 @@ def possible(when: Section, do: Do, claim: Claim) -> None:
     if (elapsed := when.get("elapsed")) and elapsed >= within:
         when.wrong(f"{when.path}.elapsed never comes: the run ends within {within:g}s", "elapsed")
     if when.has("rows") and claim.sinks_are_known and not tables(claim.sinks):
-        when.wrong(f"{when.path}.rows cannot be counted: no sink is a table in Postgres", "rows")
+        when.wrong(f"{when.path}.rows cannot be counted: no sink is a Postgres table named without a schema", "rows")
 
 
 def watched(when: Section, do: Do, frontier: str | None) -> None:
@@ -237,6 +241,9 @@ def watched(when: Section, do: Do, frontier: str | None) -> None:
     elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and not when.has("failpoint"):
         words = f"crash before offset commit needs {when.path}.failpoint: {saw}, so only the pipeline's own code knows"
         when.wrong(words)
+    elif (key := "records" if when.has("records") else "elapsed") and when.has(key):
+        words = f"{when.path}.{key} may find nothing in hand: {saw}, so batches are not seen; use a failpoint or rows"
+        when.wrong(words, key)
     elif when.has("batch") and not when.has("failpoint"):
         when.wrong(f"{when.path}.batch cannot be told: {saw}, so batches are not seen; leave it out", "batch")
 

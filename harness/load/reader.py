@@ -85,7 +85,8 @@ def read(node: Node, shape: type[Shape], *, file: str, path: str, mistakes: list
             take(section, key, value, shape, path=path if bare else joined(path, key))
         else:
             line, column = node.keys[key]
-            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{did_you_mean(key, fields)}"
+            hint = "; a comma ends a value inside { }: put quotes around it" if " " in key or ")" in key else ""
+            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{did_you_mean(key, fields) or hint}"
             mistakes.append(Mistake(file, line, column, words))
     for key, name in fields.items():
         if shape.model_fields[name].is_required() and not section.has(key):

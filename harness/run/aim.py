@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import psutil
 
@@ -25,11 +26,15 @@ STOOD = (*KILLED, Do.PAUSE_DRIVER)
 
 
 class Aim:
-    """Waits on the triggers of one run, one at a time; `stop` ends the wait at hand."""
+    """Waits on the triggers of one run, one at a time."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self.stop = threading.Event()
+        self._began = monotonic()
+
+    def begin(self) -> None:
+        """From now on time counts."""
+        self._began = monotonic()
 
     def wait(self, step: Step, *, slip: int) -> Moment:
         """Return when the trigger of `step` is met; `slip` asks for a later batch than the step names. Raises
@@ -50,7 +55,7 @@ class Aim:
     def _until(self, trigger: Trigger, look: Callable[[], bool]) -> None:
         def looking() -> bool | Waiting:
             # First why, then the look: what came true in between still counts.
-            why = "the run is over" if self.stop.is_set() else self._scene.hopeless()
+            why = "the run is over" if self._scene.stop.is_set() else self._scene.hopeless()
             if look():
                 return True
             if why:
@@ -139,11 +144,11 @@ class Aim:
         if when.kind is When.RECORDS:
             self._until(when, lambda: scene.sent() >= (when.count or 0))
         else:
-            self._until(when, lambda: scene.journal.elapsed_s() >= (when.elapsed_s or 0.0))
+            self._until(when, lambda: monotonic() - self._began >= (when.elapsed_s or 0.0))
         if when.batch is not None:
             self._until(when, lambda: scene.observer.newest_batch() >= (when.batch or 0))
-        # A driver that has just been born has nothing in hand: to kill it would hurt nobody.
-        self._until(when, scene.awake)
+        # A driver that has just been born, or waits for its restart, has nothing in hand: to kill it would hurt nobody.
+        self._until(when, lambda: scene.supervisor.alive and scene.awake())
         moment = Moment(when.batch, before=scene.observer.listing())
         if scene.observer.folder() is not None:
             # Nor has one between two batches.

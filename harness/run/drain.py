@@ -27,6 +27,8 @@ SETTLE_S = 8.0
 TICK_S = 0.1
 STALLED_S = 60.0
 SILENT_S = 15.0
+SLOWER = 3.0
+"""How much longer than the first life a later one may take until it has shown itself."""
 READ_BACK_S = 120.0
 SERVER_IDLE_S = 30.0
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
@@ -43,7 +45,7 @@ class Drain:
         self._reasons: list[str] = []
         self._stalled: str | None = None
         self._drained = False
-        self._silence: Deadline | None = None
+        self._silence: dict[int, Deadline] = {}
 
     def drain(self) -> None:
         """Drain, read, save 1."""
@@ -73,7 +75,7 @@ class Drain:
         """True once every record lies behind the committed frontier; else says why not."""
         live = self._live
         best, since = -1, monotonic()
-        while not live.deadline.over():
+        while True:
             live.healthy()
             now = live.frontier.committed()
             if behind(now, ends) and self._at_work():
@@ -83,6 +85,8 @@ class Drain:
                 break
             if count(now) > best:
                 best, since = count(now), monotonic()
+            if live.deadline.over():
+                break
             self._pause.wait(TICK_S)
         words = f"{count(ends) - max(best, 0)} of {count(ends)} records were not behind the committed frontier"
         self._reasons.append(f"not drained: {words} {live.deadline.seconds:g} s after the warm-up")
@@ -92,15 +96,17 @@ class Drain:
 
     def _at_work(self) -> bool:
         """Has the newest life shown where it goes on from? Until then the frontier is a dead one's, and a pipeline that
-        lost its checkpoint would begin again. One with nothing left to do stays silent: waited for `SILENT_S` at most,
-        and not at all where the program ends by itself each time (AvailableNow)."""
+        lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long as a
+        start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would do."""
         live = self._live
-        ends_by_itself = any(death.status == 0 for death in live.supervisor.deaths)
-        if live.frontier.kind != "checkpoint" or ends_by_itself or live.observer.awake():
+        supervisor, life = live.supervisor, live.observer.life
+        ended = any(death.status == 0 and death.number > supervisor.last_hurt for death in supervisor.deaths)
+        if not supervisor.deaths or supervisor.gave_up or ended or live.awake():
             return True
-        if self._silence is None:
-            self._silence = Deadline(SILENT_S)
-        return self._silence.over()
+        if life not in self._silence:
+            silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s
+            self._silence = {life: Deadline(silent_s)}
+        return self._silence[life].over()
 
     def _marks(self) -> list[str]:
         live = self._live

@@ -40,13 +40,16 @@ def frontier(scenario: Scenario, lease: Lease, observer: Observer) -> Frontier:
 
 def _group(lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
     admin = KafkaAdminClient(bootstrap_servers=lease.bootstrap)
+    last: Offsets = {}
 
     def look() -> Offsets:
+        nonlocal last
         try:
             found = admin.list_group_offsets({lease.group: None})[lease.group]
         except KafkaError:
-            return {}  # no such group yet, or its coordinator is on its way
-        return {tp.partition: meta.offset for tp, meta in found.items() if tp.topic == lease.topic and meta.offset >= 0}
+            return last  # no such group yet, or its coordinator is on its way: what was known stands
+        last = {tp.partition: meta.offset for tp, meta in found.items() if tp.topic == lease.topic and meta.offset >= 0}
+        return last
 
     return look, admin.close
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import psycopg2
 
@@ -47,6 +48,8 @@ class Live:
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.lease)
         self._ends: Offsets | None = None
+        self.start_s = 0.0
+        """How long the first life took until it was at work, as far as can be seen."""
         self.deadline = Deadline(scenario.within_s + WARM_UP_S)
 
     def close(self) -> None:
@@ -96,7 +99,8 @@ class Live:
         self.feeder = Feeder(self.producer, self.frontier, journal, self.scenario.input.rate_per_s)
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, lease, self.root)
-        self.folder.save(0, run={"program": {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}})
+        program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
+        self.folder.save(0, run={"program": program, "spark": self.stack.conf(lease, pipeline)})
         self.supervisor = Supervisor(self.stack, lease, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.schedule = Schedule(self.scenario.schedule, self._scene())
@@ -128,14 +132,17 @@ class Live:
             sent=lambda: self.producer.sent,
             in_flight=self._in_flight,
             hopeless=self._hopeless,
-            awake=self._awake,
+            awake=self.awake,
         )
 
     def _in_flight(self) -> str:
         waiting = self.producer.acknowledged - count(self.frontier.committed())
         return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
 
-    def _awake(self) -> bool:
+    def awake(self) -> bool:
+        """Has the newest life of the driver done something, and is it there?"""
+        if not self.supervisor.alive:
+            return False
         if self.frontier.kind == "checkpoint":
             return self.observer.awake()
         return self.frontier.committed() != self._found
@@ -167,14 +174,18 @@ class Live:
 
     def _warm_up(self) -> None:
         """The pipeline commits something, or a fault was there first; anything else is an error of the set-up."""
+        began = monotonic()
         self.supervisor.start(self.scenario.restart, self._launched)
         within_s = min(WARM_UP_S, self.scenario.within_s)
         try:
             if self.frontier.kind == "checkpoint":
                 until("the pipeline's query to begin", self._begun, within_s=within_s)
+            self.start_s = monotonic() - began
             self.schedule.start()
             self.feeder.start()
             until("the unhurt pipeline to commit its first batch", self._committed, within_s=within_s)
+            if self.frontier.kind != "checkpoint":
+                self.start_s = monotonic() - began
         except WaitError as failure:
             raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
 

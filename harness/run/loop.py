@@ -82,8 +82,8 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         live.play(workload)
         journal.write("phase", name="judging")
         verdict = judge(folder.path)
-        late = {"seconds": round(monotonic() - began, 3), "digests": folder.digests()}
-        folder.save(2, verdict=redactor.data(plain(verdict)), run=late)
+        folder.save(1, verdict=redactor.data(plain(verdict)))
+        folder.save(2, run={"seconds": round(monotonic() - began, 3), "digests": folder.digests()})
         journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
     except BaseException as failure:
         words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
@@ -94,12 +94,23 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
             failure.args = (redactor.text(words),)  # it ends with lines of the pipeline's log
         raise
     finally:
-        live.close()
-        journal.close()
-        redact_folder(folder.logs, live.lease.secrets)
-        redact_file(folder.journal, live.lease.secrets)
-        folder.seal()
+        try:
+            _closed(live)
+        finally:
+            journal.close()
+            redact_folder(folder.logs, live.lease.secrets)
+            redact_file(folder.journal, live.lease.secrets)
+            folder.seal()
     return verdict
+
+
+def _closed(live: Live) -> None:
+    """End what was started. A failure to do so must not hide what the run came to; it is journalled, and the next run
+    finds out about a stack that is gone."""
+    try:
+        live.close()
+    except Exception as failure:
+        live.journal.write("not ended", why=repr(failure))
 
 
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.checkpoint import Offsets, Progress, listing
+from harness.checkpoint import Offsets, Progress, listing, read_offsets
 from harness.errors import HarnessError
 from harness.journal import Journal
 from harness.scenario import Window
@@ -43,7 +43,7 @@ class Observer:
             self._hook = None
 
     def _saw(self, seen: Sight) -> None:
-        hook = self._hook
+        hook = self._hook if self._ours(seen) else None
         afterwards = hook(seen) if hook is not None else None
         with self._lock:
             fresh = Progress(seen.folder, self._topic, first_life=self.life)
@@ -62,6 +62,15 @@ class Observer:
             afterwards()
         self._journal.write("batch", batch=seen.batch, window=seen.window or "started", checkpoint=seen.folder.name)
 
+    def _ours(self, seen: Sight) -> bool:
+        """Is it a query that reads the run's topic? No fault is meant for another one."""
+        progress = self._known.get(seen.folder)
+        if progress is not None and progress.ends:
+            return True
+        if seen.window is Window.OFFSETS_WRITTEN:
+            return read_offsets(seen.folder / "offsets" / str(seen.batch), self._topic) is not None
+        return progress is None or not progress.elsewhere
+
     def healthy(self) -> None:
         """Raise HarnessError if the watch died: from then on no window could be seen."""
         if self._watch.failure is not None:
@@ -74,16 +83,15 @@ class Observer:
     def current(self) -> list[Progress]:
         """The checkpoints that count: those of the newest life with any, and all older ones if it goes on with one of
         them (then it will come to the others too)."""
-        with self._lock:
-            known = list(self._known.values())
+        known = self.all()
         newest = max((p.life for p in known), default=0)
         touched = [p for p in known if p.life == newest]
         return known if any(p.first_life < newest for p in touched) else touched
 
     def all(self) -> list[Progress]:
-        """Every checkpoint, in the order of first sight."""
+        """Every checkpoint of a query that reads the topic, in the order of first sight."""
         with self._lock:
-            return list(self._known.values())
+            return [p for p in self._known.values() if not p.elsewhere]
 
     def folder(self) -> Path | None:
         """The checkpoint that faults are judged by: the newest life's first."""
@@ -93,7 +101,7 @@ class Observer:
     def awake(self) -> bool:
         """True once the current life has touched a checkpoint."""
         with self._lock:
-            return any(p.life == self.life for p in self._known.values())
+            return any(p.life == self.life and not p.elsewhere for p in self._known.values())
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,8 @@ class Scene:
 
     `in_flight`: words for the records that are in the source and not behind the committed frontier, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
-    `awake`: the current life of the driver has done something; before that there is nothing to hurt."""
+    `awake`: the current life of the driver has done something; before that there is nothing to hurt. `stop` ends
+    every wait of the schedule."""
 
     stack: Stack
     lease: Lease
@@ -48,6 +50,7 @@ class Scene:
     in_flight: Callable[[], str]
     hopeless: Callable[[], str]
     awake: Callable[[], bool]
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 def in_window(when: Trigger, moment: Moment, listing: Listing) -> bool:

@@ -32,6 +32,7 @@ class Schedule:
 
     def start(self) -> None:
         """Arm the first step."""
+        self._aim.begin()
         self._thread.start()
 
     @property
@@ -46,7 +47,7 @@ class Schedule:
 
     def stop(self) -> None:
         """Give up what has not fired; returns when the thread is gone."""
-        self._aim.stop.set()
+        self._scene.stop.set()
         if self._thread.is_alive():
             self._thread.join(END_WITHIN_S)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import threading
 from pathlib import Path
 
 import psutil
@@ -40,7 +39,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     finally:
         release(scene, step, moment)
     why = missed(in_flight, open_still, signalled)
-    if not why and step.do.kind is Do.KILL_EXECUTOR and moment.held is None and not lost_task(log, size):
+    if not why and step.do.kind is Do.KILL_EXECUTOR and moment.held is None and not lost_task(scene, log, size):
         why = IDLE
     if not why and not proved(step, moment, signalled, after):
         why = "the evidence does not bear out that it died in the window"
@@ -84,7 +83,7 @@ def proved(step: Step, moment: Moment, signalled: dict[str, str], after: Listing
     if in_hand and after:
         return running(moment.batch, after)
     # A driver that lives goes on as soon as it may: only of a dead one does the checkpoint still say where it stood.
-    return in_window(step.when, moment, after if fault.kind in KILLED else moment.before)
+    return in_window(step.when, moment, after if fault.kind in DRIVER_DIES else moment.before)
 
 
 def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
@@ -147,7 +146,7 @@ def pause(scene: Scene, for_s: float) -> dict[str, str]:
     try:
         # One that ended meanwhile, a worker between two tasks, stands still too.
         until("the driver to stand still", lambda: not any(map(signals.moves, tree)), within_s=DEATH_WITHIN_S)
-        threading.Event().wait(for_s)
+        scene.stop.wait(for_s)
         return {str(p.pid): f"stood still for {for_s:g} s" for p in tree if signals.is_stopped(p)}
     finally:
         signals.thaw(tree)
@@ -162,7 +161,7 @@ def release(scene: Scene, step: Step, moment: Moment) -> None:
         disarm(scene.lease.folder / "failpoints", step.when)
 
 
-def lost_task(log: Path | None, since: int) -> bool:
+def lost_task(scene: Scene, log: Path | None, since: int) -> bool:
     """Does the driver's log say, after its first `since` bytes, that a task died with its executor?"""
     if log is None:
         return False
@@ -171,6 +170,7 @@ def lost_task(log: Path | None, since: int) -> bool:
             "the driver's log to name a lost task",
             lambda: bool(LOST_TASK.search(log.read_bytes()[since:])),
             within_s=TOLD_WITHIN_S,
+            stop=scene.stop,
         )
     except WaitError:
         return False

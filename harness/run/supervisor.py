@@ -92,6 +92,16 @@ class Supervisor:
         self._hurt.add(number)
         self._left += left
 
+    @property
+    def last_hurt(self) -> int:
+        """The number of the last life that the schedule ended; 0 before the first."""
+        return max(self._hurt, default=0)
+
+    @property
+    def alive(self) -> bool:
+        """Is there a driver? False between a death and the restart."""
+        return self.driver is not None and self.driver.poll() is None
+
     def healthy(self) -> None:
         """Raise HarnessError if the supervisor itself failed."""
         if self.failure is not None:

@@ -96,6 +96,9 @@ class Stack(Protocol):
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
 
+    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+        """Spark's settings of a driver besides the pipeline's own, for run.json."""
+
     def executors(self, lease: Lease) -> list[psutil.Process]:
         """The executor processes of this run's application, oldest first."""
 

@@ -26,6 +26,7 @@ from harness.stack.java import Java
 from harness.stack.session import Session
 
 RUN = "ONCEPROOF_RUN"
+MEMORY = "512m"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class ProcessDriver:
 
     def tree(self) -> list[psutil.Process]:
         """The Python program and everything under it, the program first; empty once it is gone."""
+        # Once its end was asked for, the pid is free for somebody else.
+        if self.process.poll() is not None:
+            return []
         try:
             root = psutil.Process(self.process.pid)
             return [root, *root.children(recursive=True)]
@@ -79,7 +83,7 @@ def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str,
     temporary.mkdir(exist_ok=True)
     flags = [*machine.flags, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"]
     conf = {**settings(lease, pipeline, machine), **pipeline.conf}
-    arguments = ["--master", lease.spark_master, "--driver-memory", "512m"]
+    arguments = ["--master", lease.spark_master, "--driver-memory", MEMORY]
     for name, value in conf.items():
         arguments += ["--conf", f"{name}={value}"]
     return {
@@ -113,22 +117,14 @@ def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, st
         "spark.executor.cores": str(cores // max(1, pipeline.executors)),
         "spark.cores.max": str(cores),
         "spark.local.dir": str(lease.folder.parent / "scratch"),
-        **always(machine),
+        "spark.executor.memory": MEMORY,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **(workers.SETTINGS if machine.flags else {}),
     }
     for name, value in _markers(lease).items():
         out[f"spark.executorEnv.{name}"] = value
     return out
-
-
-def always(machine: Machine) -> dict[str, str]:
-    """The part of `settings` that is the same for every run."""
-    lean = workers.SETTINGS if machine.flags else {}
-    return {
-        "spark.executor.memory": "512m",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        **lean,
-    }
 
 
 def _markers(lease: Lease) -> Mapping[str, str]:

@@ -92,6 +92,10 @@ class ProcessesStack:
         """Start one life of the pipeline. Its placeholders are already filled in."""
         return driver.launch(self._up(), lease, pipeline, self._machine(), number=number, log=log)
 
+    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
+        return {"spark.driver.memory": driver.MEMORY, **driver.settings(lease, pipeline, self._machine())}
+
     def _machine(self) -> driver.Machine:
         return driver.Machine(
             java=self._java,
@@ -129,7 +133,6 @@ class ProcessesStack:
                 "version": importlib.metadata.version("pyspark"),
                 "cores": self.spark.cores,
                 "settings": dict(spark.SETTINGS),
-                "pipelines": driver.always(self._machine()),
             },
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
