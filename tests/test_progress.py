@@ -143,8 +143,9 @@ def test_an_event_of_any_shape_is_survived(event: dict[str, Any]) -> None:
     assert all("\n" not in part for part in Seen().after(event).parts())
 
 
-@pytest.mark.parametrize("stream", [StringIO(), Terminal()], ids=["plain", "live"])
-def test_events_may_come_from_many_threads(stream: StringIO) -> None:
+@pytest.mark.parametrize("kind", [StringIO, Terminal])
+def test_events_may_come_from_many_threads(kind: type[StringIO]) -> None:
+    stream = kind()
     watched = progress(stream, environment={"TERM": "xterm"})
     try:
         listener = watched.started("a", number=1, total=1, steps=4)
