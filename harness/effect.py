@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
 from harness.errors import HarnessError, UsageError
-from harness.ledger import read_source
+from harness.ledger import SOURCE, read_source
 
 SECONDS_MAX = 300.0
 FETCH_ROWS = 50_000
@@ -67,10 +67,11 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What the view `ledger` is made of. `columns` are (name, type, expression over `value` and `key`), `batches` the
-    entries of checkpoint.json, `frontier` the next offsets by partition; None means that all records count."""
+    """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
+    over `value` and `key`), `batches` the entries of checkpoint.json, `frontier` the next offsets by partition; None
+    means that all records count."""
 
-    parquet: Path
+    parquet: Path | None
     columns: tuple[tuple[str, str, str], ...]
     batches: Sequence[Mapping[str, Any]] = ()
     frontier: Mapping[int, int] | None = None
@@ -180,7 +181,7 @@ class Effects:
         self._db.execute(f"create or replace view ledger as select * exclude (_behind) from records {where}")
 
     def _fill(self, source: Source) -> None:
-        table = read_source(source.parquet)
+        table = SOURCE.empty_table() if source.parquet is None else read_source(source.parquet)
         self._db.register("source", table)
         self._db.register("ranges", _ranges(source.batches))
         self._db.register("front", _frontier(source.frontier, table))

@@ -79,8 +79,11 @@ def open_stack(name: str, reports: Path) -> Stack:
 def run(paths: Sequence[Path], options: Options) -> int:
     """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
     from harness.load import find, load_all
+    from harness.run.before import bind
 
-    return run_all([s for s in load_all(find(paths)) for _ in range(options.repeat)], options)
+    scenarios = load_all(find(paths))
+    bind(scenarios)
+    return run_all([s for s in scenarios for _ in range(options.repeat)], options)
 
 
 def run_all(work: Sequence[Scenario], options: Options) -> int:

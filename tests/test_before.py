@@ -46,10 +46,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: 
     monkeypatch.setattr(before, "read", lambda sink, dsns: new)
     workload = make(made.input, seed=1, root=folder)
     lease: Any = SimpleNamespace(folder=folder, dsns={})
-    try:
-        before.look(made, workload, lease, before=[old])
-    finally:
-        assert not list(folder.glob("*.parquet"))
+    before.look(made, workload, lease, before=[old])
 
 
 NONE_YET = table(missing="the database has none of that name")
@@ -107,3 +104,16 @@ def test_an_effect_that_cannot_run_is_told_even_if_the_table_is_not_there(
 ) -> None:
     with pytest.raises(UsageError, match=r"(?s)nowhere.*columns of `ledger`: id, "):
         look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET, effect="select nowhere as id from ledger")
+
+
+def test_the_effects_of_all_scenarios_are_bound_at_once_without_a_stack(tmp_path: Path) -> None:
+    good, wrong = scenario(tmp_path, PLAIN), scenario(tmp_path, "select acount as id from ledger")
+    before.bind([good, good])
+    other = replace(
+        wrong, path="other.yaml", sinks=(replace(wrong.sinks[0], effect="select id, (account from ledger"),)
+    )
+    with pytest.raises(UsageError) as said:
+        before.bind([wrong, good, other, wrong])
+    first, second = (line for line in str(said.value).splitlines() if "is no query that DuckDB can run" in line)
+    assert first.startswith(f"{tmp_path / 's.yaml'}: the effect of scenario `s`") and "acount" in first
+    assert second.startswith("other.yaml: ")

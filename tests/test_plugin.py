@@ -148,7 +148,7 @@ def test_the_failure_text_is_ours_and_nothing_else(
     result.stdout.fnmatch_lines(
         [
             "VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: an append",
-            "  1. duplicated in postgres payments: id=17",
+            "  1. duplicated in postgres payments: id=17, 1 row too many",
             "     record 0/217 (partition/offset); batch 3; after kill driver in window *",
             "     !  amount   10.00   10.01",
             "again:  onceproof replay reports/an-append/*-r1",

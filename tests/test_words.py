@@ -26,7 +26,7 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     in flight: 200 records
     note: the temporary file was there
 
-  1. duplicated in postgres payments: id=17
+  1. duplicated in postgres payments: id=17, 1 row too many
      record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3
                  ledger  sink   sink, once more
         id       17      17     17

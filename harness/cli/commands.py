@@ -67,8 +67,11 @@ def new(name: str) -> None:
 def validate(paths: tuple[Path, ...]) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import find, load_all
+    from harness.run.before import bind
 
-    click.echo(f"OK: {counted(len(load_all(find(paths))), 'scenario')}")
+    scenarios = load_all(find(paths))
+    bind(scenarios)
+    click.echo(f"OK: {counted(len(scenarios), 'scenario')}")
 
 
 @main.command(name="list")

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.checkers.fit import Column, misfit
 from harness.effect import Effects, Source, Table
-from harness.errors import SetupError
-from harness.ledger import write_source
+from harness.errors import SetupError, UsageError
+from harness.load import project_root
 from harness.scenario import Scenario, Sink
 from harness.sinks import SinkTable, read
 from harness.stack.base import Lease
+from harness.workload import make
 from harness.workload.base import Workload
 
 
@@ -29,20 +31,37 @@ def look(scenario: Scenario, workload: Workload, lease: Lease, *, before: Sequen
 
     A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
     effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
-    nothing = lease.folder / "nothing.parquet"
-    write_source(nothing, [])
+    with _of_nothing(scenario, workload) as effects:
+        for sink, old, new in zip(scenario.sinks, before, sinks_now(scenario, lease), strict=True):
+            if sink.effect is None:
+                continue
+            effect = effects.table(sink.effect)
+            if not new.unreadable:
+                _fits(sink, effect, new)
+                _empty(old, new, effect)
+
+
+def bind(scenarios: Sequence[Scenario]) -> None:
+    """Look, without a stack, whether each effect can be run over its workload's columns.
+
+    Raises UsageError with the mistakes of all scenarios."""
+    wrong: dict[str, None] = {}
+    for scenario in scenarios:
+        workload = make(scenario.input, seed=scenario.seed, root=project_root(Path(scenario.path)))
+        with _of_nothing(scenario, workload) as effects:
+            for sink in scenario.sinks:
+                try:
+                    effects.shape(sink.effect or "from ledger")
+                except UsageError as failure:
+                    wrong[f"{scenario.path}: {failure}"] = None
+    if wrong:
+        raise UsageError("\n".join(wrong))
+
+
+def _of_nothing(scenario: Scenario, workload: Workload) -> Effects:
+    """The effects over no record."""
     columns = tuple((c.name, c.type, c.expression) for c in workload.columns)
-    try:
-        with Effects(Source(parquet=nothing, columns=columns), where=f"scenario `{scenario.name}`") as effects:
-            for sink, old, new in zip(scenario.sinks, before, sinks_now(scenario, lease), strict=True):
-                if sink.effect is None:
-                    continue
-                effect = effects.table(sink.effect)
-                if not new.unreadable:
-                    _fits(sink, effect, new)
-                    _empty(old, new, effect)
-    finally:
-        nothing.unlink()
+    return Effects(Source(parquet=None, columns=columns), where=f"scenario `{scenario.name}`")
 
 
 def _fits(sink: Sink, effect: Table, table: SinkTable) -> None:
