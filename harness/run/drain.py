@@ -88,6 +88,9 @@ class Drain:
             if live.deadline.over():
                 break
             self._pause.wait(TICK_S)
+        if behind(now, ends):
+            self._reasons.append("not drained: the newest life of the driver had not shown yet where it goes on from")
+            return False
         words = f"{count(ends) - max(best, 0)} of {count(ends)} records were not behind the committed frontier"
         self._reasons.append(f"not drained: {words} {live.deadline.seconds:g} s after the warm-up")
         if self._stalled is None and monotonic() - since > STALLED_S:
