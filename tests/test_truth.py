@@ -93,6 +93,35 @@ def test_a_kill_without_effect_is_void_and_never_held(
     assert any("did not hit" in reason for reason in verdict.reasons)
 
 
+GRACEFUL = """
+    import signal, threading
+
+    asked = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    while not asked.wait(0.1):
+        pass
+    query.processAllAvailable()
+    query.stop()
+"""
+
+
+def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_next_life_was_seen(
+    project: Path, run_scenario: Run
+) -> None:
+    program = project / "pipelines" / "transactions" / "checkpoint_temporary.py"
+    program.write_text(program.read_text().replace("    query.awaitTermination()\n", GRACEFUL))
+    path = project / "scenarios" / "it.yaml"
+    path.write_text(
+        "name: graceful\npipeline: pipelines/transactions/checkpoint_temporary.py\n"
+        "schedule: [{when: {records: 600}, do: stop driver}]\nexpect: {violated: [duplicated]}\n"
+    )
+    verdict = run_scenario(load(path)).verdict
+    # All that was in hand was done before it ended: nobody was hurt. The next life begins from nothing all the same.
+    assert verdict.word is Word.VIOLATED
+    assert verdict.kinds() == {"duplicated": 600}
+    assert verdict.steps[0].evidence.signalled["driver 1"] == "exit status 0"
+
+
 def test_rows_that_show_five_seconds_late_are_never_lost(project: Path, run_scenario: Run) -> None:
     more = """
 setup:
