@@ -6,6 +6,7 @@ import errno
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "good.yaml").write_text(GOOD, encoding="utf-8")
     (home / "other.yaml").write_text(GOOD.replace("a payment", "another"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    # Where the traceback of a surprise is left.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.delenv("ONCEPROOF_DEBUG", raising=False)
     return tmp_path
 
