@@ -21,6 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
+from harness.checkers.fit import Column
 from harness.errors import HarnessError, UsageError
 from harness.ledger import SOURCE, read_source
 
@@ -63,6 +64,11 @@ class Table:
     types: tuple[str, ...]
     families: tuple[str, ...]
     rows: list[Row] = field(repr=False)
+
+    @property
+    def described(self) -> list[Column]:
+        """The columns one by one."""
+        return [Column(*each) for each in zip(self.columns, self.types, self.families, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -237,7 +237,9 @@ def test_the_reaper_ignores_polite_signals(own: Session, number: signal.Signals)
 
 
 @pytest.mark.parametrize(
-    "body", ["", "print('steady')", "import time; time.sleep(60)"], ids=["exits", "wrong word", "silent"]
+    "body",
+    ["", "print('steady')", "import threading; threading.Event().wait(60)"],
+    ids=["exits", "wrong word", "silent"],
 )
 def test_without_an_answer_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     monkeypatch.setattr(session, "ACK_S", 0.3)

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from harness.scenario import Sink
 
 
-class Column(NamedTuple):
+class Described(Protocol):
     """A column's name, its engine's type, and the family of its cells."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def family(self) -> str: ...
+
+
+class Column(NamedTuple):
+    """A column of an effect."""
 
     name: str
     type: str
     family: str
 
 
-def misfit(sink: Sink, effect: Sequence[Column], table: Sequence[Column]) -> list[str]:
+def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described]) -> list[str]:
     """Why the columns of effect and sink cannot be compared; empty if they can."""
     wanted = {column.name: column for column in effect}
     there = {column.name: column for column in table}

@@ -11,7 +11,7 @@ from harness.checkers.canaries import Canary, canaries
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
-from harness.checkers.fit import Column, misfit
+from harness.checkers.fit import misfit
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.effect import Effects, Table
 from harness.scenario import Finding, Guarantee, Kind, Sink, StepOutcome
@@ -82,8 +82,7 @@ def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: b
     effect = effects.table(sink.effect)
     behind = effect if drained else effects.table(sink.effect, behind=True)
     out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
-    wanted = [Column(*each) for each in zip(effect.columns, effect.types, effect.families, strict=True)]
-    out.void += misfit(sink, wanted, [Column(c.name, c.type, c.family) for c in table.columns])
+    out.void += misfit(sink, effect.described, table.columns)
     if out.void:
         return out
     case = _case(sink, effect, table, aggregate=effects.aggregates(sink.effect))

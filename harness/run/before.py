@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.checkers.fit import Column, misfit
+from harness.checkers.fit import misfit
 from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, UsageError
 from harness.load import project_root
@@ -65,8 +65,7 @@ def _of_nothing(scenario: Scenario, workload: Workload) -> Effects:
 
 
 def _fits(sink: Sink, effect: Table, table: SinkTable) -> None:
-    wanted = [Column(*each) for each in zip(effect.columns, effect.types, effect.families, strict=True)]
-    wrong = misfit(sink, wanted, [Column(c.name, c.type, c.family) for c in table.columns])
+    wrong = misfit(sink, effect.described, table.columns)
     if wrong:
         raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, or the table in `setup`")
 

@@ -100,8 +100,7 @@ class Observer:
 
     def awake(self) -> bool:
         """True once the current life has touched a checkpoint."""
-        with self._lock:
-            return any(p.life == self.life and not p.elsewhere for p in self._known.values())
+        return any(p.life == self.life for p in self.all())
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""

@@ -25,6 +25,7 @@ from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
 from harness.stack import cache, java
+from harness.store import digest
 
 KAFKA = "4.2.0"
 POSTGRES_JDBC = "42.7.14"
@@ -128,7 +129,7 @@ def verified(folder: Path) -> dict[Path, str]:
     for name, first in json.loads((folder / MANIFEST).read_text(encoding="utf-8")).items():
         # A jar that is not pinned (another Spark line) is held to what it was when it was fetched.
         wanted, path = pinned.get(name, first), folder / name
-        seen = _sha256(path) if path.is_file() else "no such file"
+        seen = digest(path) if path.is_file() else "no such file"
         if seen != wanted:
             raise StackError(
                 f"{path} is not the jar it must be: wanted sha256 {wanted}, found {seen}; "
@@ -159,7 +160,7 @@ def _fetch(room: Room, folder: Path, found: java.Java) -> None:
         _ivy(room, temporary, found)
         if room.left_out:
             _drop_shipped(temporary)
-        digests = {path.name: _sha256(path) for path in sorted(temporary.glob("*.jar"))}
+        digests = {path.name: digest(path) for path in sorted(temporary.glob("*.jar"))}
         (temporary / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
 
 
@@ -242,11 +243,6 @@ def scala_version(home: Path) -> str:
     raise StackError(f"needs the Scala library of pyspark; found none in {home / 'jars'}; reinstall pyspark")
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def main(arguments: list[str]) -> int:
     """Fetch, check, print; 0, or 4 with one line."""
     try:
@@ -255,7 +251,7 @@ def main(arguments: list[str]) -> int:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code
     if "--pin" in arguments:
-        print("\n".join(f"{_sha256(path)}  {path.name}" for path in sorted({*jars.broker, *jars.spark})))
+        print("\n".join(f"{digest(path)}  {path.name}" for path in sorted({*jars.broker, *jars.spark})))
         return 0
     for name, part in (("broker", jars.broker), ("spark", jars.spark)):
         print(f"{name}: {len(part)} jars in {part[0].parent}")
