@@ -3,4 +3,5 @@
 supervisor  keeps the driver running        observer  follows the checkpoints      frontier  how far it says it is
 feed        hands records to the producer   aim       waits for triggers           strike    does faults
 schedule    the steps, in order             live      starts and ends all parts    drain     after the schedule
+before      effect and sink, before the first record
 """
