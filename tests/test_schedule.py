@@ -60,6 +60,9 @@ class FakeStack:
     def executors(self, lease: Any) -> list[psutil.Process]:
         return [process for process in self.helpers if signals.lives(process)]
 
+    def processes(self, lease: Any) -> list[psutil.Process]:
+        return self.executors(lease)
+
 
 @dataclass
 class World:

@@ -20,6 +20,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
 from harness.errors import StackError
+from harness.faults import process as signals
 from harness.scenario import Do, Pipeline
 from harness.stack import kafka, reaper, session, spark
 from harness.stack.base import Lease, Stack
@@ -160,10 +161,15 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
         return [executor for executor in stack.executors(lease) if executor.pid != first.pid]
 
     wait.until("another executor", replaced, within_s=30)
-    for process in driver.tree():
-        process.kill()
-    wait.until("the executors to follow", lambda: not stack.executors(lease), within_s=20)
-    assert driver.poll() == -signal.SIGKILL
+    top, *rest = driver.tree()
+    (jvm,) = (process for process in rest if signals.is_jvm(process))
+    jvm.suspend()
+    top.kill()
+    wait.until("the program to be gone", lambda: driver.poll() is not None, within_s=20)
+    assert driver.poll() == -signal.SIGKILL and driver.tree() == []
+    assert jvm in stack.processes(lease), "its JVM lives on and is no longer in its tree"
+    jvm.kill()
+    wait.until("the executors to follow", lambda: not stack.processes(lease), within_s=20)
 
 
 def test_another_lease_has_no_executors(stack: ProcessesStack, lease: Lease) -> None:

@@ -8,7 +8,6 @@ application is ended, so that no writer is left, and the sink is read once more:
 from __future__ import annotations
 
 import threading
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from harness.checkpoint import behind, count
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 QUIET_S = 0.4
 SETTLE_S = 8.0
 TICK_S = 0.1
-STALLED_S = 60.0
 SILENT_S = 15.0
 SLOWER = 3.0
 """How much longer than the first life a later one may take until it has shown itself."""
@@ -74,27 +72,24 @@ class Drain:
     def _finish(self, ends: dict[int, int]) -> bool:
         """True once every record lies behind the committed frontier; else says why not."""
         live = self._live
-        best, since = -1, monotonic()
         while True:
             live.healthy()
             now = live.frontier.committed()
             if behind(now, ends) and self._at_work():
                 return True
+            live.look(committed=count(now), outstanding=True)
             if live.supervisor.gave_up:
                 self._stalled = live.supervisor.gave_up
                 break
-            if count(now) > best:
-                best, since = count(now), monotonic()
             if live.deadline.over():
                 break
             self._pause.wait(TICK_S)
         if behind(now, ends):
             self._reasons.append("not drained: the newest life of the driver had not shown yet where it goes on from")
             return False
-        words = f"{count(ends) - max(best, 0)} of {count(ends)} records were not behind the committed frontier"
+        words = f"{count(ends) - count(now)} of {count(ends)} records were not behind the committed frontier"
         self._reasons.append(f"not drained: {words} {live.deadline.seconds:g} s after the warm-up")
-        if self._stalled is None and monotonic() - since > STALLED_S:
-            self._stalled = f"nothing was committed in the last {monotonic() - since:.0f} s"
+        self._stalled = self._stalled or live.pace.stalled() or None
         return False
 
     def _at_work(self) -> bool:

@@ -19,6 +19,7 @@ from harness.run.drain import Drain
 from harness.run.feed import Feeder
 from harness.run.frontier import Frontier, end_offsets, frontier
 from harness.run.observer import Observer
+from harness.run.pace import Pace
 from harness.run.scene import Scene
 from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor, tail
@@ -50,6 +51,7 @@ class Live:
         self._ends: Offsets | None = None
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
+        self.pace = Pace()
         self.deadline = Deadline(scenario.within_s + WARM_UP_S)
 
     def close(self) -> None:
@@ -139,6 +141,10 @@ class Live:
         waiting = self.producer.acknowledged - count(self.frontier.committed())
         return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
 
+    def look(self, *, committed: int, outstanding: bool) -> None:
+        """Keep the pace: so many records lie behind the frontier, and there are more or not."""
+        self.pace.look(committed=committed, outstanding=outstanding, faults=len(self.schedule.outcomes))
+
     def awake(self) -> bool:
         """Has the newest life of the driver done something, and is it there?"""
         if not self.supervisor.alive:
@@ -222,6 +228,8 @@ class Live:
 
         def look() -> bool | Waiting:
             self.healthy()
+            committed = count(self.frontier.committed())
+            self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up):
                 return True
             return Waiting(

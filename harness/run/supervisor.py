@@ -136,7 +136,7 @@ class Supervisor:
                 self.driver.poll()
 
     def _living(self) -> list[psutil.Process]:
-        found = [*self.tree(), *family(self._stack.executors(self._lease)), *self._left]
+        found = [*self.tree(), *family(self._stack.processes(self._lease)), *self._left]
         return [process for process in found if signals.lives(process)]
 
 

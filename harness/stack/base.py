@@ -102,6 +102,9 @@ class Stack(Protocol):
     def executors(self, lease: Lease) -> list[psutil.Process]:
         """The executor processes of this run's application, oldest first."""
 
+    def processes(self, lease: Lease) -> list[psutil.Process]:
+        """Every living process of this run's pipeline, also one whose driver is dead."""
+
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ import psutil
 from harness.errors import StackError
 from harness.redact import redact_folder
 from harness.scenario import Do, Pipeline
-from harness.stack import cds, driver, jars, java, kafka, postgres, spark
+from harness.stack import cds, driver, jars, java, kafka, postgres, reaper, spark
 from harness.stack.base import Driver, Lease
 from harness.stack.session import Session, need_space
 
@@ -106,11 +106,12 @@ class ProcessesStack:
 
     def executors(self, lease: Lease) -> list[psutil.Process]:
         """The executor processes of this run's application, oldest first."""
-        found = []
-        for life in self.spark.executors(f"{driver.RUN}={lease.run_id}"):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(life.pid))
-        return found
+        return _alive(self.spark.executors(f"{driver.RUN}={lease.run_id}"))
+
+    def processes(self, lease: Lease) -> list[psutil.Process]:
+        """Every living process of this run's pipeline. A JVM whose program died by itself has no parent that tells."""
+        mark = f"{driver.RUN}={lease.run_id}"
+        return _alive(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
@@ -171,6 +172,14 @@ class ProcessesStack:
         if self._session is None:
             raise StackError("the stack is not up")
         return self._session
+
+
+def _alive(lives: Iterable[reaper.Life]) -> list[psutil.Process]:
+    found = []
+    for life in lives:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(life.pid))
+    return found
 
 
 def _together(starts: Sequence[Callable[[], None]]) -> None:

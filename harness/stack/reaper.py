@@ -151,7 +151,7 @@ class Hunt:
 
     def __init__(self, session: str, folder: str) -> None:
         self.folder = folder
-        self._mark = f"\0{MARKER}={session}\0".encode()
+        self._mark = f"{MARKER}={session}"
         self._known: set[Life] = set()
 
     def learn(self) -> None:
@@ -177,10 +177,18 @@ class Hunt:
         try:
             if seen.name == "postgres":
                 return os.readlink(f"/proc/{seen.life.pid}/cwd").startswith(self.folder + "/")  # noqa: PTH115
-            with open(f"/proc/{seen.life.pid}/environ", "rb") as file:  # noqa: PTH123
-                return self._mark in b"\0" + file.read()
         except OSError:
             return False
+        return carries(seen.life.pid, self._mark)
+
+
+def carries(pid: int, mark: str) -> bool:
+    """Does the environment that the process began with hold `mark` (`NAME=value`)?"""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            return f"\0{mark}\0".encode() in b"\0" + file.read()
+    except OSError:
+        return False
 
 
 def _ancestry(rows: dict[int, Row]) -> set[int]:

@@ -137,9 +137,8 @@ class Spark:
 
 
 def _is_executor(pid: int, mark: str) -> bool:
-    folder = Path("/proc") / str(pid)
     try:
-        command, environ = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
+        command = (Path("/proc") / str(pid) / "cmdline").read_bytes()
     except OSError:
         return False
-    return EXECUTOR in command and f"\0{mark}\0".encode() in b"\0" + environ
+    return EXECUTOR in command and reaper.carries(pid, mark)
