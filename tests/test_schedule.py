@@ -26,6 +26,7 @@ from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor
 from harness.scenario import Do, Fault, Pipeline, Restart, Step, StepOutcome, Trigger, Victim, When, Window
 from harness.stack.driver import ProcessDriver
+from harness.stack.local import LocalProcess
 from harness.triggers.tripwire import Held
 from harness.wait import until
 
@@ -48,7 +49,7 @@ class FakeStack:
     arguments: tuple[str, ...] = ()
     batches: int = BATCHES
     step_s: float = STEP_S
-    helpers: list[psutil.Process] = field(default_factory=list)
+    helpers: list[LocalProcess] = field(default_factory=list)
 
     def launch(self, lease: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
         places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
@@ -57,10 +58,10 @@ class FakeStack:
             child = subprocess.Popen(argv, stdout=output, stderr=output)
         return ProcessDriver(number, log, child)
 
-    def executors(self, lease: Any) -> list[psutil.Process]:
-        return [process for process in self.helpers if signals.lives(process)]
+    def executors(self, lease: Any) -> list[LocalProcess]:
+        return [process for process in self.helpers if process.lives()]
 
-    def processes(self, lease: Any) -> list[psutil.Process]:
+    def processes(self, lease: Any) -> list[LocalProcess]:
         return self.executors(lease)
 
 
@@ -196,9 +197,9 @@ def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
 def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Path, which: str) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w, socket.create_server(("127.0.0.1", 0)) as server:
-        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         with socket.create_connection(server.getsockname()) as writer:
-            held = Held(rows=20, backend=1, client_port=writer.getsockname()[1])
+            held = Held(rows=20, backend=1, client=writer.getsockname())
             fault = Fault(kind=Do.KILL_EXECUTOR, which=which)
             assert strike.executors(w.scene, fault, Moment(2, held=held)) == []
     sleeper.wait()
@@ -210,7 +211,7 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     monkeypatch.setattr(strike, "lost_task", lambda scene, log, since: True)
     with world(tmp_path) as w:
-        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), Do.KILL_EXECUTOR))
         assert not outcome.hit
         assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
@@ -248,7 +249,7 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     monkeypatch.setattr(strike, "lost_task", lambda scene, log, since: told)
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path, step_s=SLOW_S) as w:
-        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
         assert (outcome.hit, strike.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
@@ -325,7 +326,7 @@ def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
 def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
-        w.scene.stack.helpers.append(psutil.Process(sleeper.pid))  # type: ignore[attr-defined]
+        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.CRASH_APPLICATION))
         assert outcome.hit
         assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
@@ -352,12 +353,13 @@ def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
 
 def test_a_process_that_has_ended_does_not_move() -> None:
     child = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert signals.moves(child)
-    signals.freeze([child])
-    until("it to stand", lambda: not signals.moves(child), within_s=5.0)
-    signals.thaw([child])
+    process = LocalProcess(psutil.Process(child.pid))
+    assert signals.moves(process)
+    signals.freeze([process])
+    until("it to stand", lambda: not signals.moves(process), within_s=5.0)
+    signals.thaw([process])
     child.communicate(b"\n")
-    assert not signals.moves(child)
+    assert not signals.moves(process)
 
 
 def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
@@ -371,6 +373,6 @@ def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
 
 def test_nobody_signals_init_or_the_harness() -> None:
     with pytest.raises(Exception, match="not a process of a run"):
-        signals.kill([psutil.Process()])
+        signals.kill([LocalProcess(psutil.Process())])
     with pytest.raises(Exception, match="not a process of a run"):
-        signals.kill([psutil.Process(1)])
+        signals.kill([LocalProcess(psutil.Process(1))])

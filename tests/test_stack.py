@@ -20,10 +20,10 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
 from harness.errors import StackError
-from harness.faults import process as signals
-from harness.scenario import Do, Pipeline
+from harness.scenario import Do, Pipeline, Victim
 from harness.stack import kafka, reaper, session, spark
 from harness.stack.base import Lease, Stack
+from harness.stack.local import LocalProcess
 from harness.stack.processes import ProcessesStack
 
 pytestmark = pytest.mark.stack
@@ -44,6 +44,7 @@ HARNESS = """
 import sys, threading
 from pathlib import Path
 from typing import Any
+from harness.stack.local import LocalProcess
 from harness.stack.processes import ProcessesStack
 stack = ProcessesStack(Path(sys.argv[1]))
 stack.up()
@@ -147,7 +148,7 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
 
     assert wait.until("a Spark job", counted, within_s=90) == "9900"
     (first,) = stack.executors(lease)
-    assert "CoarseGrainedExecutorBackend" in " ".join(first.cmdline())
+    assert "CoarseGrainedExecutorBackend" in " ".join(first.command())
     listening = [
         c for p in ours(stack.describe()["session"]) for c in p.net_connections("inet") if c.status == "LISTEN"
     ]
@@ -155,20 +156,19 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
     for connection in listening:
         address = ipaddress.ip_address(connection.laddr.ip.removeprefix("::ffff:"))
         assert address.is_loopback, connection
-    first.kill()
+    first.send(signal.SIGKILL)
 
-    def replaced() -> list[psutil.Process]:
+    def replaced() -> list[LocalProcess]:
         return [executor for executor in stack.executors(lease) if executor.pid != first.pid]
 
     wait.until("another executor", replaced, within_s=30)
-    top, *rest = driver.tree()
-    (jvm,) = (process for process in rest if signals.is_jvm(process))
-    jvm.suspend()
-    top.kill()
+    (jvm,), (python,) = driver.processes(Victim.JVM), driver.processes(Victim.PYTHON)
+    jvm.send(signal.SIGSTOP)
+    python.send(signal.SIGKILL)
     wait.until("the program to be gone", lambda: driver.poll() is not None, within_s=20)
-    assert driver.poll() == -signal.SIGKILL and driver.tree() == []
+    assert driver.poll() == -signal.SIGKILL and driver.processes() == []
     assert jvm in stack.processes(lease), "its JVM lives on and is no longer in its tree"
-    jvm.kill()
+    jvm.send(signal.SIGKILL)
     wait.until("the executors to follow", lambda: not stack.processes(lease), within_s=20)
 
 

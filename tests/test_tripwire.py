@@ -75,7 +75,7 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     held = tripwire.held()
     assert held is not None
     assert (held.rows, held.backend) == (12, writer.info.backend_pid)
-    assert held.client_port is not None
+    assert held.client is not None and held.client[0] == "127.0.0.1"
     assert count(lease) == seen_while_held
     # The client dies as a killed process does: its socket closes under the server's feet.
     theirs = socket.socket(fileno=writer.fileno())

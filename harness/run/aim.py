@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
-import psutil
-
 from harness.errors import HarnessError, WaitError
 from harness.faults import process as signals
 from harness.run.scene import Moment, Scene, running
 from harness.scenario import Do, Step, Trigger, Victim, When, Window
+from harness.stack.base import Process
 from harness.triggers.tripwire import Tripwire
 from harness.triggers.watch import Sight
 from harness.wait import Waiting, until
@@ -70,7 +69,7 @@ class Aim:
         moment = Moment(None)
         lowest = (when.batch or 0) + slip
         freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON
-        jvms: list[psutil.Process] = []
+        jvms: list[Process] = []
 
         def hook(seen: Sight) -> Callable[[], None] | None:
             if met.is_set() or seen.window is not when.window or seen.batch < lowest:
@@ -83,8 +82,8 @@ class Aim:
 
         def look() -> bool:
             # A restarted driver has another JVM.
-            if freezing and not any(signals.lives(jvm) for jvm in jvms):
-                jvms[:] = signals.victims(scene.supervisor.tree(), Victim.JVM)
+            if freezing and not any(jvm.lives() for jvm in jvms):
+                jvms[:] = scene.supervisor.processes(Victim.JVM)
             return met.is_set()
 
         look()
@@ -161,7 +160,7 @@ class Aim:
         if not running(batch, self._scene.observer.listing(folder)):
             return False
         freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON
-        jvms = signals.victims(self._scene.supervisor.tree(), Victim.JVM) if freezing else []
+        jvms = self._scene.supervisor.processes(Victim.JVM) if freezing else []
         frozen = signals.freeze(jvms)
         listing = self._scene.observer.listing(folder)
         if not running(batch, listing):

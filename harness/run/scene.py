@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.scenario import Trigger, When, Window
-from harness.stack.base import Lease, Stack
+from harness.stack.base import Lease, Process, Stack
 from harness.triggers.tripwire import Held, Tripwire
 
 Listing = dict[str, tuple[int, ...]]
@@ -27,7 +25,7 @@ class Moment:
     batch: int | None
     folder: Path | None = None
     before: Listing = field(default_factory=dict)
-    frozen: list[psutil.Process] = field(default_factory=list)
+    frozen: list[Process] = field(default_factory=list)
     held: Held | None = None
 
 

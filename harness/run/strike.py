@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 from pathlib import Path
-
-import psutil
 
 from harness.errors import WaitError
 from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
-from harness.run.supervisor import family
 from harness.scenario import Do, Evidence, Fault, Step, StepOutcome, Victim, Window
+from harness.stack.base import Process
 from harness.wait import until
 
 DEATH_WITHIN_S = 20.0
@@ -90,14 +89,13 @@ def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
     """Signal the victims; returns what became of each."""
     if fault.kind is Do.PAUSE_DRIVER:
         return pause(scene, fault.for_s or PAUSE_S)
-    tree = scene.supervisor.tree()
-    targets = chosen(scene, fault, moment, tree)
+    targets = chosen(scene, fault, moment)
     driver = scene.supervisor.driver
     if fault.kind in DRIVER_DIES and driver is not None:
         # What is left of the tree is no longer found through its parent; and this death is ours, not the program's.
-        scene.supervisor.hurt(driver.number, [process for process in tree if process not in targets])
+        scene.supervisor.hurt(driver.number, [each for each in scene.supervisor.processes() if each not in targets])
     if fault.kind is Do.STOP_DRIVER:
-        signalled = {str(p.pid): "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
+        signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
     else:
         # All stand still before the first dies, so that none can act on the death of another.
         signals.freeze(targets)
@@ -116,38 +114,38 @@ def ending(scene: Scene, number: int) -> str:
     return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
 
-def chosen(scene: Scene, fault: Fault, moment: Moment, tree: list[psutil.Process]) -> list[psutil.Process]:
+def chosen(scene: Scene, fault: Fault, moment: Moment) -> list[Process]:
     """The victims, JVMs of the driver first."""
-    targets: list[psutil.Process] = []
+    targets: list[Process] = []
     if fault.kind in DRIVER_DIES:
         victim = Victim.PYTHON if fault.kind is Do.STOP_DRIVER else fault.victim
-        targets = signals.victims(tree, victim)
+        targets = scene.supervisor.processes(victim)
     if fault.kind in (Do.KILL_EXECUTOR, Do.CRASH_APPLICATION):
-        targets += family(executors(scene, fault, moment))
+        targets += signals.family(executors(scene, fault, moment))
     return targets
 
 
-def executors(scene: Scene, fault: Fault, moment: Moment) -> list[psutil.Process]:
+def executors(scene: Scene, fault: Fault, moment: Moment) -> Sequence[Process]:
     """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
     then an executor has nothing in hand."""
     found = scene.stack.executors(scene.lease)
     if fault.kind is Do.CRASH_APPLICATION:
         return found
-    port = moment.held.client_port if moment.held else None
-    owner = signals.owner_of_port(found, port) if port else None
-    if port and owner is None:
+    client = moment.held.client if moment.held else None
+    owner = signals.owner(found, *client) if client else None
+    if client and owner is None:
         return []
     return found if fault.which == "all" else [owner or each for each in found[:1]]
 
 
 def pause(scene: Scene, for_s: float) -> dict[str, str]:
     """SIGSTOP the driver's tree, look that it stands, let it go on after `for_s` seconds."""
-    tree = signals.freeze(scene.supervisor.tree())
+    tree = signals.freeze(scene.supervisor.processes())
     try:
         # One that ended meanwhile, a worker between two tasks, stands still too.
         until("the driver to stand still", lambda: not any(map(signals.moves, tree)), within_s=DEATH_WITHIN_S)
         scene.stop.wait(for_s)
-        return {str(p.pid): f"stood still for {for_s:g} s" for p in tree if signals.is_stopped(p)}
+        return {p.name: f"stood still for {for_s:g} s" for p in tree if p.stands()}
     finally:
         signals.thaw(tree)
 

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from harness.errors import HarnessError
 from harness.faults import process as signals
 from harness.journal import Journal
-from harness.scenario import Pipeline, Restart
-from harness.stack.base import Driver, Lease, Stack
+from harness.scenario import Pipeline, Restart, Victim
+from harness.stack.base import Driver, Lease, Process, Stack
 from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02
@@ -46,7 +44,7 @@ class Supervisor:
         self.deaths: list[Death] = []
         self.gave_up = ""
         self._hurt: set[int] = set()
-        self._left: list[psutil.Process] = []
+        self._left: list[Process] = []
         self.failure: BaseException | None = None
 
     def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
@@ -86,7 +84,7 @@ class Supervisor:
                 return
             self._launch(driver.number + 1, launched)
 
-    def hurt(self, number: int, left: list[psutil.Process]) -> None:
+    def hurt(self, number: int, left: list[Process]) -> None:
         """Life `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
         those of its processes that are to live on."""
         self._hurt.add(number)
@@ -117,9 +115,9 @@ class Supervisor:
         assert isinstance(found, Death)
         return found
 
-    def tree(self) -> list[psutil.Process]:
-        """The processes of the current life."""
-        return self.driver.tree() if self.driver else []
+    def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
+        """What dies of the current life when `victim` does; empty without one."""
+        return list(self.driver.processes(victim)) if self.driver else []
 
     def stop(self) -> None:
         """End the application for good: no restart, driver and executors killed and seen to be gone."""
@@ -130,25 +128,15 @@ class Supervisor:
         # Again until none is left: a process may have started another while it was being killed.
         while left := self._living():
             if limit.over():
-                raise HarnessError(f"could not end the pipeline within {STOP_WITHIN_S:g} s; left: {left}")
+                names = ", ".join(process.name for process in left)
+                raise HarnessError(f"could not end the pipeline within {STOP_WITHIN_S:g} s; left: {names}")
             signals.kill(left)
             if self.driver is not None:
                 self.driver.poll()
 
-    def _living(self) -> list[psutil.Process]:
-        found = [*self.tree(), *family(self._stack.processes(self._lease)), *self._left]
-        return [process for process in found if signals.lives(process)]
-
-
-def family(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """The processes and all their children: an executor's Python workers sit in groups of their own."""
-    out: list[psutil.Process] = []
-    for process in processes:
-        try:
-            out += [process, *process.children(recursive=True)]
-        except psutil.NoSuchProcess:
-            continue
-    return out
+    def _living(self) -> list[Process]:
+        found = [*self.processes(), *signals.family(self._stack.processes(self._lease)), *self._left]
+        return [process for process in found if process.lives()]
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -6,14 +6,13 @@ database, a folder and a checkpoint of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import psutil
-
-from harness.scenario import Pipeline
+from harness.scenario import Pipeline, Victim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +59,31 @@ class Lease:
         return out
 
 
+class Process(Protocol):
+    """What can be hurt: a process of a run, or a container that is one. Two are equal if they are the same one."""
+
+    @property
+    def name(self) -> str:
+        """How evidence names it."""
+
+    def send(self, what: signal.Signals) -> bool:
+        """Signal it; False if it is gone. Raises HarnessError for what is of no run."""
+
+    def lives(self) -> bool:
+        """False once it is gone."""
+
+    def stands(self) -> bool:
+        """True while it stands still."""
+
+    def family(self) -> Sequence[Process]:
+        """It and everything under it; empty once it is gone."""
+
+    def speaks_from(self, address: str, port: int) -> bool:
+        """Does it hold the TCP socket with that local address and port?"""
+
+
 class Driver(Protocol):
-    """One life of the pipeline: its process tree."""
+    """One life of the pipeline."""
 
     @property
     def number(self) -> int:
@@ -74,8 +96,9 @@ class Driver(Protocol):
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives."""
 
-    def tree(self) -> list[psutil.Process]:
-        """The Python program and everything under it, the program first."""
+    def processes(self, victim: Victim = Victim.TREE) -> Sequence[Process]:
+        """What dies of it when `victim` does, in the order to kill it in: JVMs before the Python program, since only a
+        JVM commits batches. Empty once it is gone."""
 
 
 class Stack(Protocol):
@@ -99,10 +122,10 @@ class Stack(Protocol):
     def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
         """Spark's settings of a driver besides the pipeline's own, for run.json."""
 
-    def executors(self, lease: Lease) -> list[psutil.Process]:
+    def executors(self, lease: Lease) -> Sequence[Process]:
         """The executor processes of this run's application, oldest first."""
 
-    def processes(self, lease: Lease) -> list[psutil.Process]:
+    def processes(self, lease: Lease) -> Sequence[Process]:
         """Every living process of this run's pipeline, also one whose driver is dead."""
 
     def health(self) -> None:

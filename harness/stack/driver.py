@@ -18,11 +18,12 @@ from pathlib import Path
 import psutil
 
 from harness import failpoint
-from harness.scenario import Pipeline
+from harness.scenario import Pipeline, Victim
 from harness.stack import cds, workers
 from harness.stack.base import Lease
 from harness.stack.jars import Jars
 from harness.stack.java import Java
+from harness.stack.local import LocalProcess, chosen
 from harness.stack.session import Session
 
 RUN = "ONCEPROOF_RUN"
@@ -41,16 +42,16 @@ class ProcessDriver:
         """Exit status, negative for a signal; None while it lives."""
         return self.process.poll()
 
-    def tree(self) -> list[psutil.Process]:
-        """The Python program and everything under it, the program first; empty once it is gone."""
+    def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
+        """Those of its tree that die when `victim` does, JVMs first; empty once it is gone."""
         # Once its end was asked for, the pid is free for somebody else.
         if self.process.poll() is not None:
             return []
         try:
-            root = psutil.Process(self.process.pid)
-            return [root, *root.children(recursive=True)]
+            tree = LocalProcess(psutil.Process(self.process.pid)).family()
         except psutil.NoSuchProcess:
             return []
+        return chosen(tree, victim)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,10 +124,8 @@ class Kafka:
         ]  # fmt: skip
 
     def class_path(self) -> str:
-        """The broker's jars, with pyspark's slf4j in front: the broker's own comes without anything that writes."""
-        spark = spark_home() / "jars"
-        logs = [next(iter(sorted(spark.glob(name))), None) for name in ("slf4j-api-*.jar", "log4j-slf4j2-impl-*.jar")]
-        return os.pathsep.join(str(jar) for jar in (*filter(None, logs), *self._jars.broker))
+        """The broker's jars, one by one, in a fixed order."""
+        return os.pathsep.join(map(str, jars_of(self._jars)))
 
     def _lay_out(self) -> None:
         self.folder.mkdir()
@@ -178,6 +176,13 @@ class Kafka:
             raise StackError(f"{self.bootstrap} answers for cluster {seen['cluster_id']}, which is not ours; run again")
         live = [broker for broker in seen["brokers"] if not broker.get("is_fenced")]
         return True if live else wait.Waiting("the broker is still fenced")
+
+
+def jars_of(jars: Jars) -> list[Path]:
+    """The broker's jars, with pyspark's slf4j in front: the broker's own comes without anything that writes."""
+    spark = spark_home() / "jars"
+    logs = [next(iter(sorted(spark.glob(name))), None) for name in ("slf4j-api-*.jar", "log4j-slf4j2-impl-*.jar")]
+    return [*filter(None, logs), *jars.broker]
 
 
 def _wanted_port() -> int:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-
-import psutil
 
 from harness.errors import StackError
 from harness.redact import redact_folder
 from harness.scenario import Do, Pipeline
 from harness.stack import cds, driver, jars, java, kafka, postgres, reaper, spark
 from harness.stack.base import Driver, Lease
+from harness.stack.local import LocalProcess, processes
 from harness.stack.session import Session, need_space
 
 
@@ -104,14 +102,14 @@ class ProcessesStack:
             executor_flags=self._flags[cds.Kind.EXECUTOR],
         )
 
-    def executors(self, lease: Lease) -> list[psutil.Process]:
+    def executors(self, lease: Lease) -> list[LocalProcess]:
         """The executor processes of this run's application, oldest first."""
-        return _alive(self.spark.executors(f"{driver.RUN}={lease.run_id}"))
+        return processes(self.spark.executors(f"{driver.RUN}={lease.run_id}"))
 
-    def processes(self, lease: Lease) -> list[psutil.Process]:
+    def processes(self, lease: Lease) -> list[LocalProcess]:
         """Every living process of this run's pipeline. A JVM whose program died by itself has no parent that tells."""
         mark = f"{driver.RUN}={lease.run_id}"
-        return _alive(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
+        return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
@@ -172,14 +170,6 @@ class ProcessesStack:
         if self._session is None:
             raise StackError("the stack is not up")
         return self._session
-
-
-def _alive(lives: Iterable[reaper.Life]) -> list[psutil.Process]:
-    found = []
-    for life in lives:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found.append(psutil.Process(life.pid))
-    return found
 
 
 def _together(starts: Sequence[Callable[[], None]]) -> None:

@@ -35,10 +35,10 @@ create trigger onceproof_tripwire before insert on {schema}.{table}
 
 @dataclass(frozen=True)
 class Held:
-    """A writer that stands still: the server's process for it and the port its client speaks from."""
+    """A writer that stands still: the server's process for it, and the address and port its client speaks from."""
 
     backend: int
-    client_port: int | None
+    client: tuple[str, int] | None
     rows: int
 
 
@@ -85,13 +85,16 @@ class Tripwire:
         """The writer that waits at the tripwire now, if any."""
         with self._lock, self._connection.cursor() as cursor:
             cursor.execute(
-                "select a.pid, a.client_port from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+                "select a.pid, host(a.client_addr), a.client_port"
+                " from pg_locks l join pg_stat_activity a on a.pid = l.pid"
                 " where l.locktype = 'advisory' and not l.granted and l.classid = %s::bigint::oid"
                 " and l.objid = (%s::bigint & 4294967295)::oid",
                 (LOCK, self._slot),
             )
             row = cursor.fetchone()
-        return Held(int(row[0]), row[1], self.rows() - 1) if row else None
+        if row is None:
+            return None
+        return Held(int(row[0]), (row[1], row[2]) if row[1] else None, self.rows() - 1)
 
     def let_go(self) -> None:
         """Hold nothing from now on, and let whoever waits go on."""

@@ -1,0 +1,83 @@
+"""Builds the stand-in images, for places that reach no image registry: `python docker/build.py`, as root.
+
+They take the same environment, commands and ports as the official images, whose names they do not take: what is run is
+a setting (`harness/stack/images.py`). Debian comes by debootstrap, Java and Postgres by apt, Kafka by Ivy, Spark from
+the pyspark wheel. Needs an engine, debootstrap, and what `make set-up` brings.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from docker.errors import BuildError, DockerException
+
+import docker
+from harness.stack import images, jars, java, kafka
+
+HERE = Path(__file__).parent
+SUITE = "bookworm"
+
+
+def base(client: docker.DockerClient) -> None:
+    """Debian, as small as debootstrap makes it."""
+    with tempfile.TemporaryDirectory(prefix="onceproof-base-") as folder:
+        root = Path(folder) / "root"
+        subprocess.run(["debootstrap", "--variant=minbase", SUITE, str(root)], check=True, stdout=subprocess.DEVNULL)
+        archive = Path(folder) / "base.tar"
+        subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+        client.api.import_image_from_file(str(archive), repository=images.STAND_IN["base"])
+
+
+def context(name: str) -> Iterator[tuple[Path, str]]:
+    """The files that an image is built from, each with its place in the build context."""
+    for path in sorted((HERE / name).iterdir()):
+        yield path, path.name
+    if name == "kafka":
+        # A class path by wildcard has no order: of a jar that is there in two versions only the first one goes in.
+        unique = {re.sub(r"-\d.*", "", jar.name): jar for jar in reversed(kafka.jars_of(jars.resolve(java.find())))}
+        for jar in unique.values():
+            yield jar, f"libs/{jar.name}"
+    if name == "spark":
+        yield jars.spark_home(), "spark"
+
+
+def build(client: docker.DockerClient, name: str) -> None:
+    """One image, from a context streamed out of where its files lie."""
+    with tempfile.TemporaryFile() as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for path, place in context(name):
+                archive.add(path, place, filter=lambda entry: None if "__pycache__" in entry.name else entry)
+        file.seek(0)
+        client.images.build(
+            fileobj=file, custom_context=True, tag=images.STAND_IN[name], network_mode="host", rm=True, forcerm=True
+        )
+
+
+def main() -> int:
+    """Build what is not there yet; 0, or 4 with one line."""
+    try:
+        client = docker.from_env()
+        have = {tag for image in client.images.list() for tag in image.tags}
+        for name, tag in images.STAND_IN.items():
+            if tag in have and "--again" not in sys.argv:
+                continue
+            print(f"building {tag}", flush=True)
+            base(client) if name == "base" else build(client, name)
+    except BuildError as error:
+        said = "".join(line.get("stream", "") for line in error.build_log)[-2000:]
+        print(f"{said}\ndocker/build.py: {error}", file=sys.stderr)
+        return 4
+    except (DockerException, OSError, subprocess.CalledProcessError) as error:
+        print(f"docker/build.py: {error}", file=sys.stderr)
+        return 4
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
