@@ -44,7 +44,6 @@ HARNESS = """
 import sys, threading
 from pathlib import Path
 from typing import Any
-from harness.stack.local import LocalProcess
 from harness.stack.processes import ProcessesStack
 stack = ProcessesStack(Path(sys.argv[1]))
 stack.up()
