@@ -59,12 +59,13 @@ def test_a_missing_package_is_one_clear_error(own: Session, monkeypatch: pytest.
 
 def test_addresses_say_the_same_in_each_form(own: Session, tmp_path: Path) -> None:
     server = postgres.Postgres(own, logs=tmp_path)
-    port = server.environment("run_a")["PGPORT"]
-    parsed = psycopg2.extensions.parse_dsn(server.dsn("second", "run_a"))
+    databases = server.databases
+    port = databases.environment("run_a")["PGPORT"]
+    parsed = psycopg2.extensions.parse_dsn(databases.dsn("second", "run_a"))
     assert parsed == {
-        "user": "onceproof", "password": server.password, "host": "127.0.0.1", "port": port,
+        "user": "onceproof", "password": databases.password, "host": "127.0.0.1", "port": port,
         "dbname": "onceproof_second", "options": "-c search_path=run_a",
     }  # fmt: skip
-    assert server.jdbc("second", "run_a").startswith(f"jdbc:postgresql://127.0.0.1:{port}/onceproof_second?")
-    assert server.environment("run_a")["PGOPTIONS"] == parsed["options"]
+    assert databases.jdbc("second", "run_a").startswith(f"jdbc:postgresql://127.0.0.1:{port}/onceproof_second?")
+    assert databases.environment("run_a")["PGOPTIONS"] == parsed["options"]
     server.close()

@@ -121,9 +121,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 @pytest.fixture
 def dsns(server: Postgres, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     schema = f"t{os.getpid()}_{abs(hash(request.node.nodeid)) % 10**9}"
-    server.create_schema(schema)
-    yield {name: server.dsn(name, schema) for name in ("main", "second")}
-    server.drop_schema(schema)
+    server.databases.create_schema(schema)
+    yield {name: server.databases.dsn(name, schema) for name in ("main", "second")}
+    server.databases.drop_schema(schema)
 
 
 def run(dsns: dict[str, str], *statements: str, database: str = "main") -> None:

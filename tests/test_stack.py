@@ -92,7 +92,7 @@ def test_a_lease_is_a_topic_schemas_and_addresses(stack: ProcessesStack, lease: 
             cursor.execute("create table seen (n int)")
             cursor.execute("select current_schema(), current_database()")
             assert cursor.fetchone() == (lease.schema, {"main": "onceproof", "second": "onceproof_second"}[database])
-        assert f"currentSchema={lease.schema}" in lease.jdbc[database]
+        assert f"currentSchema={lease.schema}" in lease.given.jdbc[database]
     asked = {**os.environ, **lease.environment}
     psql = "import psycopg2; c = psycopg2.connect('').cursor(); c.execute('select count(*) from seen')"
     assert subprocess.run([sys.executable, "-c", psql], env=asked, check=False).returncode == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.load.words import did_you_mean
-from harness.stack.base import Lease
+from harness.stack.base import Addresses, Lease
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -20,7 +20,8 @@ BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 def _known() -> tuple[str, ...]:
     both = {"main": "", "second": ""}
     lease = Lease(
-        run_id="", topic="", group="", schema="", partitions=1, bootstrap="", dsns=both, jdbc=both,
+        run_id="", topic="", group="", schema="", partitions=1, bootstrap="", dsns=both,
+        given=Addresses(bootstrap="", dsns=both, jdbc=both),
         spark_master="", spark_home=Path(), folder=Path(), checkpoint=Path(),
     )  # fmt: skip
     return tuple(lease.placeholders())

@@ -16,8 +16,18 @@ from harness.scenario import Pipeline, Victim
 
 
 @dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """Where Kafka and Postgres are. `dsns` and `jdbc` go by database (`main`, `second`)."""
+
+    bootstrap: str
+    dsns: Mapping[str, str]
+    jdbc: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lease:
-    """What one run may use. `dsns` and `jdbc` go by database (`main`, `second`); the search path is the run's schema.
+    """What one run may use. `bootstrap` and `dsns` are how the harness reaches it, `given` what its pipeline is given,
+    whose processes may be elsewhere; the search path of each address is the run's schema.
 
     `environment` is what the pipeline's process gets on top of its own (PGHOST and so on, the run's marker);
     `secrets` are the values to redact wherever text leaves the run."""
@@ -29,7 +39,7 @@ class Lease:
     partitions: int
     bootstrap: str
     dsns: Mapping[str, str]
-    jdbc: Mapping[str, str]
+    given: Addresses
     spark_master: str
     spark_home: Path
     folder: Path
@@ -40,7 +50,7 @@ class Lease:
     def placeholders(self) -> dict[str, str]:
         """What `{name}` in a pipeline's arguments, environment, conf and a scenario's SQL stands for."""
         out = {
-            "kafka.bootstrap": self.bootstrap,
+            "kafka.bootstrap": self.given.bootstrap,
             "topic": self.topic,
             "group": self.group,
             "checkpoint": str(self.checkpoint),
@@ -49,13 +59,11 @@ class Lease:
             "schema": self.schema,
             "spark.master": self.spark_master,
             "spark.home": str(self.spark_home),
-            "postgres.dsn": self.dsns["main"],
-            "postgres.jdbc": self.jdbc["main"],
         }
-        for database in self.dsns:
-            if database != "main":
-                out[f"postgres.{database}.dsn"] = self.dsns[database]
-                out[f"postgres.{database}.jdbc"] = self.jdbc[database]
+        for database, dsn in self.given.dsns.items():
+            which = "" if database == "main" else f".{database}"
+            out[f"postgres{which}.dsn"] = dsn
+            out[f"postgres{which}.jdbc"] = self.given.jdbc[database]
         return out
 
 

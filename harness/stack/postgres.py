@@ -15,23 +15,18 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import psycopg2
-from psycopg2 import sql
 
 from harness import wait
 from harness.errors import StackError
 from harness.stack import service
+from harness.stack.databases import Databases
 from harness.stack.ports import LOOPBACK, Port
 from harness.stack.session import Session
 
 USER = "onceproof"
-DATABASES = {"main": "onceproof", "second": "onceproof_second"}
 SETTINGS = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",
@@ -45,21 +40,10 @@ SETTINGS = {
 }
 """What we set; goes into run.json."""
 START_S = 30.0
-UNHAND = """
-select pg_terminate_backend(l.pid) from pg_locks l join pg_class c on c.oid = l.relation
-join pg_namespace n on n.oid = c.relnamespace where n.nspname = %s and l.pid <> pg_backend_pid()
-"""
-PREPARED = """
-select distinct p.gid from pg_prepared_xacts p
-join pg_locks own on own.locktype = 'transactionid' and own.transactionid = p.transaction and own.pid is null
-join pg_locks l on l.virtualtransaction = own.virtualtransaction and l.pid is null
-join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
-where p.database = current_database() and n.nspname = %s
-"""
 
 
 class Postgres:
-    """One server with the databases of `DATABASES`."""
+    """One server, asked through `databases`."""
 
     name = "postgres"
 
@@ -69,7 +53,7 @@ class Postgres:
         self._user = _unprivileged()
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = session.folder / "postgres"
-        self.password = secrets.token_hex(16)
+        self.databases = Databases(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
         self.log = logs / "postgres.log"
 
     def start(self) -> None:
@@ -86,8 +70,7 @@ class Postgres:
         )
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
         if fresh:
-            for database in DATABASES.values():
-                self._execute("postgres", [sql.SQL("create database {}").format(sql.Identifier(database))])
+            self.databases.make()
 
     def stop(self, *, grace_s: float = 0.0) -> None:
         """End the server; its data stays, so that `start` brings it back."""
@@ -103,47 +86,15 @@ class Postgres:
         """Give the port back; ending the process is the session's work."""
         self._port.release()
 
-    def create_schema(self, schema: str) -> None:
-        """Make a schema in every database. Raises StackError."""
-        for database in DATABASES.values():
-            self._execute(database, [sql.SQL("create schema {}").format(sql.Identifier(schema))])
-
-    def drop_schema(self, schema: str) -> None:
-        """Drop it from every database, whatever connection or prepared transaction still holds it."""
-        for database in DATABASES.values():
-            drop = sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(schema))
-            self._execute(database, [drop], unhand=schema)
-
-    def dsn(self, database: str, schema: str) -> str:
-        """A libpq address of `main` or `second` whose search path is `schema`; holds the password."""
-        options = quote(f"-c search_path={schema}", safe="")
-        return f"postgresql://{USER}:{self.password}@{self._port}/{DATABASES[database]}?options={options}"
-
-    def jdbc(self, database: str, schema: str) -> str:
-        """The same for JDBC; holds user and password."""
-        asked = f"user={USER}&password={self.password}&currentSchema={schema}"
-        return f"jdbc:postgresql://{self._port}/{DATABASES[database]}?{asked}"
-
-    def environment(self, schema: str) -> dict[str, str]:
-        """libpq's own variables for the database `main`."""
-        return {
-            "PGHOST": LOOPBACK,
-            "PGPORT": str(self._port.number),
-            "PGUSER": USER,
-            "PGPASSWORD": self.password,
-            "PGDATABASE": DATABASES["main"],
-            "PGOPTIONS": f"-c search_path={schema}",
-        }
-
     def version(self) -> str:
         """The server's version, e.g. `18.6`."""
-        return self._ask("show server_version")
+        return self.databases.ask("show server_version")
 
     def _initialise(self, binaries: Path) -> None:
         self.folder.mkdir(mode=0o700)
         word = self.folder / "password"
         word.touch(mode=0o600)
-        word.write_text(self.password + "\n")
+        word.write_text(self.databases.password + "\n")
         if self._user is not None:
             for path in (self.folder, word):
                 os.chown(path, self._user, pwd.getpwuid(self._user).pw_gid)
@@ -157,42 +108,13 @@ class Postgres:
     def _ours(self) -> bool | wait.Waiting:
         """Whether a query is answered, by the server of our data folder."""
         try:
-            seen = self._ask("select system_identifier::text from pg_control_system()")
+            seen = self.databases.ask("select system_identifier::text from pg_control_system()")
         except psycopg2.OperationalError as error:
             return wait.Waiting(str(error).strip())
         control = (self.folder / "data" / "global" / "pg_control").read_bytes()
         if int(seen) != struct.unpack("=Q", control[:8])[0]:
             raise StackError(f"{self._port} is answered by another Postgres (system identifier {seen}); run again")
         return True
-
-    def _ask(self, query: str) -> str:
-        with closing(self._connect("postgres")) as connection, connection.cursor() as cursor:
-            cursor.execute(query)
-            (answer,) = cursor.fetchone() or ("",)
-            return str(answer)
-
-    def _execute(self, database: str, statements: Sequence[sql.Composed], unhand: str | None = None) -> None:
-        """Run each statement by itself; first free the schema `unhand` from whoever holds locks in it."""
-        try:
-            with closing(self._connect(database)) as connection, connection.cursor() as cursor:
-                cursor.execute("set lock_timeout = '10s'")
-                if unhand is not None:
-                    cursor.execute(UNHAND, (unhand,))
-                    cursor.execute(PREPARED, (unhand,))
-                    for (gid,) in cursor.fetchall():
-                        cursor.execute("rollback prepared %s", (gid,))
-                for statement in statements:
-                    cursor.execute(statement)
-        except psycopg2.Error as error:
-            raise StackError(f"Postgres refused in database {database}: {str(error).strip()}") from error
-
-    def _connect(self, database: str) -> Any:
-        connection = psycopg2.connect(
-            host=LOOPBACK, port=self._port.number, user=USER, password=self.password, dbname=database,
-            connect_timeout=5, application_name="onceproof",
-        )  # fmt: skip
-        connection.autocommit = True
-        return connection
 
 
 def _unprivileged() -> int | None:

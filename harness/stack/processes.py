@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -16,6 +15,7 @@ from harness.scenario import Do, Pipeline
 from harness.stack import cds, driver, jars, java, kafka, postgres, reaper, spark
 from harness.stack.base import Driver, Lease
 from harness.stack.local import LocalProcess, processes
+from harness.stack.rooms import Rooms
 from harness.stack.session import Session, need_space
 
 
@@ -55,36 +55,24 @@ class ProcessesStack:
 
     def lease(self, run_id: str, *, partitions: int) -> Lease:
         """Make the topic, schemas and folders of one run. Raises StackError."""
-        schema = "run_" + run_id.lower().replace("-", "_")
-        folder = self._up().folder / "runs" / run_id
-        folder.mkdir(parents=True)
-        self.kafka.topics.create(f"onceproof-{run_id}", partitions=partitions)
-        self.postgres.create_schema(schema)
-        return Lease(
-            run_id=run_id,
-            topic=f"onceproof-{run_id}",
-            group=f"onceproof-{run_id}",
-            schema=schema,
-            partitions=partitions,
-            bootstrap=self.kafka.bootstrap,
-            dsns={name: self.postgres.dsn(name, schema) for name in postgres.DATABASES},
-            jdbc={name: self.postgres.jdbc(name, schema) for name in postgres.DATABASES},
-            spark_master=self.spark.master,
-            spark_home=self.spark.home,
-            folder=folder,
-            checkpoint=folder / "checkpoint",
-            environment=self.postgres.environment(schema),
-            secrets=(self.postgres.password,),
-        )
+        return self._rooms().make(run_id, partitions=partitions)
 
     def release(self, lease: Lease, *, keep: bool = False) -> None:
         """Drop what `lease` made; `keep` leaves it until the stack goes down."""
-        if keep or self._session is None:
-            return
-        self.kafka.topics.delete(lease.topic)
-        self.kafka.topics.delete_group(lease.group)
-        self.postgres.drop_schema(lease.schema)
-        shutil.rmtree(lease.folder, ignore_errors=True)
+        if not keep and self._session is not None:
+            self._rooms().drop(lease)
+
+    def _rooms(self) -> Rooms:
+        databases = self.postgres.databases
+        return Rooms(
+            topics=self.kafka.topics,
+            databases=databases,
+            bootstrap=self.kafka.bootstrap,
+            inside=databases,
+            spark_master=self.spark.master,
+            spark_home=self.spark.home,
+            root=self._up().folder / "runs",
+        )
 
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
@@ -146,7 +134,7 @@ class ProcessesStack:
         session.close()
         # A pipeline that fails may have told its executors' logs how it logs in.
         if hasattr(self, "postgres"):
-            redact_folder(self.logs, (self.postgres.password,))
+            redact_folder(self.logs, (self.postgres.databases.password,))
         for part in ("kafka", "postgres", "spark"):
             if hasattr(self, part):
                 getattr(self, part).close()

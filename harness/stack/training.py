@@ -19,7 +19,7 @@ from harness import wait
 from harness.errors import HarnessError, StackError
 from harness.scenario import Pipeline
 from harness.stack import cache, cds, driver, jars, java
-from harness.stack.base import Lease
+from harness.stack.base import Addresses, Lease
 from harness.stack.cds import Kind
 from harness.stack.kafka import Kafka
 from harness.stack.service import tail
@@ -103,7 +103,7 @@ def lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
         partitions=2,
         bootstrap=broker.bootstrap,
         dsns={},
-        jdbc={},
+        given=Addresses(bootstrap=broker.bootstrap, dsns={}, jdbc={}),
         spark_master=spark.master,
         spark_home=spark.home,
         folder=folder,
