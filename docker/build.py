@@ -44,7 +44,14 @@ def context(name: str) -> Iterator[tuple[Path, str]]:
         for jar in unique.values():
             yield jar, f"libs/{jar.name}"
     if name == "spark":
-        yield jars.spark_home(), "spark"
+        yield from _spark(jars.spark_home())
+
+
+def _spark(home: Path) -> Iterator[tuple[Path, str]]:
+    """The wheel's files where Spark's own distribution has them: the package `pyspark` lies under `python`."""
+    for path in sorted(home.iterdir()):
+        whole = path.name in ("bin", "sbin", "jars", "licenses", "data", "examples", "python")
+        yield path, f"spark/{path.name}" if whole else f"spark/python/pyspark/{path.name}"
 
 
 def build(client: docker.DockerClient, name: str) -> None:

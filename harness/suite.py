@@ -23,9 +23,10 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.journal import Listener
 from harness.report.summary import Run, error
 from harness.report.summary import write as write_summary
+from harness.run.loop import beyond, refuse
 from harness.run.loop import run as run_one
 from harness.scenario import Scenario, Word
-from harness.stack.base import Stack
+from harness.stack.base import Stack, Where
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Options:
     """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`."""
 
     stack: str = "processes"
+    where: Where | None = None
+    able: bool = False
     seed: int | None = None
     repeat: int = 1
     reports: Path = Path("reports")
@@ -67,13 +70,29 @@ class Suite:
         self.progress.ended(run)
 
 
-def open_stack(name: str, reports: Path) -> Stack:
-    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. Raises UsageError."""
-    if name != "processes":
-        raise UsageError(f"asked for the stack {name!r}; there is only `processes`")
-    from harness.stack.processes import ProcessesStack
+def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
+    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`.
+    Raises UsageError."""
+    logs = store.latest(reports) / "logs"
+    if (name == "external") != (where is not None):
+        need = "--kafka HOST:PORT, --postgres ADDRESS and --spark-master spark://HOST:PORT"
+        raise UsageError(f"the stack external is asked for with {need}, and no other stack is; saw the stack {name!r}")
+    if where is not None:
+        from harness.stack.external import ExternalStack
 
-    return ProcessesStack(store.latest(reports) / "logs")
+        return ExternalStack(where, logs)
+    if name == "processes":
+        from harness.stack.processes import ProcessesStack
+
+        return ProcessesStack(logs)
+    if name == "containers":
+        try:
+            from harness.stack.containers.stack import ContainersStack
+        except ModuleNotFoundError as missing:
+            need = "pip install 'onceproof[containers]'"
+            raise UsageError(f"asked for the stack containers; there is no package {missing.name}; {need}") from missing
+        return ContainersStack(logs)
+    raise UsageError(f"asked for the stack {name!r}; there are processes, containers and external")
 
 
 def run(paths: Sequence[Path], options: Options) -> int:
@@ -83,7 +102,22 @@ def run(paths: Sequence[Path], options: Options) -> int:
 
     scenarios = load_all(find(paths))
     bind(scenarios)
+    if options.able:
+        scenarios = able(scenarios, open_stack(options.stack, options.reports, options.where))
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)
+
+
+def able(scenarios: Sequence[Scenario], stack: Stack) -> list[Scenario]:
+    """Those that the stack has the power for; the others are named. Raises UsageError if none is left."""
+    out = []
+    for scenario in scenarios:
+        if steps := beyond(scenario, stack):
+            print(f"not run: {scenario.path}: the stack {stack.name} has no power for {', '.join(steps)}")
+        else:
+            out.append(scenario)
+    if not out:
+        raise UsageError(f"the stack {stack.name} has no power for any of these scenarios; take another stack")
+    return out
 
 
 def run_all(work: Sequence[Scenario], options: Options) -> int:
@@ -94,7 +128,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     with signals(), only_suite(options.reports):
         suite = Suite(options, progress())
         try:
-            with up(options) as stack:
+            with up(options, work) as stack:
                 for number, scenario in enumerate(work, 1):
                     stack.health()
                     listener = suite.progress.started(
@@ -140,9 +174,10 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
 
 
 @contextmanager
-def up(options: Options) -> Iterator[Stack]:
-    """The stack, up; down afterwards, however it ends."""
-    stack = open_stack(options.stack, options.reports)
+def up(options: Options, work: Sequence[Scenario] = ()) -> Iterator[Stack]:
+    """The stack, up; down afterwards, however it ends. Raises UsageError for `work` that it has no power for."""
+    stack = open_stack(options.stack, options.reports, options.where)
+    refuse(work, stack)
     try:
         stack.up()
         yield stack

@@ -45,7 +45,7 @@ class Live:
         self.folder = folder
         self.journal = journal
         self.root = root
-        self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions)
+        self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions, root=root.absolute())
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.lease)
         self._ends: Offsets | None = None

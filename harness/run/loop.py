@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -51,7 +52,7 @@ def run(
     sys.setswitchinterval(SWITCH_S)
     seed = scenario.seed if seed is None else seed
     root = project_root(Path(scenario.path))
-    refuse(scenario, stack)
+    refuse([scenario], stack)
     workload = make(scenario.input, seed=seed, root=root)
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
@@ -65,13 +66,20 @@ def run(
     return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
 
 
-def refuse(scenario: Scenario, stack: Stack) -> None:
-    """Raise UsageError, before anything starts, for a fault that this stack has no power for."""
-    for step in scenario.schedule:
-        if step.do.kind not in stack.powers:
-            raise UsageError(
-                f"asked for `{step.name}`; the stack `{stack.name}` has no power for it. Take another stack"
-            )
+def refuse(scenarios: Sequence[Scenario], stack: Stack) -> None:
+    """Raise UsageError, before anything starts, with every fault that this stack has no power for."""
+    lacking = [
+        f"{scenario.path}: asked for `{name}`; the stack `{stack.name}` has no power for it"
+        for scenario in scenarios
+        for name in beyond(scenario, stack)
+    ]
+    if lacking:
+        raise UsageError("\n".join([*lacking, "leave these out (--able does), or take another stack"]))
+
+
+def beyond(scenario: Scenario, stack: Stack) -> list[str]:
+    """The steps of a scenario that this stack has no power for."""
+    return list(dict.fromkeys(step.name for step in scenario.schedule if step.do.kind not in stack.powers))
 
 
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:

@@ -16,6 +16,19 @@ from harness.scenario import Pipeline, Victim
 
 
 @dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where a cluster is that is already there. `folder` is one that this machine and the executors see under the same
+    path; `driver_host` is how the executors reach this machine, `python` what they run Python with."""
+
+    kafka: str
+    postgres: str
+    spark_master: str
+    folder: Path | None = None
+    driver_host: str | None = None
+    python: str = "python3"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Addresses:
     """Where Kafka and Postgres are. `dsns` and `jdbc` go by database (`main`, `second`)."""
 
@@ -29,6 +42,7 @@ class Lease:
     """What one run may use. `bootstrap` and `dsns` are how the harness reaches it, `given` what its pipeline is given,
     whose processes may be elsewhere; the search path of each address is the run's schema.
 
+    `root` holds the pipeline's program and what belongs to it; driver and executors see `folder` under the same path.
     `environment` is what the pipeline's process gets on top of its own (PGHOST and so on, the run's marker);
     `secrets` are the values to redact wherever text leaves the run."""
 
@@ -44,6 +58,7 @@ class Lease:
     spark_home: Path
     folder: Path
     checkpoint: Path
+    root: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
 
@@ -118,8 +133,8 @@ class Stack(Protocol):
     def up(self) -> None:
         """Start everything, in parallel; return when each part answers its own protocol. Raises StackError."""
 
-    def lease(self, run_id: str, *, partitions: int) -> Lease:
-        """Make the topic, schemas and folders of one run."""
+    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
+        """Make the topic, schemas and folders of one run; `root` is the folder that holds its pipeline's program."""
 
     def release(self, lease: Lease, *, keep: bool = False) -> None:
         """Drop what `lease` made; `keep` leaves it for a human to look at."""

@@ -35,13 +35,15 @@ where p.database = current_database() and n.nspname = %s
 
 @dataclass(frozen=True)
 class Databases:
-    """One server. `names` go from `main` and `second` to what the databases are called there."""
+    """One server. `names` go from `main` and `second` to what the databases are called there, `suffixes` to what a
+    run's schema is called with there: where both are one database, its schemas still differ."""
 
     host: str
     port: int
     user: str
     password: str = field(repr=False)
     names: Mapping[str, str] = field(default_factory=lambda: dict(NAMES))
+    suffixes: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, host: str, port: int) -> Databases:
         """The same server as others reach it."""
@@ -49,13 +51,16 @@ class Databases:
 
     def dsn(self, database: str, schema: str) -> str:
         """A libpq address of `main` or `second` whose search path is `schema`; holds the password."""
-        options = quote(f"-c search_path={schema}", safe="")
+        options = quote(f"-c search_path={self._schema(database, schema)}", safe="")
         who = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
         return f"postgresql://{who}@{self.host}:{self.port}/{quote(self.names[database], safe='')}?options={options}"
 
     def jdbc(self, database: str, schema: str) -> str:
         """The same for JDBC; holds user and password."""
-        asked = urlencode({"user": self.user, "password": self.password, "currentSchema": schema}, quote_via=quote)
+        asked = urlencode(
+            {"user": self.user, "password": self.password, "currentSchema": self._schema(database, schema)},
+            quote_via=quote,
+        )
         return f"jdbc:postgresql://{self.host}:{self.port}/{quote(self.names[database], safe='')}?{asked}"
 
     def environment(self, schema: str) -> dict[str, str]:
@@ -76,14 +81,19 @@ class Databases:
 
     def create_schema(self, schema: str) -> None:
         """Make a schema in every database. Raises StackError."""
-        for name in self.names.values():
-            self._execute(name, [sql.SQL("create schema {}").format(sql.Identifier(schema))])
+        for database, name in self.names.items():
+            own = sql.Identifier(self._schema(database, schema))
+            self._execute(name, [sql.SQL("create schema {}").format(own)])
 
     def drop_schema(self, schema: str) -> None:
         """Drop it from every database, whatever connection or prepared transaction still holds it."""
-        for name in self.names.values():
-            drop = sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(schema))
-            self._execute(name, [drop], unhand=schema)
+        for database, name in self.names.items():
+            own = self._schema(database, schema)
+            drop = sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(own))
+            self._execute(name, [drop], unhand=own)
+
+    def _schema(self, database: str, schema: str) -> str:
+        return schema + self.suffixes.get(database, "")
 
     def ask(self, query: str, *, of: str = "postgres") -> str:
         """One value, as text. Raises psycopg2.Error."""

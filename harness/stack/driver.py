@@ -56,12 +56,18 @@ class ProcessDriver:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a driver runs on: the Java, the jars and the JVM flags (class data archives) found at set-up."""
+    """What a driver runs on: the Java, the jars and the JVM flags (class data archives) found at set-up.
+
+    `host` is how executors reach it, `python` what they run. Where they have none of our paths, they get the jars from
+    the driver, and with them `shipped`, an archive of Python modules."""
 
     java: Java
     jars: Jars
     flags: tuple[str, ...] = cds.JIT
     executor_flags: tuple[str, ...] = cds.JIT
+    host: str = "127.0.0.1"
+    python: str = sys.executable
+    shipped: Path | None = None
 
 
 def launch(
@@ -84,21 +90,18 @@ def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str,
     temporary.mkdir(exist_ok=True)
     flags = [*machine.flags, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"]
     conf = {**settings(lease, pipeline, machine), **pipeline.conf}
-    arguments = ["--master", lease.spark_master, "--driver-memory", MEMORY]
-    for name, value in conf.items():
-        arguments += ["--conf", f"{name}={value}"]
     return {
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(lease.spark_home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": machine.host,
+        "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": shlex.join([*arguments, "pyspark-shell"]),
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(lease, conf),
         "SPARK_SUBMIT_OPTS": " ".join(flags),
         "SPARK_LAUNCHER_OPTS": " ".join(cds.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
-        **_markers(lease),
+        **markers(lease),
         **lease.environment,
         **pipeline.env,
     }
@@ -106,27 +109,55 @@ def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str,
 
 def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
     """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
-    extra = os.pathsep.join(str(jar) for jar in machine.jars.spark)
-    cores = max(2, pipeline.executors)
-    out = {
-        "spark.app.name": lease.run_id,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraClassPath": extra,
-        "spark.executor.extraClassPath": extra,
+    return {
+        **common(lease, pipeline, machine.jars),
+        "spark.driver.host": machine.host,
+        "spark.driver.bindAddress": machine.host,
+        "spark.local.dir": str(lease.folder.parent / "scratch"),
+        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(machine)),
+    }
+
+
+def _shared(machine: Machine) -> dict[str, str]:
+    """For executors that see this machine's files."""
+    return {
+        "spark.executor.extraClassPath": class_path(machine.jars),
         "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
+        **(workers.SETTINGS if machine.flags else {}),
+    }
+
+
+def _shipped(jars: Jars, modules: Path) -> dict[str, str]:
+    """For executors elsewhere: they fetch what they need from the driver."""
+    return {"spark.jars": ",".join(map(str, jars.spark)), "spark.submit.pyFiles": str(modules)}
+
+
+def class_path(jars: Jars) -> str:
+    """The connector's jars."""
+    return os.pathsep.join(map(str, jars.spark))
+
+
+def common(lease: Lease, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
+    """What of it is the same on every stack of our own."""
+    cores = max(2, pipeline.executors)
+    return {
+        "spark.app.name": lease.run_id,
+        "spark.driver.extraClassPath": class_path(jars),
         "spark.executor.cores": str(cores // max(1, pipeline.executors)),
         "spark.cores.max": str(cores),
-        "spark.local.dir": str(lease.folder.parent / "scratch"),
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **(workers.SETTINGS if machine.flags else {}),
+        **{f"spark.executorEnv.{name}": value for name, value in markers(lease).items()},
     }
-    for name, value in _markers(lease).items():
-        out[f"spark.executorEnv.{name}"] = value
-    return out
 
 
-def _markers(lease: Lease) -> Mapping[str, str]:
+def submit_arguments(lease: Lease, conf: Mapping[str, str]) -> str:
+    """What PySpark hands to spark-submit."""
+    settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    return shlex.join(["--master", lease.spark_master, "--driver-memory", MEMORY, *settings, "pyspark-shell"])
+
+
+def markers(lease: Lease) -> Mapping[str, str]:
+    """By what each process of a run is known, and where its failpoints are armed."""
     return {RUN: lease.run_id, failpoint.FOLDER: str(lease.folder / "failpoints")}

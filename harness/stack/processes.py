@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +15,7 @@ from harness.stack.base import Driver, Lease
 from harness.stack.local import LocalProcess, processes
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session, need_space
+from harness.stack.together import together
 
 
 class ProcessesStack:
@@ -48,14 +47,14 @@ class ProcessesStack:
         self._session = Session()
         try:
             self._make(self._session)
-            _together([self.kafka.start, self.postgres.start, self.spark.start])
+            together([self.kafka.start, self.postgres.start, self.spark.start])
         except BaseException:
             self.down()
             raise
 
-    def lease(self, run_id: str, *, partitions: int) -> Lease:
+    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
         """Make the topic, schemas and folders of one run. Raises StackError."""
-        return self._rooms().make(run_id, partitions=partitions)
+        return self._rooms().make(run_id, partitions=partitions, root=root)
 
     def release(self, lease: Lease, *, keep: bool = False) -> None:
         """Drop what `lease` made; `keep` leaves it until the stack goes down."""
@@ -158,14 +157,3 @@ class ProcessesStack:
         if self._session is None:
             raise StackError("the stack is not up")
         return self._session
-
-
-def _together(starts: Sequence[Callable[[], None]]) -> None:
-    """Run all at once; raise the first failure without waiting for the others."""
-    pool = ThreadPoolExecutor(max_workers=len(starts))
-    try:
-        done, _ = wait([pool.submit(start) for start in starts], return_when=FIRST_EXCEPTION)
-        for each in done:
-            each.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)

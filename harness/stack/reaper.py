@@ -26,11 +26,14 @@ MARKER = "ONCEPROOF_SESSION"
 """The environment variable that every process of a session carries."""
 RECORD = "processes"
 """The file in the session's folder with the `/proc/PID/stat` line of every process that the harness started."""
+LAST_WORDS = "last-words.json"
+"""The file in the session's folder with the command that ends what is no process of ours, such as containers."""
 POSTMASTER = "postgres/data/postmaster.pid"
 """Where, in the session's folder, Postgres notes the key and the number of its shared memory (its seventh line)."""
 GOODBYE = b"q"
 """What the harness writes before it closes the pipe in good order."""
 
+LAST_WORDS_S = 60.0
 QUIET_S = 0.3
 QUIET_AFTER_GOODBYE_S = 0.05
 LIMIT_S = 20.0
@@ -213,8 +216,26 @@ def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
             quiet_since = time.monotonic()
         pause.wait(0.01)
     free_shared_memory(hunt.folder)
+    say_last_words(hunt.folder)
     shutil.rmtree(hunt.folder, ignore_errors=True)
     return left
+
+
+def say_last_words(folder: str) -> None:
+    """Run the session's last command, if it has one, to its end."""
+    try:
+        with open(os.path.join(folder, LAST_WORDS), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            text = file.read()
+    except OSError:
+        return
+    import json  # slow to load, and only needed here
+    import subprocess
+
+    words = json.loads(text)
+    try:
+        subprocess.run(words["argv"], env=words["env"], cwd="/", timeout=LAST_WORDS_S, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"the last command failed: {error}", file=sys.stderr)
 
 
 def free_shared_memory(folder: str) -> None:

@@ -25,7 +25,7 @@ class Rooms:
     spark_home: Path
     root: Path
 
-    def make(self, run_id: str, *, partitions: int) -> Lease:
+    def make(self, run_id: str, *, partitions: int, root: Path | None) -> Lease:
         """The room of one run. Raises StackError."""
         topic, schema = f"onceproof-{run_id}", "run_" + run_id.lower().replace("-", "_")
         folder = self.root / run_id
@@ -49,6 +49,7 @@ class Rooms:
             spark_home=self.spark_home,
             folder=folder,
             checkpoint=folder / "checkpoint",
+            root=root,
             environment=self.inside.environment(schema),
             secrets=(self.databases.password,),
         )

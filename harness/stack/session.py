@@ -140,6 +140,17 @@ class Session:
             self._record(child)
         return child
 
+    def at_the_end(self, words: str) -> None:
+        """Have a command run when the session ends, however it ends: `{"argv": […], "env": {…}}` as JSON."""
+        self.keep(reaper.LAST_WORDS, words)
+
+    def keep(self, name: str, text: str) -> Path:
+        """Write a file into the session's folder that only we may read: whole, or not at all."""
+        temporary = self.folder / f".{name}"
+        temporary.touch(mode=0o600)
+        temporary.write_text(text, encoding="utf-8")
+        return temporary.rename(self.folder / name)
+
     def end(self, process: subprocess.Popen[bytes], *, grace_s: float = 0.0) -> None:
         """SIGTERM, `grace_s` seconds, then SIGKILL to the process and everything under it. Silent if it is gone."""
         top = reaper.life(process.pid)

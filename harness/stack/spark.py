@@ -82,8 +82,7 @@ class Spark:
         """The executors whose environment holds `mark` (`NAME=value`), oldest first."""
         process = self._running["worker"][0] if "worker" in self._running else None
         worker = reaper.life(process.pid) if process else None
-        under = reaper.descendants(reaper.table(), {worker}) if worker else set()
-        return sorted((life for life in under if _is_executor(life.pid, mark)), key=lambda life: life.start)
+        return executors_under({worker} if worker else set(), mark)
 
     def _daemon(self, part: str, main: str, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
         log = self._logs / f"spark-{part}.log"
@@ -134,6 +133,12 @@ class Spark:
         with opener.open(f"http://{self._ports['master-ui']}/json/", timeout=5) as page:
             found: dict[str, Any] = json.load(page)
             return found
+
+
+def executors_under(workers: set[reaper.Life], mark: str) -> list[reaper.Life]:
+    """The executors that descend from `workers` and whose environment holds `mark` (`NAME=value`), oldest first."""
+    under = reaper.descendants(reaper.table(), workers)
+    return sorted((life for life in under if _is_executor(life.pid, mark)), key=lambda life: life.start)
 
 
 def _is_executor(pid: int, mark: str) -> bool:

@@ -1,0 +1,1 @@
+"""The stack `containers`: the same servers, each in a container of its own, on this machine's engine."""

@@ -1,0 +1,93 @@
+"""Starts one life of a pipeline in a container of its own, so that its end is a container's end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import failpoint
+from harness.scenario import Pipeline, Victim
+from harness.stack import driver
+from harness.stack.base import Lease, Process
+from harness.stack.containers import parts
+from harness.stack.containers.box import Box
+from harness.stack.containers.engine import Engine
+from harness.stack.jars import Jars
+from harness.stack.local import chosen
+
+# Spark's Python lies in archives whose names hold versions. `exec` so that the program is what the init looks after.
+COMMAND = (
+    'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/*.zip | tr " " ":")" exec python3 -u "$@" >> "$0" 2>&1'
+)
+
+
+@dataclass(frozen=True)
+class ContainerDriver:
+    """A driver that is a container."""
+
+    number: int
+    log: Path
+    box: Box
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it lives."""
+        return self.box.poll()
+
+    def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
+        """The container; or what in it is meant. Where the Python program dies, its container ends with it."""
+        if not self.box.lives():
+            return []
+        # The first process of the container is the init, the program the next.
+        return [self.box] if victim is Victim.TREE else [*chosen(self.box.processes()[1:], victim)]
+
+
+def launch(
+    engine: Engine, ground: parts.Ground, jars: Jars, lease: Lease, pipeline: Pipeline, *, number: int, log: Path
+) -> ContainerDriver:
+    """Start the program; returns once its container runs. Raises StackError."""
+    name = f"driver-{lease.run_id}-{number}"
+    wanted = ground.wanted(
+        name,
+        ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
+        entrypoint=[],
+        environment=environment(lease, pipeline, jars, host=name),
+        folders={log.parent: True, lease.root or Path(pipeline.entry).parent: False},
+    )
+    return ContainerDriver(number, log, Box(engine, wanted))
+
+
+def environment(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> Mapping[str, str]:
+    """The environment of a driver besides its image's own; the pipeline's own words win."""
+    (lease.folder / "tmp").mkdir(exist_ok=True)
+    conf = {**settings(lease, pipeline, jars, host=host), **pipeline.conf}
+    return {
+        "SPARK_HOME": str(lease.spark_home),
+        "PYTHONPATH": str(package()),
+        "PYSPARK_PYTHON": "python3",
+        "PYSPARK_DRIVER_PYTHON": "python3",
+        "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(lease, conf),
+        "SPARK_SUBMIT_OPTS": parts.JVM,
+        "TMPDIR": str(lease.folder / "tmp"),
+        **driver.markers(lease),
+        **lease.environment,
+        **pipeline.env,
+    }
+
+
+def settings(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> dict[str, str]:
+    """Spark's configuration as the harness sets it."""
+    return {
+        **driver.common(lease, pipeline, jars),
+        "spark.executor.extraClassPath": driver.class_path(jars),
+        "spark.driver.host": host,
+        "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
+        "spark.executor.extraJavaOptions": parts.JVM,
+        "spark.executorEnv.PYTHONPATH": str(package()),
+        "spark.local.dir": "/tmp",
+    }
+
+
+def package() -> Path:
+    """The folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
+    return Path(failpoint.__file__).parent.parent

@@ -1,0 +1,188 @@
+"""The stack `containers`: Kafka, Postgres, a Spark master, two workers, and each driver, in containers of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness.errors import StackError
+from harness.redact import redact_folder
+from harness.scenario import Do, Pipeline
+from harness.stack import driver as local_driver
+from harness.stack import images, jars, reaper, spark
+from harness.stack.base import Driver, Lease, Process
+from harness.stack.containers import driver, parts
+from harness.stack.containers.box import Box
+from harness.stack.containers.engine import Engine, last_words
+from harness.stack.local import LocalProcess, processes
+from harness.stack.rooms import Rooms
+from harness.stack.session import Session, need_space
+from harness.stack.together import together
+
+
+class ContainersStack:
+    """One of everything and two workers, in a network of their own. `logs` is where the services write."""
+
+    name = "containers"
+    powers: frozenset[str] = frozenset(Do)
+
+    def __init__(self, logs: Path, *, executors: int = 2) -> None:
+        self.logs = logs.absolute()
+        self._executors = executors
+        self._session: Session | None = None
+        self._drivers: list[driver.ContainerDriver] = []
+
+    def up(self) -> None:
+        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
+        HarnessError when the disk is full; nothing is left running then."""
+        if self._session is not None:
+            raise StackError("this stack is up already; take it down first")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        need_space(self.logs)
+        self._jars = jars.resolve()
+        self._session = Session()
+        try:
+            self._make(self._session)
+            together([self.kafka.start, self.postgres.start, self.spark.start])
+            self._local()
+        except BaseException:
+            self.down()
+            raise
+
+    def _make(self, session: Session) -> None:
+        self.engine = Engine(session.id)
+        for part in images.OFFICIAL:
+            self.engine.have(images.image(part), images.VARIABLE + part.upper())
+        # Before anything is started: whoever is left alive then takes it away.
+        session.at_the_end(last_words(session.id))
+        (session.folder / "runs").mkdir()
+        self._ground = _ground(session, self._jars)
+        self.kafka = parts.KafkaBox(self.engine)
+        self.postgres = parts.PostgresBox(self.engine)
+        self.spark = parts.SparkBoxes(self.engine, self._ground, logs=self.logs, executors=self._executors)
+
+    def _local(self) -> None:
+        """Faults look at processes, and pipelines at folders: both must be this machine's."""
+        if not all(box.visible() for box in self.spark.workers):
+            raise StackError(
+                "needs an engine whose processes this machine shows and lets us signal; the one that answers runs "
+                "elsewhere, or under another user; use a local engine, or --stack processes"
+            )
+
+    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
+        """Make the topic, schemas and folders of one run. Raises StackError."""
+        return self._rooms().make(run_id, partitions=partitions, root=root)
+
+    def release(self, lease: Lease, *, keep: bool = False) -> None:
+        """Drop what `lease` made; `keep` leaves it until the stack goes down."""
+        if not keep and self._session is not None:
+            self._rooms().drop(lease)
+
+    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        """Start one life of the pipeline. Its placeholders are already filled in."""
+        self._up().guard()
+        made = driver.launch(self.engine, self._ground, self._jars, lease, pipeline, number=number, log=log.absolute())
+        self._drivers.append(made)
+        return made
+
+    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
+        found = driver.settings(lease, pipeline, self._jars, host="(its container)")
+        return {"spark.driver.memory": local_driver.MEMORY, **found}
+
+    def executors(self, lease: Lease) -> list[LocalProcess]:
+        """The executor processes of this run's application, oldest first."""
+        return processes(spark.executors_under(self._tops(self.spark.workers), self._mark(lease)))
+
+    def processes(self, lease: Lease) -> Sequence[Process]:
+        """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere."""
+        name = f"driver-{lease.run_id}-"
+        mine = [life.box for life in self._drivers if life.box.part.startswith(name)]
+        return [*(box for box in mine if box.lives()), *self.executors(lease)]
+
+    def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
+        found = (reaper.life(box.processes()[0].pid) for box in boxes if box.lives())
+        return {life for life in found if life is not None}
+
+    def _mark(self, lease: Lease) -> str:
+        return f"{local_driver.RUN}={lease.run_id}"
+
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
+        self._up().guard()
+        for box in self._boxes():
+            box.check()
+
+    def _boxes(self) -> list[Box]:
+        return [box for box in (self.kafka.box, self.postgres.box, *self.spark.boxes) if box is not None]
+
+    def describe(self) -> dict[str, Any]:
+        """Versions and settings, for run.json. Holds no secret."""
+        session = self._up()
+        return {
+            "stack": self.name,
+            "session": session.id,
+            "reapers_replaced": session.rearmed,
+            "engine": self.engine.version,
+            "images": {part: images.image(part) for part in images.OFFICIAL},
+            "jars": self._jars.digest,
+            "kafka": {"cluster_id": self.kafka.cluster_id, "settings": dict(parts.KAFKA_SETTINGS)},
+            "postgres": {"version": self.postgres.version, "settings": dict(parts.POSTGRES_SETTINGS)},
+            "spark": {"cores": self.spark.cores, "workers": len(parts.WORKERS)},
+        }
+
+    def down(self) -> None:
+        """End everything that this stack started. Safe to call twice."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        if hasattr(self, "kafka"):
+            self.kafka.close()
+            self._keep_logs()
+        if hasattr(self, "engine"):
+            self.engine.close()
+        session.close()
+
+    def _keep_logs(self) -> None:
+        for box in self._boxes():
+            (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
+        if hasattr(self.postgres, "databases"):
+            redact_folder(self.logs, (self.postgres.databases.password,))
+
+    def __enter__(self) -> ContainersStack:
+        self.up()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.down()
+
+    def _rooms(self) -> Rooms:
+        return Rooms(
+            topics=self.kafka.topics,
+            databases=self.postgres.databases,
+            bootstrap=self.kafka.inside,
+            inside=self.postgres.inside,
+            spark_master=self.spark.master,
+            spark_home=parts.SPARK_HOME,
+            root=self._up().folder / "runs",
+        )
+
+    def _up(self) -> Session:
+        if self._session is None:
+            raise StackError("the stack is not up")
+        return self._session
+
+
+def _ground(session: Session, found: jars.Jars) -> parts.Ground:
+    """Containers of Spark run as our own user, so that what they write is ours."""
+    passwd = session.folder / "passwd"
+    uid, gid = os.getuid(), os.getgid()
+    # Hadoop asks for the user's name, and an image does not know ours.
+    lines = ["root:x:0:0:root:/root:/bin/sh", f"onceproof:x:{uid}:{gid}::/tmp:/bin/sh"]
+    passwd.write_text("\n".join(lines[: 1 if uid == 0 else 2]) + "\n")
+    folders = {session.folder / "runs": True, driver.package() / "harness": False}
+    folders |= {jar.parent: False for jar in found.spark}
+    return parts.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders)
