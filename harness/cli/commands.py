@@ -40,7 +40,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="How often to run each; all must be as expected."),
         click.option("--stack", type=click.Choice(["processes", "containers", "external"]), default="processes",
                      show_default=True, help="The world it runs in; `external` is a cluster that is there already."),
-        click.option("--able", is_flag=True, help="Leave out, by name, the scenarios that the stack lacks a power for."),
+        click.option("--able", is_flag=True, help="Leave out, by name, what the stack has no power for."),
         click.option("--kafka", metavar="HOST:PORT", help="external: its Kafka."),
         click.option("--postgres", metavar="ADDRESS", help="external: its Postgres, as "
                      "postgresql://user@host/database; the password may be in PGPASSWORD."),

@@ -97,21 +97,19 @@ class Engine:
             cure = f"docker pull {image}, name another one with {setting}, or build a stand-in: python docker/build.py"
             raise StackError(f"the image {image} is not here and cannot be pulled ({why}); {cure}") from error
 
-    def network(self) -> Any:
-        """The session's own network, made at the first question."""
+    def connect(self) -> None:
+        """Make the session's own network. Raises StackError."""
         from testcontainers.core.network import Network
 
-        if self._network is None:
-            with said("asked for a network"):
-                self._network = Network(docker_network_kw={"labels": {LABEL: self.session}}).create()
-        return self._network
+        with said("asked for a network"):
+            self._network = Network(docker_network_kw={"labels": {LABEL: self.session}}).create()
 
     def start(self, wanted: Wanted) -> Any:
         """Start a container in the session's network; returns Docker's object for it. Raises StackError."""
         from testcontainers.core.container import DockerContainer
 
         box = DockerContainer(wanted.image).with_command(list(wanted.command)).with_envs(**wanted.environment)
-        box.with_name(f"{self.session}-{wanted.name}").with_network(self.network())
+        box.with_name(f"{self.session}-{wanted.name}").with_network(self._network)
         box.with_network_aliases(wanted.alias or wanted.name)
         for port, published in wanted.ports.items():
             box.ports[f"{port}/tcp"] = ("127.0.0.1", published or None)  # type: ignore[assignment]

@@ -58,6 +58,7 @@ class ContainersStack:
             self.engine.have(images.image(part), images.VARIABLE + part.upper())
         # Before anything is started: whoever is left alive then takes it away.
         session.at_the_end(last_words(session.id))
+        self.engine.connect()
         (session.folder / "runs").mkdir()
         self._ground = _ground(session, self._jars)
         self.kafka = parts.KafkaBox(self.engine)
