@@ -72,7 +72,7 @@ class Kafka:
 
     def __init__(self, session: Session, java: Java, jars: Jars, *, logs: Path, flags: Sequence[str] = ()) -> None:
         self._session, self._java, self._jars, self._flags = session, java, jars, tuple(flags)
-        self._port = Port(_wanted_port(), what="Kafka")
+        self._port = Port(wanted_port(), what="Kafka")
         self._controller_port = Port(what="Kafka's controller")
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = session.folder / "kafka"
@@ -185,7 +185,8 @@ def jars_of(jars: Jars) -> list[Path]:
     return [*filter(None, logs), *jars.broker]
 
 
-def _wanted_port() -> int:
+def wanted_port() -> int:
+    """The port that the user asks for; 0 for any. Raises StackError."""
     text = os.environ.get(PORT_VARIABLE, "0")
     if not text.isdigit():
         raise StackError(f"{PORT_VARIABLE} must be a port number, found {text!r}; unset it for any free port")

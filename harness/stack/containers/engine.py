@@ -30,7 +30,8 @@ CLEAN_TRIES = 3
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """One container to start. `ports`: its own ports and the loopback ones they are published at (0: any).
-    `folders`: seen inside under the same path, true for those that it may write."""
+    `folders`: seen inside under the same path, true for those that it may write. `files`: where each is seen inside.
+    `tmpfs`: folders inside that are memory, with their options."""
 
     name: str
     image: str
@@ -39,6 +40,7 @@ class Wanted:
     ports: Mapping[int, int] = field(default_factory=dict)
     folders: Mapping[Path, bool] = field(default_factory=dict)
     files: Mapping[Path, str] = field(default_factory=dict)
+    tmpfs: Mapping[str, str] = field(default_factory=dict)
     entrypoint: Sequence[str] | None = None
     user: str | None = None
     alias: str = ""
@@ -117,6 +119,8 @@ class Engine:
             box.with_volume_mapping(folder, str(folder), "rw" if writable else "ro")
         for file, place in wanted.files.items():
             box.with_volume_mapping(file, place, "ro")
+        for folder, size in wanted.tmpfs.items():
+            box.with_tmpfs_mount(folder, size)
         more: dict[str, Any] = {"labels": {LABEL: self.session}, "init": True}
         if wanted.entrypoint is not None:
             more["entrypoint"] = list(wanted.entrypoint)

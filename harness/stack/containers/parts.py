@@ -64,7 +64,7 @@ class KafkaBox:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._port = Port(what="Kafka")
+        self._port = Port(kafka.wanted_port(), what="Kafka")
         self.cluster_id = secrets.token_urlsafe(16).replace("-", "A").replace("_", "B")
         self.topics = Topics(f"{engine.host}:{self._port.number}")
         self.inside = f"kafka:{KAFKA_INSIDE}"

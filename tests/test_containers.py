@@ -1,0 +1,181 @@
+"""The stack `containers`: the same verdicts as on `processes`, clear words for what is missing, nothing left behind.
+
+Needs a container engine and the images (`docker/build.py` makes stand-ins); without one these tests are not run, and
+pytest names each of them with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import DockerException
+
+import docker
+from harness.errors import StackError
+from harness.load import load
+from harness.run.loop import Result, run
+from harness.stack import images
+from harness.stack.base import Stack
+from harness.stack.containers import engine as engines
+from harness.stack.containers.stack import ContainersStack
+from harness.wait import Waiting, until
+
+pytestmark = [pytest.mark.stack, pytest.mark.containers]
+HOUSE = Path(__file__).parents[1]
+PROVING = sorted((HOUSE / "scenarios" / "proving").glob("*.yaml"))
+GONE_WITHIN_S = 30.0
+ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[docker.DockerClient]:
+    """An engine with the images, or the tests are not run."""
+    try:
+        client = docker.from_env()
+        client.ping()
+    except DockerException as error:
+        pytest.skip(f"not run: no container engine answers: {error}")
+    have = {tag for image in client.images.list() for tag in image.tags}
+    if lacking := [images.image(part) for part in images.OFFICIAL if images.image(part) not in have]:
+        pytest.skip(f"not run: the engine has no image {', '.join(lacking)}")
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def boxes(engine: docker.DockerClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainersStack]:
+    with ContainersStack(tmp_path_factory.mktemp("logs")) as stack:
+        yield stack
+
+
+def said(result: Result) -> dict[str, Any]:
+    """What must not depend on the stack."""
+    verdict = result.verdict
+    return {
+        "verdict": verdict.word,
+        "as expected": verdict.as_expected,
+        "kinds": sorted(verdict.kinds()),
+        "steps": [(step.name, step.window, step.hit) for step in verdict.steps],
+        "canaries": dict(verdict.canaries),
+    }
+
+
+@pytest.mark.parametrize("path", PROVING, ids=lambda path: path.stem)
+def test_a_scenario_says_the_same_on_both_stacks(
+    path: Path, stack: Stack, boxes: ContainersStack, tmp_path: Path
+) -> None:
+    scenario = load(path)
+    processes = run(scenario, stack, reports=tmp_path / "processes")
+    containers = run(scenario, boxes, reports=tmp_path / "containers")
+    assert said(containers) == said(processes)
+    assert containers.verdict.as_expected, containers.verdict.reasons
+
+
+def onceproof(folder: Path, **environment: str) -> tuple[int, str]:
+    """Exit code of a run on containers, and everything it said."""
+    argv = [sys.executable, "-m", "harness", "run", str(ONE), "--stack", "containers", "--reports", str(folder / "r")]
+    done = subprocess.run(
+        argv, cwd=HOUSE, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_without_an_engine_there_is_one_message(tmp_path: Path) -> None:
+    code, words = onceproof(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    assert code == 4
+    assert "no engine answers" in words and "DOCKER_HOST" in words and "--stack processes" in words
+
+
+def test_an_image_that_cannot_be_had_is_named_with_its_cures(engine: docker.DockerClient, tmp_path: Path) -> None:
+    code, words = onceproof(tmp_path, ONCEPROOF_IMAGE_KAFKA="127.0.0.1:1/onceproof/none:0")
+    assert code == 4
+    assert "the image 127.0.0.1:1/onceproof/none:0 is not here" in words
+    assert "ONCEPROOF_IMAGE_KAFKA" in words and "docker/build.py" in words
+    assert left(engine) == []
+
+
+def test_a_taken_port_is_named(engine: docker.DockerClient, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, words = onceproof(tmp_path, ONCEPROOF_KAFKA_PORT=str(port))
+    assert code == 4
+    assert f"port {port} was asked for Kafka and cannot be had" in words
+    assert left(engine) == []
+
+
+def test_a_full_disk_in_a_container_is_named(
+    engine: docker.DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = engines.Engine.start
+
+    def small(self: engines.Engine, wanted: engines.Wanted) -> Any:
+        full = {"/tmp/kafka-data": "size=16k"} if wanted.name == "kafka" else {}
+        return start(self, replace(wanted, tmpfs=full))
+
+    monkeypatch.setattr(engines.Engine, "start", small)
+    with pytest.raises(StackError, match="No space left on device") as failed:
+        ContainersStack(tmp_path).up()
+    assert "kafka ended with status" in str(failed.value)
+    assert left(engine) == []
+
+
+def left(client: docker.DockerClient) -> list[str]:
+    """What carries our label now."""
+    mine: dict[str, str | list[str] | bool] = {"label": engines.LABEL}
+    found = [f"container {each.name}" for each in client.containers.list(all=True, filters=mine, ignore_removed=True)]
+    found += [f"network {each.name}" for each in client.networks.list(filters=mine)]
+    return found + [f"volume {each.name}" for each in client.volumes.list(filters=mine)]
+
+
+Started = Callable[[], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    """Starts `onceproof run` on containers; its process is gone afterwards."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-m", "harness", "run", str(ONE), "--stack", "containers"]
+        argv += ["--reports", str(tmp_path / "r")]
+        with (tmp_path / "said").open("wb") as out:
+            child = subprocess.Popen(argv, cwd=HOUSE, stdout=out, stderr=out, start_new_session=True)
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.wait(10)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
+def test_nothing_is_left_of_a_run_that_is_ended(
+    engine: docker.DockerClient, boxes: ContainersStack, started: Started, how: signal.Signals
+) -> None:
+    before = left(engine)
+    child = started()
+
+    def driving() -> bool | Waiting:
+        assert child.poll() is None
+        new = [name for name in left(engine) if name not in before]
+        return any("-driver-" in name for name in new) or Waiting(str(new))
+
+    until("a driver's container", driving, within_s=120)
+    child.send_signal(how)
+    child.wait(60)
+    until(
+        "everything of the run to be gone",
+        lambda: left(engine) == before or Waiting(str(sorted(set(left(engine)) - set(before)))),
+        within_s=GONE_WITHIN_S,
+    )

@@ -1,0 +1,137 @@
+"""The stack `external`: only its own topic, schemas and folder, only the faults it has power for, clear words."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import psycopg2
+import pytest
+from click.testing import CliRunner
+from kafka import KafkaAdminClient
+
+from harness.cli import main
+from harness.errors import UsageError
+from harness.load import load
+from harness.run.loop import beyond, refuse, run
+from harness.scenario import Do, Word
+from harness.stack.base import Where
+from harness.stack.external import ExternalStack, databases, master_of
+from harness.stack.processes import ProcessesStack
+
+PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
+NOWHERE = Where(kafka="127.0.0.1:1", postgres="postgresql://a@127.0.0.1:1/b", spark_master="spark://127.0.0.1:1")
+
+
+def onceproof(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["run", str(PROVING / "upsert_driver_killed_mid_batch.yaml"), *words])
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--stack", "external"], "it also needs --kafka, --postgres, --spark-master"),
+        (["--stack", "external", "--kafka", "a:1"], "it also needs --postgres, --spark-master"),
+        (["--kafka", "a:1"], "asked for --kafka on the stack processes; they go with --stack external"),
+    ],
+)
+def test_addresses_and_stack_go_together(words: list[str], said: str) -> None:
+    code, output = onceproof(*words)
+    assert code == 2
+    assert said in output
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:7077", "http://a:1", "spark://", "spark://a:b"])
+def test_a_master_that_is_none(url: str) -> None:
+    with pytest.raises(UsageError, match="--spark-master must be spark://HOST:PORT"):
+        master_of(url)
+
+
+def test_a_master_has_a_port() -> None:
+    assert master_of("spark://there:7000") == ("there", 7000)
+    assert master_of("spark://there") == ("there", 7077)
+
+
+def test_an_address_of_postgres_that_is_none() -> None:
+    with pytest.raises(UsageError, match="--postgres must be a libpq address"):
+        databases("nonsense nonsense")
+
+
+def test_both_databases_are_one_with_schemas_of_their_own() -> None:
+    found = databases("postgresql://me:pa%40ss@there:5433/db")
+    assert (found.host, found.port, found.user, found.password) == ("there", 5433, "me", "pa@ss")
+    assert found.dsn("main", "run_a").endswith("/db?options=-c%20search_path%3Drun_a")
+    assert found.dsn("second", "run_a").endswith("/db?options=-c%20search_path%3Drun_a_second")
+    assert "pa%40ss" in found.dsn("main", "run_a") and "password=pa%40ss" in found.jdbc("main", "run_a")
+    assert "pa@ss" not in repr(found)
+
+
+def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    stack = ExternalStack(NOWHERE, tmp_path)
+    scenarios = [load(path) for path in sorted(PROVING.glob("*.yaml"))]
+    lacking = [scenario for scenario in scenarios if beyond(scenario, stack)]
+    assert lacking and len(lacking) < len(scenarios)
+    with pytest.raises(UsageError) as refused:
+        refuse(scenarios, stack)
+    words = str(refused.value)
+    for scenario in lacking:
+        assert f"{scenario.path}: asked for `" in words
+    assert "the stack `external` has no power for it" in words
+    for scenario in scenarios:
+        if scenario not in lacking:
+            refuse([scenario], stack)
+
+
+def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    code, output = onceproof(
+        "--stack", "external", "--kafka", NOWHERE.kafka, "--postgres", NOWHERE.postgres,
+        "--spark-master", NOWHERE.spark_master, "--reports", str(tmp_path),
+    )  # fmt: skip
+    assert code == 4
+    assert "asked for Kafka at 127.0.0.1:1; it does not answer" in output
+
+
+@pytest.mark.stack
+def test_a_cluster_that_is_there_is_used_and_left_as_it_was(stack: ProcessesStack, tmp_path: Path) -> None:
+    server = stack.postgres.databases
+
+    def schemas() -> set[str]:
+        with psycopg2.connect(server.dsn("main", "public")) as connection, connection.cursor() as cursor:
+            cursor.execute("select nspname from pg_namespace where nspname like 'run_%%'")
+            return {row[0] for row in cursor.fetchall()}
+
+    where = Where(
+        kafka=stack.kafka.bootstrap,
+        postgres=server.dsn("main", "public").partition("?")[0],
+        spark_master=stack.spark.master,
+        driver_host="127.0.0.1",
+    )
+
+    def topics() -> set[str]:
+        admin = KafkaAdminClient(bootstrap_servers=stack.kafka.bootstrap)
+        try:
+            return set(admin.list_topics())
+        finally:
+            admin.close()
+
+    before = schemas(), topics()
+    with ExternalStack(where, tmp_path / "logs") as external:
+        result = run(load(PROVING / "two_systems_append_between.yaml"), external, reports=tmp_path / "reports")
+        assert (schemas(), topics()) == before
+    assert (result.verdict.word, result.verdict.as_expected) == (Word.VIOLATED, True)
+    assert server.password not in "".join(path.read_text(errors="replace") for path in result.folder.rglob("*.json"))
+
+
+@pytest.mark.stack
+def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    dsn = stack.postgres.databases.dsn("main", "public").partition("?")[0]
+    where = Where(kafka=stack.kafka.bootstrap, postgres=dsn, spark_master=f"spark://127.0.0.1:{port}")
+    with pytest.raises(Exception, match=f"asked for a Spark master at spark://127.0.0.1:{port}; nobody is there"):
+        ExternalStack(where, tmp_path).up()
+
+
+def test_its_powers_are_those_over_its_own_drivers() -> None:
+    assert ExternalStack.powers == {Do.KILL_DRIVER, Do.PAUSE_DRIVER, Do.STOP_DRIVER}
