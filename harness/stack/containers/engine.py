@@ -119,8 +119,8 @@ class Engine:
             box.with_volume_mapping(folder, str(folder), "rw" if writable else "ro")
         for file, place in wanted.files.items():
             box.with_volume_mapping(file, place, "ro")
-        for folder, size in wanted.tmpfs.items():
-            box.with_tmpfs_mount(folder, size)
+        for place, size in wanted.tmpfs.items():
+            box.with_tmpfs_mount(place, size)
         more: dict[str, Any] = {"labels": {LABEL: self.session}, "init": True}
         if wanted.entrypoint is not None:
             more["entrypoint"] = list(wanted.entrypoint)
