@@ -26,7 +26,8 @@ from harness.report.summary import write as write_summary
 from harness.run.loop import beyond, refuse
 from harness.run.loop import run as run_one
 from harness.scenario import Scenario, Word
-from harness.stack.base import Stack, Where
+from harness.stack.base import Stack
+from harness.stack.where import STACKS, Where
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +75,6 @@ def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
     """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`.
     Raises UsageError."""
     logs = store.latest(reports) / "logs"
-    if (name == "external") != (where is not None):
-        need = "--kafka HOST:PORT, --postgres ADDRESS and --spark-master spark://HOST:PORT"
-        raise UsageError(f"the stack external is asked for with {need}, and no other stack is; saw the stack {name!r}")
     if where is not None:
         from harness.stack.external import ExternalStack
 
@@ -92,7 +90,7 @@ def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
             need = "pip install 'onceproof[containers]'"
             raise UsageError(f"asked for the stack containers; there is no package {missing.name}; {need}") from missing
         return ContainersStack(logs)
-    raise UsageError(f"asked for the stack {name!r}; there are processes, containers and external")
+    raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
 
 
 def run(paths: Sequence[Path], options: Options) -> int:

@@ -15,9 +15,9 @@ from harness.errors import UsageError
 from harness.load import load
 from harness.run.loop import beyond, refuse, run
 from harness.scenario import Do, Word
-from harness.stack.base import Where
 from harness.stack.external import ExternalStack, databases, master_of
 from harness.stack.processes import ProcessesStack
+from harness.stack.where import Where
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 NOWHERE = Where(kafka="127.0.0.1:1", postgres="postgresql://a@127.0.0.1:1/b", spark_master="spark://127.0.0.1:1")
@@ -33,7 +33,7 @@ def onceproof(*words: str) -> tuple[int, str]:
     [
         (["--stack", "external"], "it also needs --kafka, --postgres, --spark-master"),
         (["--stack", "external", "--kafka", "a:1"], "it also needs --postgres, --spark-master"),
-        (["--kafka", "a:1"], "asked for --kafka on the stack processes; they go with --stack external"),
+        (["--kafka", "a:1"], "asked for --kafka on the stack processes; that goes with external"),
     ],
 )
 def test_addresses_and_stack_go_together(words: list[str], said: str) -> None:

@@ -11,6 +11,7 @@ import click
 from harness import __version__
 from harness.cli.careful import CarefulGroup, counted
 from harness.errors import UsageError
+from harness.stack.where import SAID, STACKS, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -38,17 +39,11 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Where run folders and reports go."),
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
-        click.option("--stack", type=click.Choice(["processes", "containers", "external"]), default="processes",
+        click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="The world it runs in; `external` is a cluster that is there already."),
         click.option("--able", is_flag=True, help="Leave out, by name, what the stack has no power for."),
-        click.option("--kafka", metavar="HOST:PORT", help="external: its Kafka."),
-        click.option("--postgres", metavar="ADDRESS", help="external: its Postgres, as "
-                     "postgresql://user@host/database; the password may be in PGPASSWORD."),
-        click.option("--spark-master", metavar="URL", help="external: its Spark, as spark://host:port."),
-        click.option("--folder", type=PATHS, help="external: a folder that executors see too, for checkpoints."),
-        click.option("--driver-host", metavar="HOST", help="external: how executors reach this machine."),
-        click.option("--executor-python", metavar="PROGRAM", default="python3", show_default=True,
-                     help="external: what executors run Python with; of the same version as ours."),
+        *(click.option(f"--{name.replace('_', '-')}", metavar=word, help=f"{text}.")
+          for name, (word, text) in SAID.items()),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -56,23 +51,10 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def options(*, seed: int | None, **given: Any) -> Options:
     """What the suite is told. Raises UsageError if an address of a cluster is missing, or nobody asked for one."""
-    from harness.stack.base import Where
     from harness.suite import Options
 
-    places = {name: given.pop(name) for name in ("kafka", "postgres", "spark_master", "folder", "driver_host")}
-    python = given.pop("executor_python")
-    needed = ("kafka", "postgres", "spark_master")
-    if given["stack"] != "external":
-        if stray := [name for name, value in places.items() if value is not None]:
-            raise UsageError(f"asked for {_flags(stray)} on the stack {given['stack']}; they go with --stack external")
-        return Options(seed=seed, **given)
-    if missing := [name for name in needed if places[name] is None]:
-        raise UsageError(f"asked for the stack external; it also needs {_flags(missing)}")
-    return Options(seed=seed, where=Where(**places, python=python), **given)
-
-
-def _flags(names: Sequence[str]) -> str:
-    return ", ".join("--" + name.replace("_", "-") for name in names)
+    places = {name: given.pop(name) for name in SAID}
+    return Options(seed=seed, where=where(given["stack"], places), **given)
 
 
 @main.command()

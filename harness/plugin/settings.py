@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import UsageError
+from harness.stack.where import SAID, Where, where
+
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
     # Kept by default, unlike pytest's tmp_path: a held verdict is a claim, and its folder is the evidence.
     "keep": ("WHICH", "run folders to keep: all, failed or none (default: all)"),
     "reports": ("FOLDER", "where run folders and the summary go (default: reports)"),
+    **SAID,
 }
 KEEP = ("all", "failed", "none")
 
@@ -24,6 +28,7 @@ class Settings:
     """The options, read once. `reports` and `folders` are absolute."""
 
     stack: str
+    where: Where | None
     seed: int | None
     keep: str
     reports: Path
@@ -34,7 +39,8 @@ def add(parser: pytest.Parser) -> None:
     """Make the options known to pytest."""
     group = parser.getgroup("onceproof", "Onceproof (scenarios of failure)")
     for name, (metavar, text) in OPTIONS.items():
-        group.addoption(f"--harness-{name}", dest=f"harness_{name}", metavar=metavar, default=None, help=text)
+        option = f"--harness-{name.replace('_', '-')}"
+        group.addoption(option, dest=f"harness_{name}", metavar=metavar, default=None, help=text)
         parser.addini(f"harness_{name}", text, default="")
     parser.addini("harness_scenarios", "folders in which every YAML file is a scenario", type="paths", default=[])
 
@@ -47,8 +53,14 @@ def read(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--harness-keep must be one of {', '.join(KEEP)}, not {keep!r}")
     if seed and not re.fullmatch(r"-?[0-9]{1,18}", seed):
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
+    stack = values["stack"] or "processes"
+    try:
+        place = where(stack, {name: values[name] for name in SAID}, prefix="--harness-")
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
     return Settings(
-        stack=values["stack"] or "processes",
+        stack=stack,
+        where=place,
         seed=int(seed) if seed else None,
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),

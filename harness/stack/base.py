@@ -16,19 +16,6 @@ from harness.scenario import Pipeline, Victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Where:
-    """Where a cluster is that is already there. `folder` is one that this machine and the executors see under the same
-    path; `driver_host` is how the executors reach this machine, `python` what they run Python with."""
-
-    kafka: str
-    postgres: str
-    spark_master: str
-    folder: Path | None = None
-    driver_host: str | None = None
-    python: str = "python3"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Addresses:
     """Where Kafka and Postgres are. `dsns` and `jdbc` go by database (`main`, `second`)."""
 

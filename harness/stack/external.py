@@ -25,12 +25,13 @@ from harness import failpoint
 from harness.errors import StackError, UsageError
 from harness.scenario import Do, Pipeline
 from harness.stack import cds, driver, jars, java, reaper
-from harness.stack.base import Driver, Lease, Where
+from harness.stack.base import Driver, Lease
 from harness.stack.databases import Databases
 from harness.stack.local import LocalProcess, processes
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session, need_space
 from harness.stack.topics import Topics
+from harness.stack.where import Where
 
 ANSWER_S = 10.0
 POSTGRES, MASTER = 5432, 7077
@@ -63,6 +64,10 @@ class ExternalStack:
         self._session = Session()
 
     def _kafka(self) -> str:
+        # The client would knock for seconds before it says so.
+        reasons = [_silent(place) for place in self.where.kafka.split(",")]
+        if all(reasons):
+            raise StackError(f"asked for Kafka at {self.where.kafka}; it does not answer: {reasons[0]}")
         try:
             return str(self._topics.cluster()["cluster_id"])
         except KafkaError as error:
@@ -133,7 +138,7 @@ class ExternalStack:
             jars=self._jars,
             flags=flags,
             host=self._ours,
-            python=self.where.python,
+            python=self.where.executor_python,
             shipped=self._zip(),
         )
 
@@ -207,6 +212,18 @@ class ExternalStack:
         if self._session is None:
             raise StackError("the stack is not up")
         return self._session
+
+
+def _silent(place: str) -> str:
+    """Why nobody can be talked to at `host:port`; empty if somebody listens. Raises UsageError for no such thing."""
+    host, _, port = place.strip().rpartition(":")
+    if not host or not port.isdigit():
+        raise UsageError(f"--kafka must be HOST:PORT, or several with commas, not {place!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        return str(error)
+    return ""
 
 
 def databases(dsn: str) -> Databases:
