@@ -16,7 +16,7 @@ prove: set-up
 	@$(BIN)/onceproof run scenarios/proving $(ARGS)
 
 test: lint
-	@$(BIN)/pytest tests $(ARGS)
+	@$(BIN)/pytest tests -rs --no-fold-skipped $(ARGS)
 
 lint: set-up
 	@$(BIN)/ruff check .

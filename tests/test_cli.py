@@ -112,10 +112,10 @@ def test_a_dry_run_prints_the_plan_and_touches_nothing(here: Path) -> None:
 
 def test_run_hands_everything_to_the_suite(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = calls(monkeypatch, "run", 3)
-    words = ["--stack", "s", "--seed", "4", "--repeat", "2", "--reports", "r", "--keep", "failed"]
+    words = ["--stack", "containers", "--seed", "4", "--repeat", "2", "--reports", "r", "--keep", "failed"]
     assert call("run", "scenarios", *words).exit_code == 3
     files = [Path("scenarios/good.yaml"), Path("scenarios/other.yaml")]
-    asked = Options(stack="s", seed=4, repeat=2, reports=Path("r"), keep="failed")
+    asked = Options(stack="containers", seed=4, repeat=2, reports=Path("r"), keep="failed")
     assert seen == [(files, asked)]
 
 

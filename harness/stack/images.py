@@ -28,3 +28,9 @@ VARIABLE = "ONCEPROOF_IMAGE_"
 def image(part: str) -> str:
     """The image of `kafka`, `postgres` or `spark`."""
     return os.environ.get(VARIABLE + part.upper()) or OFFICIAL[part]
+
+
+if __name__ == "__main__":
+    # For a shell: take the stand-ins.
+    for name in OFFICIAL:
+        print(f"export {VARIABLE}{name.upper()}={STAND_IN[name]}")
