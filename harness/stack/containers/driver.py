@@ -50,7 +50,7 @@ def launch(
     wanted = ground.wanted(
         name,
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
-        entrypoint=[],
+        entrypoint=[""],  # none, not even the image's own
         environment=environment(lease, pipeline, jars, host=name),
         folders={log.parent: True, lease.root or Path(pipeline.entry).parent: False},
     )
