@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import kafka as kafka_client
 from docker.errors import BuildError, DockerException
 
 import docker
@@ -44,6 +45,7 @@ def context(name: str) -> Iterator[tuple[Path, str]]:
         for jar in unique.values():
             yield jar, f"libs/{jar.name}"
     if name == "spark":
+        yield Path(kafka_client.__file__).parent, "site/kafka"  # what pipelines import
         yield from _spark(jars.spark_home())
 
 

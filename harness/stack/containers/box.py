@@ -21,7 +21,11 @@ from harness.stack.local import LocalProcess
 Seen = TypeVar("Seen")
 LINES = 8
 SIGNALLED = 128
-"""An exit status above this one names a signal."""
+"""An exit status above this one names a signal, if there is such a one."""
+SIGNALS = {number.value for number in signal.Signals}
+GONE = SIGNALLED + signal.SIGKILL
+"""What a container that was removed is taken to have ended with."""
+TRIES, PAUSE_S = 20, 0.5
 
 
 class Box:
@@ -31,14 +35,23 @@ class Box:
         self.part = wanted.name
         self._container: Any = engine.start(wanted)
         self._status: int | None = None
+        self._lost = ""
         self._watch = threading.Thread(target=self._wait, name=f"wait-{wanted.name}", daemon=True)
         self._watch.start()
 
     def _wait(self) -> None:
-        status = 0
-        with contextlib.suppress(DockerException, requests.RequestException):
-            status = int(self._container.wait()["StatusCode"])
-        self._status = status
+        """A connection that breaks says nothing about the container: it is asked again, and never called ended."""
+        pause = threading.Event()
+        for _ in range(TRIES):
+            try:
+                self._status = int(self._container.wait()["StatusCode"])
+            except NotFound:
+                self._status = GONE
+            except (DockerException, requests.RequestException) as error:
+                self._lost = str(error)
+                pause.wait(PAUSE_S)
+                continue
+            return
 
     @property
     def name(self) -> str:
@@ -46,10 +59,13 @@ class Box:
         return f"container {self._container.name}"
 
     def poll(self) -> int | None:
-        """Exit status, negative for a signal; None while it runs."""
+        """Exit status, negative for a signal; None while it runs. Raises StackError when the engine no longer tells."""
         if self._status is None:
+            if not self._watch.is_alive():
+                raise StackError(f"the engine no longer tells about {self.name}: {self._lost}")
             return None
-        return self._status if self._status <= SIGNALLED else SIGNALLED - self._status
+        signalled = self._status - SIGNALLED
+        return -signalled if signalled in SIGNALS else self._status
 
     def send(self, what: signal.Signals) -> bool:
         """Signal its first process; to stop and to go on, the whole of it. False if it is gone."""
@@ -63,11 +79,20 @@ class Box:
         except NotFound:
             return False
         except APIError as error:
-            # It is gone, or stands still or moves already.
+            # Refused: it has ended, or it stands still or moves already.
             if error.status_code not in (409, 500):
-                raise
-            return self.lives()
+                raise StackError(f"asked the engine to send {what.name} to {self.name}: {error.explanation}") from error
+            wanted = {signal.SIGSTOP: "paused", signal.SIGCONT: "running"}
+            return self._state() == wanted.get(what, "")
         return True
+
+    def _state(self) -> str:
+        """`running`, `paused` or what else the engine says; empty once it is removed."""
+        try:
+            self._container.reload()
+        except NotFound:
+            return ""
+        return str(self._container.status)
 
     def lives(self) -> bool:
         """False once it has ended."""
@@ -75,10 +100,7 @@ class Box:
 
     def stands(self) -> bool:
         """True while it is paused."""
-        with contextlib.suppress(NotFound):
-            self._container.reload()
-            return bool(self._container.status == "paused")
-        return False
+        return self._state() == "paused"
 
     def family(self) -> list[Box]:
         """Itself: what runs in it ends with it."""
@@ -89,29 +111,44 @@ class Box:
         return any(process.speaks_from(address, port) for process in self.processes())
 
     def processes(self) -> list[LocalProcess]:
-        """What runs in it, as this machine's process table shows it; its first process first."""
+        """What runs in it, as this machine's process table shows it; its first process first; empty once it ended."""
         try:
-            self._container.reload()
-            top = LocalProcess(psutil.Process(int(self._container.attrs["State"]["Pid"])))
-        except (NotFound, psutil.NoSuchProcess, ValueError):
+            return LocalProcess(psutil.Process(self._pid())).family() if self.lives() else []
+        except (DockerException, requests.RequestException, psutil.Error):
             return []
-        return top.family() if self.lives() else []
+
+    def _pid(self) -> int:
+        """Its first process's number on this machine. Raises psutil.NoSuchProcess if there is none."""
+        self._container.reload()
+        pid = int(self._container.attrs["State"]["Pid"])
+        if pid == 0:
+            raise psutil.NoSuchProcess(pid)
+        return pid
 
     def visible(self) -> bool:
         """Does this machine's process table show its first process, and may we signal it?"""
-        self._container.reload()
-        pid = int(self._container.attrs["State"]["Pid"])
         try:
-            groups = Path(f"/proc/{pid}/cgroup").read_text()
+            pid = self._pid()
             psutil.Process(pid).send_signal(0)
-        except (OSError, psutil.Error):
+            return self._container.id in Path(f"/proc/{pid}/cgroup").read_text()
+        except (OSError, psutil.Error, DockerException):
             return False
-        return self._container.id in groups
+
+    def has(self, *modules: str) -> bool:
+        """Can its Python import these?"""
+        with contextlib.suppress(DockerException, requests.RequestException):
+            return bool(self._container.exec_run(["python3", "-c", f"import {', '.join(modules)}"]).exit_code == 0)
+        return True
 
     def port(self, inside: int) -> int:
-        """Where one of its ports is published."""
+        """Where one of its ports is published. Raises StackError if it has ended."""
         self._container.reload()
-        return int(self._container.ports[f"{inside}/tcp"][0]["HostPort"])
+        published = self._container.ports.get(f"{inside}/tcp")
+        if not published:
+            self._watch.join(PAUSE_S)
+            self.check()
+            raise StackError(f"{self.name} has no published port {inside}")
+        return int(published[0]["HostPort"])
 
     def log(self, *, lines: int | str = "all") -> str:
         """What it has printed."""
@@ -122,8 +159,10 @@ class Box:
 
     def check(self) -> None:
         """Raise StackError with the end of its log if it has ended."""
-        if self._status is not None:
-            raise StackError(f"{self.name} ended with status {self._status}; its log ends:\n{self.log(lines=LINES)}")
+        status = self.poll()
+        if status is not None:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            raise StackError(f"{self.part} ended with {how}; its log ends:\n{self.log(lines=LINES)}")
 
     def ready(self, look: Callable[[], Seen], *, within_s: float) -> Seen:
         """Wait until `look` is content. Raises StackError at once if it ends, or when the time is up."""

@@ -29,6 +29,7 @@ class ContainerDriver:
     number: int
     log: Path
     box: Box
+    run: str
 
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives."""
@@ -52,14 +53,17 @@ def launch(
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
         entrypoint=[""],  # none, not even the image's own
         environment=environment(lease, pipeline, jars, host=name),
+        folder=lease.folder,
+        run=lease.run_id,
         folders={log.parent: True, lease.root or Path(pipeline.entry).parent: False},
     )
-    return ContainerDriver(number, log, Box(engine, wanted))
+    return ContainerDriver(number, log, Box(engine, wanted), lease.run_id)
 
 
 def environment(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> Mapping[str, str]:
     """The environment of a driver besides its image's own; the pipeline's own words win."""
-    (lease.folder / "tmp").mkdir(exist_ok=True)
+    temporary = lease.folder / "tmp"
+    temporary.mkdir(exist_ok=True)
     conf = {**settings(lease, pipeline, jars, host=host), **pipeline.conf}
     return {
         "SPARK_HOME": str(lease.spark_home),
@@ -67,8 +71,8 @@ def environment(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> M
         "PYSPARK_PYTHON": "python3",
         "PYSPARK_DRIVER_PYTHON": "python3",
         "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(lease, conf),
-        "SPARK_SUBMIT_OPTS": parts.JVM,
-        "TMPDIR": str(lease.folder / "tmp"),
+        "SPARK_SUBMIT_OPTS": f"{parts.JVM} -Djava.io.tmpdir={temporary}",
+        "TMPDIR": str(temporary),
         **driver.markers(lease),
         **lease.environment,
         **pipeline.env,

@@ -10,28 +10,30 @@ import contextlib
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import requests
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, ImageNotFound
 
 import docker
 from harness.errors import StackError
+from harness.wait import Deadline
 
-LABEL = "onceproof.session"
+LABEL, RUN_LABEL = "onceproof.session", "onceproof.run"
 PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_CONFIG")
 """What says which engine, for the process that cleans up."""
-CLEAN_TRIES = 3
+CLEAN_S, CALM_S = 25.0, 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """One container to start. `ports`: its own ports and the loopback ones they are published at (0: any).
     `folders`: seen inside under the same path, true for those that it may write. `files`: where each is seen inside.
-    `tmpfs`: folders inside that are memory, with their options."""
+    `tmpfs`: folders inside that are memory, with their options. `folder`: where it begins. `run`: whose it is."""
 
     name: str
     image: str
@@ -43,7 +45,8 @@ class Wanted:
     tmpfs: Mapping[str, str] = field(default_factory=dict)
     entrypoint: Sequence[str] | None = None
     user: str | None = None
-    alias: str = ""
+    folder: Path | None = None
+    run: str = ""
 
 
 @contextlib.contextmanager
@@ -87,11 +90,16 @@ class Engine:
 
     def have(self, image: str, setting: str) -> None:
         """Pull an image that is not here. Raises StackError with the ways out."""
+        from testcontainers.core.config import testcontainers_config
+
+        image = testcontainers_config.hub_image_name_prefix + image
         try:
-            self.client.images.get(image)
+            with said(f"asked for the image {image}"):
+                self.client.images.get(image)
             return
-        except ImageNotFound:
-            pass
+        except StackError as error:
+            if not isinstance(error.__cause__, ImageNotFound):
+                raise
         try:
             self.client.images.pull(image)
         except (DockerException, requests.RequestException) as error:
@@ -101,8 +109,16 @@ class Engine:
 
     def connect(self) -> None:
         """Make the session's own network. Raises StackError."""
+        from testcontainers.core.config import testcontainers_config
+        from testcontainers.core.container import Reaper
         from testcontainers.core.network import Network
 
+        if not testcontainers_config.ryuk_disabled:
+            # Before several threads ask for it at once, each of which would make one.
+            with said(
+                "asked for testcontainers' own reaper (TESTCONTAINERS_RYUK_DISABLED=true does without: ours is on)"
+            ):
+                Reaper.get_instance()
         with said("asked for a network"):
             self._network = Network(docker_network_kw={"labels": {LABEL: self.session}}).create()
 
@@ -112,7 +128,7 @@ class Engine:
 
         box = DockerContainer(wanted.image).with_command(list(wanted.command)).with_envs(**wanted.environment)
         box.with_name(f"{self.session}-{wanted.name}").with_network(self._network)
-        box.with_network_aliases(wanted.alias or wanted.name)
+        box.with_network_aliases(wanted.name)
         for port, published in wanted.ports.items():
             box.ports[f"{port}/tcp"] = ("127.0.0.1", published or None)  # type: ignore[assignment]
         for folder, writable in wanted.folders.items():
@@ -121,7 +137,10 @@ class Engine:
             box.with_volume_mapping(file, place, "ro")
         for place, size in wanted.tmpfs.items():
             box.with_tmpfs_mount(place, size)
-        more: dict[str, Any] = {"labels": {LABEL: self.session}, "init": True}
+        labels = {LABEL: self.session, **({RUN_LABEL: wanted.run} if wanted.run else {})}
+        more: dict[str, Any] = {"labels": labels, "init": True}
+        if wanted.folder is not None:
+            more["working_dir"] = str(wanted.folder)
         if wanted.entrypoint is not None:
             more["entrypoint"] = list(wanted.entrypoint)
         if wanted.user is not None:
@@ -129,31 +148,51 @@ class Engine:
         with said(f"asked for the container {wanted.name} of {wanted.image}"):
             return box.with_kwargs(**more).start().get_wrapped_container()
 
+    def forget(self, run: str) -> None:
+        """Remove the containers of one run."""
+        with said(f"asked to remove the containers of {run}"):
+            clean(self.client, self.session, run=run)
+
     def close(self) -> None:
-        """Remove everything of the session."""
-        with contextlib.suppress(DockerException, requests.RequestException):
-            clean(self.client, self.session)
-        self.client.close()
-
-
-def clean(client: docker.DockerClient, session: str) -> None:
-    """Remove every container, network and volume of a session. Raises DockerException if something is left."""
-    mine: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={session}"}
-    for number in range(CLEAN_TRIES):
+        """Remove everything of the session. Raises StackError if something is left."""
         try:
-            for container in client.containers.list(all=True, filters=mine, ignore_removed=True):
-                with contextlib.suppress(NotFound):
-                    container.remove(force=True, v=True)
-            for network in client.networks.list(filters=mine):
-                with contextlib.suppress(NotFound):
-                    network.remove()
-            for volume in client.volumes.list(filters=mine):
-                with contextlib.suppress(NotFound):
-                    volume.remove(force=True)
-            return
-        except APIError:  # one that is being removed already
-            if number == CLEAN_TRIES - 1:
-                raise
+            with said("asked to remove what this session made"):
+                clean(self.client, self.session)
+        finally:
+            self.client.close()
+
+
+def clean(client: docker.DockerClient, session: str, *, run: str | None = None) -> None:
+    """Remove every container, network and volume of a session; of one run, its containers. Asks until two listings in
+    a row are empty, since what was being made while it was asked comes to light later. Raises StackError after
+    `CLEAN_S`."""
+    mine = f"{LABEL}={session}" if run is None else f"{RUN_LABEL}={run}"
+    limit, pause, calm = Deadline(CLEAN_S), threading.Event(), 0
+    while calm < (2 if run is None else 1):
+        left = _remove_all(client, mine, every=run is None)
+        calm = 0 if left else calm + 1
+        if left and limit.over():
+            raise StackError(f"could not remove {', '.join(left)} within {CLEAN_S:g} s")
+        pause.wait(CALM_S)
+
+
+def _remove_all(client: docker.DockerClient, label: str, *, every: bool) -> list[str]:
+    """Ask for the removal of what carries the label; the names of what was there."""
+    found: dict[str, str | list[str] | bool] = {"label": label}
+    containers = client.containers.list(all=True, filters=found, ignore_removed=True)
+    networks = client.networks.list(filters=found) if every else []
+    volumes = client.volumes.list(filters=found) if every else []
+    for container in containers:
+        # One that is being removed already is refused, and gone the next time.
+        with contextlib.suppress(APIError):
+            container.remove(force=True, v=True)
+    for network in networks:
+        with contextlib.suppress(APIError):
+            network.remove()
+    for volume in volumes:
+        with contextlib.suppress(APIError):
+            volume.remove(force=True)
+    return [str(each.short_id) for each in (*containers, *networks, *volumes)]
 
 
 def last_words(session: str) -> str:

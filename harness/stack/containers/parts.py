@@ -127,6 +127,7 @@ class PostgresBox:
         for name, value in POSTGRES_SETTINGS.items():
             command += ["-c", f"{name}={value}"]
         who = {"POSTGRES_USER": postgres.USER, "POSTGRES_PASSWORD": self._password, "POSTGRES_DB": "postgres"}
+        who["POSTGRES_INITDB_ARGS"] = "--encoding=UTF8 --locale=C"
         self.box = Box(
             self._engine,
             Wanted(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +23,9 @@ from harness.stack.local import LocalProcess, processes
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session, need_space
 from harness.stack.together import together
+from harness.store import disk
+
+NEEDED = ("psycopg2", "kafka")
 
 
 class ContainersStack:
@@ -72,6 +77,11 @@ class ContainersStack:
                 "needs an engine whose processes this machine shows and lets us signal; the one that answers runs "
                 "elsewhere, or under another user; use a local engine, or --stack processes"
             )
+        if not self.spark.workers[0].has(*NEEDED):
+            need = (
+                f"python3 cannot import {' and '.join(NEEDED)} there; the pipelines that onceproof ships with need them"
+            )
+            print(f"onceproof: {images.image('spark')}: {need} (docs/stacks.md)", file=sys.stderr)
 
     def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
         """Make the topic, schemas and folders of one run. Raises StackError."""
@@ -79,7 +89,11 @@ class ContainersStack:
 
     def release(self, lease: Lease, *, keep: bool = False) -> None:
         """Drop what `lease` made; `keep` leaves it until the stack goes down."""
-        if not keep and self._session is not None:
+        if self._session is None:
+            return
+        self.engine.forget(lease.run_id)
+        self._drivers = [life for life in self._drivers if life.run != lease.run_id]
+        if not keep:
             self._rooms().drop(lease)
 
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
@@ -100,12 +114,11 @@ class ContainersStack:
 
     def processes(self, lease: Lease) -> Sequence[Process]:
         """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere."""
-        name = f"driver-{lease.run_id}-"
-        mine = [life.box for life in self._drivers if life.box.part.startswith(name)]
+        mine = [life.box for life in self._drivers if life.run == lease.run_id]
         return [*(box for box in mine if box.lives()), *self.executors(lease)]
 
     def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
-        found = (reaper.life(box.processes()[0].pid) for box in boxes if box.lives())
+        found = (reaper.life(process.pid) for box in boxes for process in box.processes()[:1])
         return {life for life in found if life is not None}
 
     def _mark(self, lease: Lease) -> str:
@@ -140,16 +153,19 @@ class ContainersStack:
         session, self._session = self._session, None
         if session is None:
             return
-        if hasattr(self, "kafka"):
-            self.kafka.close()
-            self._keep_logs()
-        if hasattr(self, "engine"):
-            self.engine.close()
-        session.close()
+        # Whatever of it fails, the rest is done; the session's end is the last.
+        with contextlib.ExitStack() as steps:
+            steps.callback(session.close)
+            if hasattr(self, "engine"):
+                steps.callback(self.engine.close)
+            if hasattr(self, "kafka"):
+                steps.callback(self._keep_logs)
+                steps.callback(self.kafka.close)
 
     def _keep_logs(self) -> None:
-        for box in self._boxes():
-            (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
+        with disk("keep the logs", self.logs):
+            for box in self._boxes():
+                (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
         if hasattr(self.postgres, "databases"):
             redact_folder(self.logs, (self.postgres.databases.password,))
 
