@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import psutil
@@ -57,6 +58,8 @@ class Supervisor:
 
     def _launch(self, number: int, launched: Callable[[int], None]) -> None:
         launched(number)
+        if self._stopping.is_set():
+            return  # the end came while it was asked where the dead life had stood
         log = self._logs / f"driver-{number}.log"
         self.driver = self._stack.launch(self._lease, self._pipeline, number=number, log=log)
         self._journal.write("launched", number=number, log=log.name)
@@ -117,6 +120,12 @@ class Supervisor:
         assert isinstance(found, Death)
         return found
 
+    def leftovers(self) -> list[psutil.Process]:
+        """Living processes of the run that are older than the present life and no part of it."""
+        tree = self.tree()
+        born = _born(tree[0]) if tree else 0.0
+        return [process for process in self._living() if process not in tree and _born(process) < born]
+
     def tree(self) -> list[psutil.Process]:
         """The processes of the current life."""
         return self.driver.tree() if self.driver else []
@@ -138,6 +147,14 @@ class Supervisor:
     def _living(self) -> list[psutil.Process]:
         found = [*self.tree(), *family(self._stack.processes(self._lease)), *self._left]
         return [process for process in found if signals.lives(process)]
+
+
+def _born(process: psutil.Process) -> float:
+    """When it began; infinity once it is gone."""
+    try:
+        return process.create_time()
+    except psutil.NoSuchProcess:
+        return inf
 
 
 def family(processes: list[psutil.Process]) -> list[psutil.Process]:

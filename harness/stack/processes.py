@@ -109,7 +109,8 @@ class ProcessesStack:
         return _alive(self.spark.executors(f"{driver.RUN}={lease.run_id}"))
 
     def processes(self, lease: Lease) -> list[psutil.Process]:
-        """Every living process of this run's pipeline. A JVM whose program died by itself has no parent that tells."""
+        """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
+        no parent that tells."""
         mark = f"{driver.RUN}={lease.run_id}"
         return _alive(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
 
@@ -178,7 +179,10 @@ def _alive(lives: Iterable[reaper.Life]) -> list[psutil.Process]:
     found = []
     for life in lives:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found.append(psutil.Process(life.pid))
+            process = psutil.Process(life.pid)
+            # The pid may have been given out again before psutil looked.
+            if reaper.life(life.pid) == life:
+                found.append(process)
     return found
 
 
