@@ -246,8 +246,9 @@ class Scenario:
 class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.
 
-    `signalled` maps pid to the signal it died of; `checkpoint_before` / `_after` list the offsets and commits
-    that were there just before and just after; `rows_seen` is the count of rows the sink had been handed."""
+    `signalled` maps a pid to what became of it, and `driver N` to its wait status; `checkpoint_before` / `_after` list
+    the offsets and commits that were there just before and just after; `rows_seen` is the count of rows the sink had
+    been handed."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     checkpoint_before: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

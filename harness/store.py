@@ -40,6 +40,7 @@ PARTS = {
     "verdict": "verdict.json",
 }
 LATEST = "latest"
+OUTCOME = "run.json: outcome"
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,12 @@ class RunFolder:
         return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 by file of the verdict and all that it rests on."""
+        """SHA-256 by file of the verdict and all that it rests on, and of the outcome that stands in run.json."""
         names = [PARTS["plan"], PARTS["checkpoint"], PARTS["verdict"], "ledger/source.parquet"]
         files = [*(self.path / name for name in names), self.attempts, *sorted(self.sink.glob("*"))]
-        return {str(f.relative_to(self.path)): digest(f) for f in files if f.is_file()}
+        outcome = json.dumps(self.read().get("run", {}).get("outcome"), sort_keys=True)
+        found = {str(f.relative_to(self.path)): digest(f) for f in files if f.is_file()}
+        return {**found, OUTCOME: sha256(outcome.encode()).hexdigest()}
 
     def altered(self) -> list[str]:
         """Which of them are no longer what the run saved with its verdict."""

@@ -138,6 +138,31 @@ def test_a_pipeline_that_never_commits_a_batch_is_an_error_of_the_set_up(tmp_pat
     assert "harness/run" not in said
 
 
+POISONED = """
+import sys
+from pyspark.sql import SparkSession
+
+def save(rows, batch):
+    if batch > 0:
+        raise ValueError("a poisoned record")
+
+spark = SparkSession.builder.getOrCreate()
+source = {"kafka.bootstrap.servers": sys.argv[1], "subscribe": sys.argv[2], "startingOffsets": "earliest"}
+stream = spark.readStream.format("kafka").options(**source).load()
+stream.writeStream.foreachBatch(save).start().awaitTermination()
+"""
+
+
+@pytest.mark.stack
+def test_a_pipeline_that_dies_unhurt_after_its_first_batch_is_an_error_too(tmp_path: Path) -> None:
+    path = project(tmp_path, POISONED)
+    code, said = onceproof(tmp_path, "run", str(path))
+    assert code == 4
+    assert "ended with status 1 before anything was hurt" in said
+    assert "a poisoned record" in said
+    assert "harness/run" not in said
+
+
 @pytest.mark.stack
 def test_a_kafka_port_that_is_taken_is_named(tmp_path: Path) -> None:
     path = project(tmp_path, "")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inotify_simple import INotify
 
 from harness.checkpoint import Progress, behind, count, listing, offsets_of
 from harness.journal import Journal
@@ -182,6 +186,74 @@ def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_noth
     finally:
         observer.close()
         journal.close()
+
+
+@dataclass
+class Queries:
+    """A pipeline of several queries, each with a checkpoint of its own."""
+
+    observer: Observer
+    root: Path
+
+    def commit(self, name: str, batch: int, end: int) -> None:
+        """A query plans and commits a batch; returns when it was seen."""
+        folder = self.root / name
+        for part in ("offsets", "commits"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        log(folder, batch, end, end)
+        write(folder / "commits", batch, "v1")
+        known = self.observer.all
+        until(
+            f"batch {batch} of {name}",
+            lambda: any(p.folder == folder and batch in p.committed and p.life == self.observer.life for p in known()),
+            within_s=5.0,
+        )
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Iterator[Queries]:
+    made = Queries(Observer(tmp_path, "orders", Journal(None)), tmp_path)
+    yield made
+    made.observer.close()
+
+
+def test_a_life_is_whole_once_each_query_of_the_one_before_is_at_work(queries: Queries) -> None:
+    observer = queries.observer
+    observer.life = 1
+    queries.commit("kept", 0, 5)
+    assert observer.whole()
+    queries.commit("temporary-1", 0, 5)
+    observer.life = 2
+    queries.commit("kept", 1, 9)
+    assert observer.awake() and not observer.whole()
+    assert observer.committed() == {0: 5, 1: 5}, "the other query may still come to its old checkpoint"
+    queries.commit("temporary-2", 0, 9)
+    assert observer.whole()
+    assert observer.committed() == {0: 9, 1: 9}, "nobody will go on with the dead life's temporary one"
+    observer.life = 3
+    queries.commit("kept", 2, 12)
+    assert not observer.whole() and observer.committed() == {0: 5, 1: 5}
+
+
+def test_a_batch_without_a_record_is_known(queries: Queries) -> None:
+    for batch, end in enumerate((4, 4, 7)):
+        queries.commit("c", batch, end)
+    took_nothing = queries.observer.took_nothing
+    assert [took_nothing(queries.root / "c", batch) for batch in range(4)] == [False, True, False, False]
+
+
+def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: INotify, path: Path, mask: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(INotify, "add_watch", full)
+    observer = Observer(tmp_path, "orders", Journal(None))
+    try:
+        until("the watch to fail", lambda: observer._watch.failure is not None, within_s=5.0)
+        with pytest.raises(Exception, match="max_user_watches"):
+            observer.healthy()
+    finally:
+        observer.close()
 
 
 def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def live(
     *, awake: bool, kind: str = "checkpoint", deaths: tuple[int, ...] = (-9,), gave_up: str = "", hurt: int = 1
 ) -> Any:
     return SimpleNamespace(
-        awake=lambda: awake,
+        awake=lambda *, whole: awake,
         observer=SimpleNamespace(life=2),
         start_s=1.0,
         scenario=SimpleNamespace(restart=Restart()),

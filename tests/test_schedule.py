@@ -274,6 +274,25 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
 
 
+def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_path: Path) -> None:
+    sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
+    here = Trigger(kind=When.FAILPOINT, failpoint="here")
+    with world(tmp_path, batches=60, step_s=SLOW_S) as w:
+        schedule = Schedule((step(at(Window.OFFSETS_WRITTEN, 1), Do.KILL_DRIVER), step(here, Do.KILL_DRIVER)), w.scene)
+        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
+        schedule.start()
+        w.supervisor.start(Restart(), w.life)
+        armed = w.scene.lease.folder / "failpoints" / "here"
+        until("the first step", lambda: schedule.outcomes, within_s=20.0)
+        until("the next life", lambda: w.supervisor.alive and w.observer.awake(), within_s=20.0)
+        assert [p.pid for p in w.supervisor.leftovers()] == [sleeper.pid]
+        assert not armed.exists()
+        sleeper.kill()
+        sleeper.wait()
+        until("the failpoint to be armed", armed.exists, within_s=5.0)
+        schedule.stop()
+
+
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 99), Do.KILL_DRIVER))

@@ -68,6 +68,14 @@ def test_a_verdict_that_was_forged_or_is_gone_is_said(
     assert (suite.report([stored.path]), capsys.readouterr().err) == (4, words)
 
 
+def test_an_outcome_that_was_forged_is_said(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    run = json.loads((stored.path / "run.json").read_text())
+    run["outcome"]["steps"][0]["hit"] = not run["outcome"]["steps"][0]["hit"]
+    (stored.path / "run.json").write_text(json.dumps(run))
+    words = "altered since the run: run.json: outcome; what is said is of what lies there now\n"
+    assert (suite.check(stored.path), capsys.readouterr().err) == (4, words)
+
+
 def test_a_replay_says_that_the_program_or_the_file_has_changed(
     stored: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -76,6 +76,9 @@ class Aim:
                 return None
             # The JVM writes the commit log: stop it first, look afterwards.
             moment.frozen = signals.freeze(jvms)
+            if scene.observer.took_nothing(seen.folder, seen.batch):
+                signals.thaw(moment.frozen)
+                return None
             moment.batch, moment.folder = seen.batch, seen.folder
             moment.before = scene.observer.listing(seen.folder)
             return met.set
@@ -95,8 +98,16 @@ class Aim:
             raise
         return moment
 
+    def _alone(self, when: Trigger) -> None:
+        """Wait until nobody is left of a life that the schedule has ended: its executors write on for a moment, and
+        would meet what is meant for the next one."""
+        supervisor = self._scene.supervisor
+        if supervisor.last_hurt:
+            self._until(when, lambda: supervisor.alive and not supervisor.leftovers())
+
     def _failpoint(self, step: Step, slip: int) -> Moment:
         when = step.when
+        self._alone(when)
         folder = self._scene.lease.folder / "failpoints"
         folder.mkdir(exist_ok=True)
         (folder / (f"{when.failpoint}" if when.batch is None else f"{when.failpoint}@{when.batch}")).touch()
@@ -113,6 +124,7 @@ class Aim:
         tripwire, when = self._scene.tripwire, step.when
         if tripwire is None:
             raise HarnessError(f"asked to stop {when}; the scenario has no table that rows can be counted in")
+        self._alone(when)
         try:
             self._hold(tripwire, when)
             self._until(when, lambda: tripwire.held() is not None)
@@ -163,7 +175,7 @@ class Aim:
         jvms = self._scene.supervisor.processes(Victim.JVM) if freezing else []
         frozen = signals.freeze(jvms)
         listing = self._scene.observer.listing(folder)
-        if not running(batch, listing):
+        if not running(batch, listing) or (folder and self._scene.observer.took_nothing(folder, batch)):
             signals.thaw(frozen)
             return False
         moment.batch, moment.folder, moment.before, moment.frozen = batch, folder, listing, frozen

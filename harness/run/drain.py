@@ -63,6 +63,7 @@ class Drain:
             self._settle(ends)
         live.supervisor.stop()
         self._server_idle()
+        live.healthy()
         if count(end_offsets(live.lease)) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
@@ -99,7 +100,7 @@ class Drain:
         live = self._live
         supervisor, life = live.supervisor, live.observer.life
         ended = any(death.status == 0 and death.number > supervisor.last_hurt for death in supervisor.deaths)
-        if not supervisor.deaths or supervisor.gave_up or ended or live.awake():
+        if not supervisor.deaths or supervisor.gave_up or ended or live.awake(whole=True):
             return True
         if life not in self._silence:
             silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s

@@ -55,6 +55,8 @@ class Feeder:
 
     def healthy(self) -> None:
         """Raise HarnessError if sending failed."""
+        if isinstance(self.failure, HarnessError):
+            raise self.failure
         if self.failure is not None:
             raise HarnessError(f"the producer failed: {self.failure!r}")
 

@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from harness.checkpoint import Offsets
-from harness.errors import SetupError
+from harness.errors import SetupError, StackError
 from harness.load import filled
 from harness.run.observer import Observer
 from harness.scenario import Scenario
@@ -39,7 +39,10 @@ def frontier(scenario: Scenario, lease: Lease, observer: Observer) -> Frontier:
 
 
 def _group(lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
-    admin = KafkaAdminClient(bootstrap_servers=lease.bootstrap)
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=lease.bootstrap)
+    except KafkaError as failure:
+        raise StackError(f"asked Kafka for the consumer group {lease.group}; saw {failure!r}") from failure
     last: Offsets = {}
 
     def look() -> Offsets:
@@ -56,10 +59,13 @@ def _group(lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
 
 def _query(text: str, lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
     query = filled(text, lease.placeholders())
-    connection = psycopg2.connect(lease.dsns["main"], application_name="onceproof frontier")
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
+    try:
+        connection = psycopg2.connect(lease.dsns["main"], application_name="onceproof frontier")
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
+    except psycopg2.Error as failure:
+        raise StackError(f"asked Postgres for the pipeline's frontier; saw {str(failure).strip()}") from failure
     last: Offsets = {}
 
     def look() -> Offsets:
@@ -79,10 +85,13 @@ def _query(text: str, lease: Lease) -> tuple[Callable[[], Offsets], Callable[[],
 
 
 def end_offsets(lease: Lease) -> Offsets:
-    """The next offset of each partition of the run's topic."""
+    """The next offset of each partition of the run's topic. Raises StackError."""
     partitions = [TopicPartition(lease.topic, p) for p in range(lease.partitions)]
-    consumer = KafkaConsumer(bootstrap_servers=lease.bootstrap)
     try:
-        return {tp.partition: int(offset) for tp, offset in consumer.end_offsets(partitions).items()}
-    finally:
-        consumer.close()
+        consumer = KafkaConsumer(bootstrap_servers=lease.bootstrap)
+        try:
+            return {tp.partition: int(offset) for tp, offset in consumer.end_offsets(partitions).items()}
+        finally:
+            consumer.close()
+    except KafkaError as failure:
+        raise StackError(f"asked Kafka where the topic {lease.topic} ends; saw {failure!r}") from failure

@@ -51,7 +51,6 @@ class Live:
         self._ends: Offsets | None = None
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
-        self.pace = Pace()
         self.deadline = Deadline(scenario.within_s + WARM_UP_S)
 
     def close(self) -> None:
@@ -67,7 +66,7 @@ class Live:
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
-        self.deadline = Deadline(self.scenario.within_s)
+        self.deadline, self.pace = Deadline(self.scenario.within_s), Pace()
         self._phase("feeding")
         self._fed()
         Drain(self).drain()
@@ -143,14 +142,16 @@ class Live:
 
     def look(self, *, committed: int, outstanding: bool) -> None:
         """Keep the pace: so many records lie behind the frontier, and there are more or not."""
-        self.pace.look(committed=committed, outstanding=outstanding, faults=len(self.schedule.outcomes))
+        # While the policy waits before a restart nobody could commit anything.
+        waiting = outstanding and self.supervisor.alive
+        self.pace.look(committed=committed, outstanding=waiting, faults=len(self.schedule.outcomes))
 
-    def awake(self) -> bool:
-        """Has the newest life of the driver done something, and is it there?"""
+    def awake(self, *, whole: bool = False) -> bool:
+        """Has the newest life of the driver done something, and is it there? `whole`: has each of its queries?"""
         if not self.supervisor.alive:
             return False
         if self.frontier.kind == "checkpoint":
-            return self.observer.awake()
+            return self.observer.whole() if whole else self.observer.awake()
         return self.frontier.committed() != self._found
 
     def _hopeless(self) -> str:
@@ -227,7 +228,7 @@ class Live:
         """Wait until all is sent and each step has an outcome, or nothing can come any more."""
 
         def look() -> bool | Waiting:
-            self.healthy()
+            self._unhurt()
             committed = count(self.frontier.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up):

@@ -26,6 +26,7 @@ class Observer:
         self._hook: Hook | None = None
         self._lock = threading.Lock()
         self._known: dict[Path, Progress] = {}
+        self._touched: dict[int, set[Path]] = {}
         self.life = 0
         self._watch = CheckpointWatch(root, self._saw)
 
@@ -54,6 +55,7 @@ class Observer:
                 fresh.note_all()
             progress.begun |= seen.window is None
             progress.life = self.life
+            self._touched.setdefault(self.life, set()).add(seen.folder)
             if seen.window is Window.OFFSETS_WRITTEN:
                 progress.note_offsets(seen.batch)
             elif seen.window is Window.OFFSETS_COMMITTED:
@@ -81,12 +83,19 @@ class Observer:
         return bool(self._known)
 
     def current(self) -> list[Progress]:
-        """The checkpoints that count: those of the newest life with any, and all older ones if it goes on with one of
-        them (then it will come to the others too)."""
+        """The checkpoints that count: those of the newest life with any. While these are fewer than a life before it
+        had, and it goes on with one of that one's, it may still come to the others: then all of them."""
         known = self.all()
         newest = max((p.life for p in known), default=0)
         touched = [p for p in known if p.life == newest]
-        return known if any(p.first_life < newest for p in touched) else touched
+        goes_on = any(p.first_life < newest for p in touched)
+        return known if goes_on and len(touched) < self._most(before=newest) else touched
+
+    def _most(self, *, before: int) -> int:
+        """How many checkpoints of ours one life before `before` has touched, at most."""
+        ours = {p.folder for p in self.all()}
+        with self._lock:
+            return max((len(ours & folders) for life, folders in self._touched.items() if life < before), default=0)
 
     def all(self) -> list[Progress]:
         """Every checkpoint of a query that reads the topic, in the order of first sight."""
@@ -101,6 +110,15 @@ class Observer:
     def awake(self) -> bool:
         """True once the current life has touched a checkpoint."""
         return any(p.life == self.life for p in self.all())
+
+    def whole(self) -> bool:
+        """True once it has touched as many as any life before it: then each of its queries is at work."""
+        return self.awake() and sum(p.life == self.life for p in self.all()) >= self._most(before=self.life)
+
+    def took_nothing(self, folder: Path, batch: int) -> bool:
+        """Is it a batch without a record of the topic, as a query with a watermark plans some?"""
+        ends = [read_offsets(folder / "offsets" / str(number), self._topic) for number in (batch - 1, batch)]
+        return None not in ends and ends[0] == ends[1]
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""

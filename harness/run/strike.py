@@ -40,6 +40,8 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     why = missed(in_flight, open_still, signalled)
     if not why and step.do.kind is Do.KILL_EXECUTOR and moment.held is None and not lost_task(scene, log, size):
         why = IDLE
+    beside = len(scene.observer.current())
+    of = f"in the checkpoint {moment.folder.name}, one of {beside}" if moment.folder and beside > 1 else ""
     if not why and not proved(step, moment, signalled, after):
         why = "the evidence does not bear out that it died in the window"
     return StepOutcome(
@@ -53,7 +55,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
             checkpoint_after=after,
             rows_seen=moment.held.rows if moment.held else None,
             in_flight=in_flight,
-            note="; ".join([*([why] if why else []), *notes(step, moment, signalled, after)]),
+            note="; ".join([*filter(None, (why, of)), *notes(step, moment, signalled, after)]),
         ),
         at_s=round(scene.journal.elapsed_s(), 3),
     )

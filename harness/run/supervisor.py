@@ -55,6 +55,8 @@ class Supervisor:
 
     def _launch(self, number: int, launched: Callable[[int], None]) -> None:
         launched(number)
+        if self._stopping.is_set():
+            return  # the end came while it was asked where the dead life had stood
         log = self._logs / f"driver-{number}.log"
         self.driver = self._stack.launch(self._lease, self._pipeline, number=number, log=log)
         self._journal.write("launched", number=number, log=log.name)
@@ -118,6 +120,12 @@ class Supervisor:
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
         """What dies of the current life when `victim` does; empty without one."""
         return list(self.driver.processes(victim)) if self.driver else []
+
+    def leftovers(self) -> list[Process]:
+        """Living processes of the run that are older than the present life and no part of it."""
+        present = self.processes()
+        born = min((process.born for process in present), default=0.0)
+        return [process for process in self._living() if process not in present and process.born < born]
 
     def stop(self) -> None:
         """End the application for good: no restart, driver and executors killed and seen to be gone."""

@@ -76,6 +76,10 @@ class Process(Protocol):
     def name(self) -> str:
         """How evidence names it."""
 
+    @property
+    def born(self) -> float:
+        """When it began, in seconds since 1970; infinity once it is gone."""
+
     def send(self, what: signal.Signals) -> bool:
         """Signal it; False if it is gone. Raises HarnessError for what is of no run."""
 

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import psutil
@@ -46,6 +47,14 @@ class LocalProcess:
             return self.process.cmdline()
         except psutil.Error:
             return []
+
+    @property
+    def born(self) -> float:
+        """When it began, in seconds since 1970; infinity once it is gone."""
+        try:
+            return self.process.create_time()
+        except psutil.NoSuchProcess:
+            return inf
 
     def send(self, what: signal.Signals) -> bool:
         """Signal it; False if it is gone. Raises HarnessError for init and for ourselves, which are of no run."""
@@ -92,9 +101,12 @@ def processes(lives: Iterable[reaper.Life]) -> list[LocalProcess]:
     found = []
     for life in lives:
         try:
-            found.append(LocalProcess(psutil.Process(life.pid)))
+            process = psutil.Process(life.pid)
         except psutil.NoSuchProcess:
             continue
+        # The pid may have been given out again before psutil looked.
+        if reaper.life(life.pid) == life:
+            found.append(LocalProcess(process))
     return found
 
 

@@ -94,7 +94,8 @@ class ProcessesStack:
         return processes(self.spark.executors(f"{driver.RUN}={lease.run_id}"))
 
     def processes(self, lease: Lease) -> list[LocalProcess]:
-        """Every living process of this run's pipeline. A JVM whose program died by itself has no parent that tells."""
+        """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
+        no parent that tells."""
         mark = f"{driver.RUN}={lease.run_id}"
         return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
 

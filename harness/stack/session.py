@@ -128,6 +128,8 @@ class Session:
         else:
             group = pwd.getpwuid(user).pw_gid
         with log.open("ab") as output, self._lock:
+            if self._closed:  # while we waited for the lock: nobody would end it any more
+                raise StackError("this session is closed; open a new one")
             try:
                 child = subprocess.Popen(
                     argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=marked, cwd=cwd,

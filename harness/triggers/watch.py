@@ -7,6 +7,7 @@ visible" is only some 0.05 s wide.
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 import threading
@@ -95,8 +96,13 @@ class CheckpointWatch:
                 try:
                     folders[notify.add_watch(folder, wanted)] = folder
                     entries = list(folder.iterdir())
-                except OSError:
+                except (FileNotFoundError, NotADirectoryError):
                     return  # gone again before we looked
+                except OSError as failure:
+                    if failure.errno != errno.ENOSPC:
+                        raise
+                    cure = "raise fs.inotify.max_user_watches, or end who uses them up"
+                    raise HarnessError(f"the kernel has no watch left for {folder}; {cure}") from failure
                 # What appeared before the watch stood would otherwise never be told.
                 for entry in entries:
                     if entry.is_dir() and depth < DEEPEST:

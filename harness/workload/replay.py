@@ -1,6 +1,7 @@
 """The workload `replay`: a user's own JSONL, CSV or Parquet file, each row sent as one JSON object, in its order.
 
-DuckDB reads the file and says its types; the ledger gets the same columns with the same types back out of the JSON.
+A line of a JSONL file goes out as it stands there. Of the others DuckDB makes the JSON. It reads the file and says its
+types; the ledger gets the same columns with the same types back out of the JSON, but for times in JSONL: they are text.
 What JSON has no exact word for goes as text: decimals, times, NaN and infinities; bytes go
 as hex; what is nested stays JSON.
 """
@@ -25,6 +26,7 @@ _CSV = "read_csv(?, header=true, sample_size=-1)"
 # Without these DuckDB makes a map of rows that have few fields in common.
 _NO_MAPS = "records=true, map_inference_threshold=-1, field_appearance_threshold=0"
 _JSON = f"read_json(?, format='newline_delimited', {_NO_MAPS}, sample_size=-1)"
+_LINES = "read_ndjson_objects(?)"
 _READERS = {".csv": _CSV, ".tsv": _CSV, ".jsonl": _JSON, ".ndjson": _JSON, ".parquet": "read_parquet(?)"}
 _EXACT = {
     *("tinyint", "smallint", "integer", "bigint", "hugeint", "boolean"),
@@ -66,13 +68,18 @@ class Replay:
         self._connection.execute("set TimeZone = 'UTC'")
         _load(self._connection, path, records)
         kinds = self._connection.sql("from rows")
-        self.columns = tuple(_column(name, kind) for name, kind in zip(kinds.columns, kinds.types, strict=True))
+        self._raw = bool(self._connection.sql("from duckdb_tables() where table_name = 'lines'").fetchall())
+        text = _TIMES | {"date", "time"} if self._raw else set()
+        self.columns = tuple(
+            _column(name, duckdb.sqltypes.VARCHAR if kind.id in text else kind)
+            for name, kind in zip(kinds.columns, kinds.types, strict=True)
+        )
         self.count = int(self._connection.sql("select count(*) from rows").fetchall()[0][0])
         self._refuse(path, kinds, key)
         fields = [_sent(name, kind) for name, kind in zip(kinds.columns, kinds.types, strict=True)]
         chosen = "null" if key is None else f"json_extract_string(v, {_pointer(key)})"
-        packed = f"to_json(struct_pack({', '.join(fields)}))"
-        self._query = f"select {chosen} as k, v from (select {packed} as v from rows)"
+        packed = f"select to_json(struct_pack({', '.join(fields)})) as v from rows"
+        self._query = f"select {chosen} as k, v from ({'select v from lines' if self._raw else packed})"
 
     def _refuse(self, path: Path, kinds: duckdb.DuckDBPyRelation, key: str | None) -> None:
         """Raise UsageError for what cannot be sent as JSON and read back from it."""
@@ -111,6 +118,8 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, records: int) -> No
                 raise UsageError(f"asked to replay {path}; saw no rows in it. Name a file that has some")
             limit, reader = f"limit {records}" if records > 0 else "", _reader(plain)
             connection.execute(f"create table rows as from {reader} {limit}", [_literal(plain)])
+            if reader == _JSON:
+                connection.execute(f"create table lines as select json as v from {_LINES} {limit}", [_literal(plain)])
         columns = connection.sql("from rows").columns
         if reader == _CSV and len(columns) == 1 and set(columns[0]) & set(",;|\t"):
             # DuckDB would rather see one column than rows of several lengths.

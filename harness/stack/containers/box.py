@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from time import time
 from typing import Any, TypeVar
 
 import psutil
@@ -33,6 +34,7 @@ class Box:
 
     def __init__(self, engine: Engine, wanted: Wanted) -> None:
         self.part = wanted.name
+        self.born = time()
         self._container: Any = engine.start(wanted)
         self._status: int | None = None
         self._lost = ""
