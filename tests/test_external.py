@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from pathlib import Path
 
 import psycopg2
@@ -105,7 +106,7 @@ def test_a_cluster_that_is_there_is_used_and_left_as_it_was(stack: ProcessesStac
         kafka=stack.kafka.bootstrap,
         postgres=server.dsn("main", "public").partition("?")[0],
         spark_master=stack.spark.master,
-        driver_host="127.0.0.1",
+        executor_python=sys.executable,
     )
 
     def topics() -> set[str]:

@@ -285,7 +285,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
         armed = w.scene.lease.folder / "failpoints" / "here"
         until("the first step", lambda: schedule.outcomes, within_s=20.0)
         until("the next life", lambda: w.supervisor.alive and w.observer.awake(), within_s=20.0)
-        assert [p.pid for p in w.supervisor.leftovers()] == [sleeper.pid]
+        assert [p.name for p in w.supervisor.leftovers()] == [str(sleeper.pid)]
         assert not armed.exists()
         sleeper.kill()
         sleeper.wait()

@@ -60,7 +60,7 @@ def stack(pytestconfig: pytest.Config) -> Iterator[Stack]:
     chosen = pytestconfig.stash[SUITE].settings
     # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.
     alone = nullcontext() if hasattr(pytestconfig, "workerinput") else only_suite(chosen.reports)
-    with alone, up(Options(stack=chosen.stack, where=chosen.where, reports=chosen.reports)) as opened:
+    with alone, up(Options(stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports)) as opened:
         yield opened
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
 from harness.stack.where import SAID, Where, where
 
 OPTIONS = {
@@ -25,14 +25,20 @@ KEEP = ("all", "failed", "none")
 
 @dataclass(frozen=True)
 class Settings:
-    """The options, read once. `reports` and `folders` are absolute."""
+    """The options, read once. `reports` and `folders` are absolute; `places` say where a cluster is."""
 
     stack: str
-    where: Where | None
+    places: Mapping[str, str]
     seed: int | None
     keep: str
     reports: Path
     folders: tuple[Path, ...]
+
+
+def cluster(settings: Settings) -> Where | None:
+    """The cluster that was asked for, None on another stack. Asked for with the first scenario: a session without one
+    has nothing to do with it. Raises UsageError."""
+    return where(settings.stack, settings.places, prefix="--harness-")
 
 
 def add(parser: pytest.Parser) -> None:
@@ -53,14 +59,9 @@ def read(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--harness-keep must be one of {', '.join(KEEP)}, not {keep!r}")
     if seed and not re.fullmatch(r"-?[0-9]{1,18}", seed):
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
-    stack = values["stack"] or "processes"
-    try:
-        place = where(stack, {name: values[name] for name in SAID}, prefix="--harness-")
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
     return Settings(
-        stack=stack,
-        where=place,
+        stack=values["stack"] or "processes",
+        places={name: values[name] for name in SAID},
         seed=int(seed) if seed else None,
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),

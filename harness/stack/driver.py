@@ -59,7 +59,8 @@ class Machine:
     """What a driver runs on: the Java, the jars and the JVM flags (class data archives) found at set-up.
 
     `host` is how executors reach it, `python` what they run. Where they have none of our paths, they get the jars from
-    the driver, and with them `shipped`, an archive of Python modules."""
+    the driver, and with them `shipped`, an archive of Python modules. `scratch` is where Spark puts what it spills,
+    `bind` the address that the driver listens on."""
 
     java: Java
     jars: Jars
@@ -68,6 +69,8 @@ class Machine:
     host: str = "127.0.0.1"
     python: str = sys.executable
     shipped: Path | None = None
+    scratch: Path | None = None
+    bind: str = "127.0.0.1"
 
 
 def launch(
@@ -94,7 +97,7 @@ def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str,
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(lease.spark_home),
-        "SPARK_LOCAL_IP": machine.host,
+        "SPARK_LOCAL_IP": machine.bind,
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": submit_arguments(lease, conf),
@@ -112,8 +115,8 @@ def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, st
     return {
         **common(lease, pipeline, machine.jars),
         "spark.driver.host": machine.host,
-        "spark.driver.bindAddress": machine.host,
-        "spark.local.dir": str(lease.folder.parent / "scratch"),
+        "spark.driver.bindAddress": machine.bind,
+        "spark.local.dir": str(machine.scratch or lease.folder.parent / "scratch"),
         **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(machine)),
     }
 

@@ -6,12 +6,14 @@ after it, by the session's reaper if the harness is gone by then (`python -m har
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import sys
 import zipfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,7 +30,7 @@ from harness.stack import cds, driver, jars, java, reaper
 from harness.stack.base import Driver, Lease
 from harness.stack.databases import Databases
 from harness.stack.local import LocalProcess, processes
-from harness.stack.rooms import Rooms
+from harness.stack.rooms import Named, Rooms, drop
 from harness.stack.session import Session, need_space
 from harness.stack.topics import Topics
 from harness.stack.where import Where
@@ -49,7 +51,7 @@ class ExternalStack:
         self._databases = databases(where.postgres)
         self._host, self._port = master_of(where.spark_master)
         self._session: Session | None = None
-        self._leases: dict[str, Lease] = {}
+        self._made: dict[str, Named] = {}
 
     def up(self) -> None:
         """Look that each answers. Raises StackError with the first that does not."""
@@ -93,33 +95,41 @@ class ExternalStack:
         return self.where.spark_master
 
     def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
-        """Make the topic, schemas and folders of one run. Raises StackError."""
-        made = self._rooms().make(run_id, partitions=partitions, root=root)
-        self._leases[run_id] = made
+        """Make the topic, schemas and folders of one run. Raises StackError; then nothing of it is left."""
+        rooms = self._rooms()
+        self._made[run_id] = rooms.named(run_id)
+        # Before anything is made: whoever is left alive then drops it.
         self._remember()
-        return made
+        try:
+            return rooms.make(run_id, partitions=partitions, root=root)
+        except BaseException:
+            self._drop(run_id)
+            raise
 
     def release(self, lease: Lease, *, keep: bool = False) -> None:
         """Drop what `lease` made; `keep` leaves it for good: it is on servers that go on."""
         if self._session is None:
             return
-        if not keep:
-            self._rooms().drop(lease)
-        self._leases.pop(lease.run_id, None)
-        self._remember()
+        if keep:
+            self._made.pop(lease.run_id, None)
+            self._remember()
+        else:
+            self._drop(lease.run_id)
+
+    def _drop(self, run_id: str) -> None:
+        """Raises StackError; then the session's end tries again."""
+        made = self._made.get(run_id)
+        if made is not None:
+            self._rooms().drop(made)
+            del self._made[run_id]
+            self._remember()
 
     def _remember(self) -> None:
         """Tell the session's reaper what it would have to drop."""
-        made = {
-            "kafka": self.where.kafka,
-            "postgres": self.where.postgres,
-            "topics": [lease.topic for lease in self._leases.values()],
-            "groups": [lease.group for lease in self._leases.values()],
-            "schemas": [lease.schema for lease in self._leases.values()],
-        }
-        session = self._up()
-        list_of = session.keep("made.json", json.dumps(made))
-        argv = [sys.executable, "-m", "harness.stack.external", str(list_of)]
+        session, server = self._up(), asdict(self._databases)
+        made = {"kafka": self.where.kafka, "postgres": server, "made": [asdict(each) for each in self._made.values()]}
+        path = session.keep("made.json", json.dumps(made, default=str))
+        argv = [sys.executable, "-m", "harness.stack.external", str(path)]
         env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(Path(__file__).parents[2])}
         session.at_the_end(json.dumps({"argv": argv, "env": env}))
 
@@ -140,6 +150,9 @@ class ExternalStack:
             host=self._ours,
             python=self.where.executor_python,
             shipped=self._zip(),
+            scratch=self._up().folder / "scratch",
+            # A name given by the user may be one that only others see.
+            bind="0.0.0.0" if self.where.driver_host else self._ours,
         )
 
     def _zip(self) -> Path:
@@ -183,11 +196,16 @@ class ExternalStack:
         session = self._session
         if session is None:
             return
-        for lease in list(self._leases.values()):
-            self.release(lease)
+        # Whatever of it fails, the rest is done; what could not be dropped is tried once more by the session's end.
+        with contextlib.ExitStack() as steps:
+            steps.callback(session.close)
+            steps.callback(self._forget)
+            for run_id in list(self._made):
+                steps.callback(self._drop, run_id)
+
+    def _forget(self) -> None:
         self._session = None
         self._topics.close()
-        session.close()
 
     def __enter__(self) -> ExternalStack:
         self.up()
@@ -235,10 +253,15 @@ def databases(dsn: str) -> Databases:
         raise UsageError(
             f"--postgres must be a libpq address, as postgresql://user:password@host/database: {error}"
         ) from None
+    unknown = sorted(set(parts) - {"host", "port", "user", "password", "dbname"})
+    host, port = parts.get("host", "127.0.0.1"), parts.get("port", str(POSTGRES))
+    if unknown or not port.isdigit() or "/" in host or "," in host:
+        said = f"it has {', '.join(unknown)}" if unknown else f"it names {host}:{port}"
+        raise UsageError(f"--postgres must be one TCP address with user, password and database alone; {said}")
     name = parts.get("dbname") or parts.get("user") or "postgres"
     return Databases(
-        parts.get("host", "127.0.0.1"),
-        int(parts.get("port", POSTGRES)),
+        host,
+        int(port),
         parts.get("user", "postgres"),
         parts.get("password", os.environ.get("PGPASSWORD", "")),
         names={"main": name, "second": name},
@@ -258,16 +281,19 @@ def master_of(url: str) -> tuple[str, int]:
     return parts.hostname, port
 
 
-def main(path: Path) -> None:
-    """Drop what a dead session had made."""
-    made = json.loads(path.read_text(encoding="utf-8"))
-    topics, server = Topics(made["kafka"]), databases(made["postgres"])
-    for topic, group in zip(made["topics"], made["groups"], strict=True):
-        topics.delete(topic)
-        topics.delete_group(group)
-    for schema in made["schemas"]:
-        server.drop_schema(schema)
+def main(path: Path) -> int:
+    """Drop what a dead session had made, each by itself; how many could not be dropped."""
+    said = json.loads(path.read_text(encoding="utf-8"))
+    topics, server = Topics(said["kafka"]), Databases(**said["postgres"])
+    failed = 0
+    for each in said["made"]:
+        try:
+            drop(Named(**{**each, "folder": Path(each["folder"])}), topics, server)
+        except StackError as error:
+            print(error, file=sys.stderr)
+            failed += 1
+    return failed
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1])))

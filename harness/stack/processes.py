@@ -59,7 +59,7 @@ class ProcessesStack:
     def release(self, lease: Lease, *, keep: bool = False) -> None:
         """Drop what `lease` made; `keep` leaves it until the stack goes down."""
         if not keep and self._session is not None:
-            self._rooms().drop(lease)
+            self._rooms().drop(self._rooms().named(lease.run_id))
 
     def _rooms(self) -> Rooms:
         databases = self.postgres.databases

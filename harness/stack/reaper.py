@@ -216,26 +216,29 @@ def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
             quiet_since = time.monotonic()
         pause.wait(0.01)
     free_shared_memory(hunt.folder)
-    say_last_words(hunt.folder)
-    shutil.rmtree(hunt.folder, ignore_errors=True)
+    # Where they fail, the folder stays, and the next start's sweep says them again.
+    if say_last_words(hunt.folder):
+        shutil.rmtree(hunt.folder, ignore_errors=True)
     return left
 
 
-def say_last_words(folder: str) -> None:
-    """Run the session's last command, if it has one, to its end."""
+def say_last_words(folder: str) -> bool:
+    """Run the session's last command, if it has one, to its end. True unless it failed."""
     try:
         with open(os.path.join(folder, LAST_WORDS), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             text = file.read()
     except OSError:
-        return
+        return True
     import json  # slow to load, and only needed here
     import subprocess
 
     words = json.loads(text)
     try:
-        subprocess.run(words["argv"], env=words["env"], cwd="/", timeout=LAST_WORDS_S, check=False)
+        subprocess.run(words["argv"], env=words["env"], cwd="/", timeout=LAST_WORDS_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         print(f"the last command failed: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def free_shared_memory(folder: str) -> None:

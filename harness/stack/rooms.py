@@ -6,9 +6,28 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import StackError
 from harness.stack.base import Addresses, Lease
 from harness.stack.databases import Databases
 from harness.stack.topics import Topics
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """What a run has for itself, by name."""
+
+    topic: str
+    group: str
+    schema: str
+    folder: Path
+
+
+def drop(named: Named, topics: Topics, databases: Databases) -> None:
+    """Take all of it away, whatever still uses it; silent about what is not there. Raises StackError."""
+    topics.delete(named.topic)
+    topics.delete_group(named.group)
+    databases.drop_schema(named.schema)
+    shutil.rmtree(named.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +44,27 @@ class Rooms:
     spark_home: Path
     root: Path
 
+    def named(self, run_id: str) -> Named:
+        """What the things of a run are called."""
+        topic, schema = f"onceproof-{run_id}", "run_" + run_id.lower().replace("-", "_")
+        return Named(topic=topic, group=topic, schema=schema, folder=self.root / run_id)
+
     def make(self, run_id: str, *, partitions: int, root: Path | None) -> Lease:
         """The room of one run. Raises StackError."""
-        topic, schema = f"onceproof-{run_id}", "run_" + run_id.lower().replace("-", "_")
-        folder = self.root / run_id
-        folder.mkdir(parents=True)
+        named = self.named(run_id)
+        topic, schema, folder = named.topic, named.schema, named.folder
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise StackError(
+                f"cannot make the run's folder {folder}: {error.strerror}; name another, or own it"
+            ) from error
         self.topics.create(topic, partitions=partitions)
         self.databases.create_schema(schema)
         return Lease(
             run_id=run_id,
             topic=topic,
-            group=topic,
+            group=named.group,
             schema=schema,
             partitions=partitions,
             bootstrap=self.topics.bootstrap,
@@ -54,9 +83,6 @@ class Rooms:
             secrets=(self.databases.password,),
         )
 
-    def drop(self, lease: Lease) -> None:
-        """Take all of it away, whatever still uses it."""
-        self.topics.delete(lease.topic)
-        self.topics.delete_group(lease.group)
-        self.databases.drop_schema(lease.schema)
-        shutil.rmtree(lease.folder, ignore_errors=True)
+    def drop(self, named: Named) -> None:
+        """Take all of it away. Raises StackError."""
+        drop(named, self.topics, self.databases)

@@ -94,7 +94,7 @@ class ContainersStack:
         self.engine.forget(lease.run_id)
         self._drivers = [life for life in self._drivers if life.run != lease.run_id]
         if not keep:
-            self._rooms().drop(lease)
+            self._rooms().drop(self._rooms().named(lease.run_id))
 
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
