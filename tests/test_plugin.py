@@ -68,7 +68,7 @@ class World:
     downs: int = 0
     broken: str = ""
 
-    def open_stack(self, name: str, reports: Path) -> FakeStack:
+    def open_stack(self, name: str, reports: Path, where: object = None) -> FakeStack:
         self.opened.append(name)
         return FakeStack(self)
 
@@ -221,13 +221,13 @@ def test_options_win_over_environment_over_ini(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project("scenarios/a.yaml")
-    pytester.makeini("[pytest]\nharness_seed = 1\nharness_stack = external\nharness_reports = out\n")
+    pytester.makeini("[pytest]\nharness_seed = 1\nharness_stack = containers\nharness_reports = out\n")
     run(pytester, "scenarios").assert_outcomes(passed=1)
     monkeypatch.setenv("HARNESS_SEED", "2")
     run(pytester, "scenarios").assert_outcomes(passed=1)
-    run(pytester, "scenarios", "--harness-seed", "3", "--harness-stack", "containers").assert_outcomes(passed=1)
+    run(pytester, "scenarios", "--harness-seed", "3", "--harness-stack", "processes").assert_outcomes(passed=1)
     assert world.asked == [("a", 1), ("a", 2), ("a", 3)]
-    assert world.opened == ["external", "external", "containers"]
+    assert world.opened == ["containers", "containers", "processes"]
     assert (pytester.path / "out/latest/index.html").is_file()
 
 
@@ -396,7 +396,7 @@ def test_the_plugin_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     ours = {name for name in done.stdout.split() if name.split(".")[0] == "harness"}
-    assert ours == {"harness", "harness.errors"} | {
+    assert ours == {"harness", "harness.errors", "harness.stack", "harness.stack.where"} | {
         f"harness.plugin{part}" for part in ("", ".files", ".runs", ".settings", ".suite")
     }
     assert {name.split(".")[0] for name in done.stdout.split()} == {"harness"}

@@ -121,6 +121,11 @@ def _closed(live: Live) -> None:
         live.journal.write("not ended", why=repr(failure))
 
 
+def _elsewhere(stack: Stack) -> str:
+    """What the command that repeats a run says of its stack; addresses of a cluster are the reader's own."""
+    return "" if stack.name == "processes" else f" --stack {stack.name}"
+
+
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
     """What is known before anything starts: the parts of save 0."""
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
@@ -135,6 +140,6 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "seed": seed,
             "stack": stack.describe(),
             "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": f"onceproof run {scenario.path} --seed {seed}",
+            "command": f"onceproof run {scenario.path} --seed {seed}{_elsewhere(stack)}",
         },
     }

@@ -56,9 +56,7 @@ class Rooms:
         try:
             folder.mkdir(parents=True)
         except OSError as error:
-            raise StackError(
-                f"cannot make the run's folder {folder}: {error.strerror}; name another, or own it"
-            ) from error
+            raise StackError(f"cannot make the run's folder {folder}: {error.strerror}; name another one") from error
         self.topics.create(topic, partitions=partitions)
         self.databases.create_schema(schema)
         return Lease(
