@@ -62,8 +62,12 @@ class ExternalStack:
         self._java = java.find()
         self._jars = jars.resolve(self._java)
         self._topics = Topics(self.where.kafka)
-        self._seen = {"kafka": self._kafka(), "postgres": self._postgres(), "spark": self._spark()}
-        self._session = Session()
+        try:
+            self._seen = {"kafka": self._kafka(), "postgres": self._postgres(), "spark": self._spark()}
+            self._session = Session()
+        except BaseException:
+            self._topics.close()
+            raise
 
     def _kafka(self) -> str:
         # The client would knock for seconds before it says so.
@@ -73,7 +77,6 @@ class ExternalStack:
         try:
             return str(self._topics.cluster()["cluster_id"])
         except KafkaError as error:
-            self._topics.close()
             raise StackError(f"asked for Kafka at {self.where.kafka}; it does not answer: {error}") from error
 
     def _postgres(self) -> str:
