@@ -62,7 +62,7 @@ class ProcessesStack:
             self._rooms().drop(self._rooms().named(lease.run_id))
 
     def _rooms(self) -> Rooms:
-        databases = self.postgres.databases
+        session, databases = self._up(), self.postgres.databases
         return Rooms(
             topics=self.kafka.topics,
             databases=databases,
@@ -70,7 +70,7 @@ class ProcessesStack:
             inside=databases,
             spark_master=self.spark.master,
             spark_home=self.spark.home,
-            root=self._up().folder / "runs",
+            root=session.folder / "runs",
         )
 
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:

@@ -177,6 +177,7 @@ class ContainersStack:
         self.down()
 
     def _rooms(self) -> Rooms:
+        session = self._up()
         return Rooms(
             topics=self.kafka.topics,
             databases=self.postgres.databases,
@@ -184,7 +185,7 @@ class ContainersStack:
             inside=self.postgres.inside,
             spark_master=self.spark.master,
             spark_home=parts.SPARK_HOME,
-            root=self._up().folder / "runs",
+            root=session.folder / "runs",
         )
 
     def _up(self) -> Session:
