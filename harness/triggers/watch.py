@@ -72,6 +72,8 @@ class CheckpointWatch:
             loop()
         except BaseException as failure:
             self.failure = failure
+        finally:
+            self._ready.set()  # who waits for a watch that died need not wait on
 
     def _tell(self, path: Path) -> None:
         if path in self._seen:
