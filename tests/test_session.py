@@ -8,6 +8,7 @@ code under test.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -376,3 +377,28 @@ def test_descendants_are_the_closure_over_parents(parents: list[int], roots: set
     found = reaper.descendants(rows, {Life(pid, 7) for pid in roots})
     assert {life.pid for life in found} == expected
     assert reaper.descendants(rows, {Life(pid, 8) for pid in roots}) == set()
+
+
+def words(*argv: str) -> str:
+    return json.dumps({"argv": list(argv), "env": {"PATH": os.defpath}})
+
+
+def test_last_words_are_said_once_the_session_ends(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with Session(temporary=tmp_path) as made:
+        made.at_the_end(words("/bin/sh", "-c", f"echo said >> {said}"))
+        assert (made.folder / reaper.LAST_WORDS).stat().st_mode & 0o777 == 0o600
+        assert not said.exists()
+    assert said.read_text() == "said\n"
+    assert not made.folder.exists()
+
+
+def test_last_words_that_fail_are_said_again_by_the_next_start(tmp_path: Path) -> None:
+    open_now = tmp_path / "open"
+    with Session(temporary=tmp_path) as made:
+        made.at_the_end(words("/bin/sh", "-c", f"test -e {open_now}"))
+    assert made.folder.exists(), "what could not be ended is not forgotten"
+    open_now.touch()
+    with Session(temporary=tmp_path) as later:
+        assert made.id in later.swept
+    assert not made.folder.exists()

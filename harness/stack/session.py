@@ -236,7 +236,9 @@ class Session:
                 return
 
     def _forget(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        # Last words that failed keep the folder for the next start's sweep.
+        if not (self.folder / reaper.LAST_WORDS).exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
         self._owner_lock.close()
 
 
