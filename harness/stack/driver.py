@@ -161,6 +161,11 @@ def submit_arguments(lease: Lease, conf: Mapping[str, str]) -> str:
     return shlex.join(["--master", lease.spark_master, "--driver-memory", MEMORY, *settings, "pyspark-shell"])
 
 
+def mark(lease: Lease) -> str:
+    """What stands in the environment of each process of a run, `NAME=value`."""
+    return f"{RUN}={lease.run_id}"
+
+
 def markers(lease: Lease) -> Mapping[str, str]:
     """By what each process of a run is known, and where its failpoints are armed."""
     return {RUN: lease.run_id, failpoint.FOLDER: str(lease.folder / "failpoints")}

@@ -15,7 +15,6 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,12 +25,13 @@ from psycopg2.extensions import parse_dsn
 from harness import failpoint
 from harness.errors import StackError, UsageError
 from harness.scenario import Do, Pipeline
-from harness.stack import cds, driver, jars, java, reaper
+from harness.stack import cds, driver, jars, java
 from harness.stack.base import Driver, Lease
 from harness.stack.databases import Databases
-from harness.stack.local import LocalProcess, processes
+from harness.stack.local import LocalProcess, carrying
 from harness.stack.rooms import Named, Rooms, drop
-from harness.stack.session import Session, need_space
+from harness.stack.session import Session
+from harness.stack.sessions import SessionStack
 from harness.stack.topics import Topics
 from harness.stack.where import Where
 
@@ -39,7 +39,7 @@ ANSWER_S = 10.0
 POSTGRES, MASTER = 5432, 7077
 
 
-class ExternalStack:
+class ExternalStack(SessionStack):
     """A cluster that is not ours: faults hit the drivers alone."""
 
     name = "external"
@@ -47,18 +47,14 @@ class ExternalStack:
 
     def __init__(self, where: Where, logs: Path) -> None:
         self.where = where
-        self.logs = logs.absolute()
+        super().__init__(logs)
         self._databases = databases(where.postgres)
         self._host, self._port = master_of(where.spark_master)
-        self._session: Session | None = None
         self._made: dict[str, Named] = {}
 
     def up(self) -> None:
         """Look that each answers. Raises StackError with the first that does not."""
-        if self._session is not None:
-            raise StackError("this stack is up already; take it down first")
-        self.logs.mkdir(parents=True, exist_ok=True)
-        need_space(self.logs)
+        self._ready()
         self._java = java.find()
         self._jars = jars.resolve(self._java)
         self._topics = Topics(self.where.kafka)
@@ -173,8 +169,7 @@ class ExternalStack:
 
     def processes(self, lease: Lease) -> list[LocalProcess]:
         """Every living process of this run's drivers."""
-        mark = f"{driver.RUN}={lease.run_id}"
-        return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
+        return carrying(driver.mark(lease))
 
     def health(self) -> None:
         """Raise StackError if our own session is in trouble; the cluster's health is its owner's."""
@@ -210,13 +205,6 @@ class ExternalStack:
         self._session = None
         self._topics.close()
 
-    def __enter__(self) -> ExternalStack:
-        self.up()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.down()
-
     def _rooms(self) -> Rooms:
         session = self._up()
         return Rooms(
@@ -228,11 +216,6 @@ class ExternalStack:
             spark_home=jars.spark_home(),
             root=(self.where.folder or session.folder) / "runs",
         )
-
-    def _up(self) -> Session:
-        if self._session is None:
-            raise StackError("the stack is not up")
-        return self._session
 
 
 def _silent(place: str) -> str:

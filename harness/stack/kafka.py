@@ -15,9 +15,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kafka.errors import KafkaError
-
-from harness import wait
 from harness.errors import StackError
 from harness.stack import cache, service
 from harness.stack.jars import Jars, spark_home
@@ -97,7 +94,7 @@ class Kafka:
             name=self.name, log=self.log, env=service.environment(), cwd=self.folder,
         )  # fmt: skip
         service.ready(self.name, self._process, self.log, self._port.open, within_s=START_S)
-        service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
+        service.ready(self.name, self._process, self.log, lambda: self.topics.serves(self.cluster_id), within_s=START_S)
 
     def stop(self, *, grace_s: float = 0.0) -> None:
         """End the process; its data stays, so that `start` brings it back."""
@@ -165,17 +162,6 @@ class Kafka:
                 self._session, [*argv, "format", "-t", _random_id(), "-c", str(self.folder / "format.properties")],
                 name="kafka-format", log=self.log, within_s=FORMAT_S,
             )  # fmt: skip
-
-    def _ours(self) -> bool | wait.Waiting:
-        """Whether the broker answers and is the one that we started."""
-        try:
-            seen = self.topics.cluster()
-        except KafkaError as error:
-            return wait.Waiting(f"{type(error).__name__}: {error}")
-        if seen["cluster_id"] != self.cluster_id:
-            raise StackError(f"{self.bootstrap} answers for cluster {seen['cluster_id']}, which is not ours; run again")
-        live = [broker for broker in seen["brokers"] if not broker.get("is_fenced")]
-        return True if live else wait.Waiting("the broker is still fenced")
 
 
 def jars_of(jars: Jars) -> list[Path]:

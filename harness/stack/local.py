@@ -110,6 +110,11 @@ def processes(lives: Iterable[reaper.Life]) -> list[LocalProcess]:
     return found
 
 
+def carrying(mark: str) -> list[LocalProcess]:
+    """Every living process whose environment began with `mark` (`NAME=value`)."""
+    return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
+
+
 def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:
     """Which of a driver's processes die, the program being the first of `tree`: the JVMs before it, since only a JVM
     commits batches."""

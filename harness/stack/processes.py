@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import importlib.metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from harness.errors import StackError
 from harness.redact import redact_folder
 from harness.scenario import Do, Pipeline
-from harness.stack import cds, driver, jars, java, kafka, postgres, reaper, spark
+from harness.stack import cds, driver, jars, java, kafka, postgres, spark
 from harness.stack.base import Driver, Lease
-from harness.stack.local import LocalProcess, processes
+from harness.stack.local import LocalProcess, carrying, processes
 from harness.stack.rooms import Rooms
-from harness.stack.session import Session, need_space
+from harness.stack.session import Session
+from harness.stack.sessions import SessionStack
 from harness.stack.together import together
 
 
-class ProcessesStack:
+class ProcessesStack(SessionStack):
     """One of everything, each on ports of its own. `logs` is where the services write.
 
     `executors` is how many a pipeline may ask for. Without `levers` drivers and executors run with a JVM's default
@@ -28,19 +27,15 @@ class ProcessesStack:
     powers: frozenset[str] = frozenset(Do)
 
     def __init__(self, logs: Path, *, executors: int = 2, levers: bool = True) -> None:
-        self.logs = logs.absolute()
+        super().__init__(logs)
         self._executors = executors
         self._levers = levers
         self._flags: dict[cds.Kind, tuple[str, ...]] = {}
-        self._session: Session | None = None
 
     def up(self) -> None:
         """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
         HarnessError when the disk is full; nothing is left running then."""
-        if self._session is not None:
-            raise StackError("this stack is up already; take it down first")
-        self.logs.mkdir(parents=True, exist_ok=True)
-        need_space(self.logs)
+        self._ready()
         self._java = java.find()
         self._jars = jars.resolve(self._java)
         self._flags = {kind: cds.flags(kind, self._java, self._jars) if self._levers else () for kind in cds.Kind}
@@ -91,13 +86,12 @@ class ProcessesStack:
 
     def executors(self, lease: Lease) -> list[LocalProcess]:
         """The executor processes of this run's application, oldest first."""
-        return processes(self.spark.executors(f"{driver.RUN}={lease.run_id}"))
+        return processes(self.spark.executors(driver.mark(lease)))
 
     def processes(self, lease: Lease) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
-        mark = f"{driver.RUN}={lease.run_id}"
-        return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
+        return carrying(driver.mark(lease))
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
@@ -140,21 +134,9 @@ class ProcessesStack:
                 getattr(self, part).close()
                 delattr(self, part)
 
-    def __enter__(self) -> ProcessesStack:
-        self.up()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.down()
-
     def _make(self, session: Session) -> None:
         self.kafka = kafka.Kafka(session, self._java, self._jars, logs=self.logs, flags=self._flags[cds.Kind.BROKER])
         self.postgres = postgres.Postgres(session, logs=self.logs)
         self.spark = spark.Spark(
             session, self._java, logs=self.logs, executors=self._executors, flags=self._flags[cds.Kind.DAEMON]
         )
-
-    def _up(self) -> Session:
-        if self._session is None:
-            raise StackError("the stack is not up")
-        return self._session

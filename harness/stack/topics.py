@@ -35,6 +35,17 @@ class Topics:
             raise
         return seen
 
+    def serves(self, cluster_id: str) -> bool | wait.Waiting:
+        """Whether a broker answers and is fit for work. Raises StackError if it is one of another cluster."""
+        try:
+            seen = self.cluster()
+        except KafkaError as error:
+            return wait.Waiting(f"{type(error).__name__}: {error}")
+        if seen["cluster_id"] != cluster_id:
+            raise StackError(f"{self.bootstrap} answers for cluster {seen['cluster_id']}, which is not ours; run again")
+        live = [broker for broker in seen["brokers"] if not broker.get("is_fenced")]
+        return True if live else wait.Waiting("the broker is still fenced")
+
     def create(self, topic: str, *, partitions: int) -> None:
         """Make a topic and wait until each partition has a leader. Raises StackError."""
         try:

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg2
-from kafka.errors import KafkaError
 
 from harness import wait
-from harness.errors import StackError
 from harness.stack import images, kafka, postgres
 from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine, Wanted
@@ -90,22 +88,12 @@ class KafkaBox:
                 ports={KAFKA_OUTSIDE: self._port.number},
             ),
         )
-        self.box.ready(self._ours, within_s=START_S)
+        self.box.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
 
     def close(self) -> None:
         """Close our connections and give the port back."""
         self.topics.close()
         self._port.release()
-
-    def _ours(self) -> bool | wait.Waiting:
-        try:
-            seen = self.topics.cluster()
-        except KafkaError as error:
-            return wait.Waiting(f"{type(error).__name__}: {error}")
-        if seen["cluster_id"] != self.cluster_id:
-            raise StackError(f"{self.topics.bootstrap} answers for cluster {seen['cluster_id']}, which is not ours")
-        live = [broker for broker in seen["brokers"] if not broker.get("is_fenced")]
-        return True if live else wait.Waiting("the broker is still fenced")
 
 
 def variable(setting: str) -> str:

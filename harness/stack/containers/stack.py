@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from harness.errors import StackError
@@ -21,32 +20,29 @@ from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine, last_words
 from harness.stack.local import LocalProcess, processes
 from harness.stack.rooms import Rooms
-from harness.stack.session import Session, need_space
+from harness.stack.session import Session
+from harness.stack.sessions import SessionStack
 from harness.stack.together import together
 from harness.store import disk
 
 NEEDED = ("psycopg2", "kafka")
 
 
-class ContainersStack:
+class ContainersStack(SessionStack):
     """One of everything and two workers, in a network of their own. `logs` is where the services write."""
 
     name = "containers"
     powers: frozenset[str] = frozenset(Do)
 
     def __init__(self, logs: Path, *, executors: int = 2) -> None:
-        self.logs = logs.absolute()
+        super().__init__(logs)
         self._executors = executors
-        self._session: Session | None = None
         self._drivers: list[driver.ContainerDriver] = []
 
     def up(self) -> None:
         """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
         HarnessError when the disk is full; nothing is left running then."""
-        if self._session is not None:
-            raise StackError("this stack is up already; take it down first")
-        self.logs.mkdir(parents=True, exist_ok=True)
-        need_space(self.logs)
+        self._ready()
         self._jars = jars.resolve()
         self._session = Session()
         try:
@@ -110,7 +106,7 @@ class ContainersStack:
 
     def executors(self, lease: Lease) -> list[LocalProcess]:
         """The executor processes of this run's application, oldest first."""
-        return processes(spark.executors_under(self._tops(self.spark.workers), self._mark(lease)))
+        return processes(spark.executors_under(self._tops(self.spark.workers), local_driver.mark(lease)))
 
     def processes(self, lease: Lease) -> Sequence[Process]:
         """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere."""
@@ -120,9 +116,6 @@ class ContainersStack:
     def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
         found = (reaper.life(process.pid) for box in boxes for process in box.processes()[:1])
         return {life for life in found if life is not None}
-
-    def _mark(self, lease: Lease) -> str:
-        return f"{local_driver.RUN}={lease.run_id}"
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
@@ -169,13 +162,6 @@ class ContainersStack:
         if hasattr(self.postgres, "databases"):
             redact_folder(self.logs, (self.postgres.databases.password,))
 
-    def __enter__(self) -> ContainersStack:
-        self.up()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.down()
-
     def _rooms(self) -> Rooms:
         session = self._up()
         return Rooms(
@@ -187,11 +173,6 @@ class ContainersStack:
             spark_home=parts.SPARK_HOME,
             root=session.folder / "runs",
         )
-
-    def _up(self) -> Session:
-        if self._session is None:
-            raise StackError("the stack is not up")
-        return self._session
 
 
 def _ground(session: Session, found: jars.Jars) -> parts.Ground:
