@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from harness import wait
-from harness.scenario import Pipeline
 from harness.stack import cache, cds, driver, jars, java, training
 from harness.stack.cds import Kind
 from harness.stack.kafka import Kafka
@@ -78,13 +77,13 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
         try:
             broker.start()
             spark.start()
-            training.feed(broker)
+            broker.topics.create(training.TOPIC, partitions=2)
+            training.feed(broker.bootstrap, training.TOPIC)
             lease = training.lease(session, broker, spark)
             conf = {
                 "spark.executor.extraJavaOptions": " ".join(flags(Kind.EXECUTOR)),
             }
-            arguments = (lease.bootstrap, lease.topic, str(training.RECORDS), str(lease.checkpoint), "0")
-            pipeline = Pipeline(entry=str(training.TRAINEE), args=arguments, conf=conf)
+            pipeline = training.trainee(lease, conf=conf)
             machine = driver.Machine(java=found, jars=resolved, flags=flags(Kind.DRIVER))
             life = driver.launch(session, lease, pipeline, machine, number=1, log=tmp_path / "driver.log")
             wait.until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)

@@ -67,17 +67,18 @@ def _jdk(java: Java) -> Iterator[str]:
     # Archives stack on the JDK's own one: a JDK that was updated in place has another.
     for name in ("release", "lib/server/classes.jsa", "lib/modules"):
         path = java.home / name
-        yield _state(path) if path.exists() else f"{path} none"
+        yield state(path) if path.exists() else f"{path} none"
 
 
 def _class_path(jars: Jars) -> Iterator[str]:
     for path in (*jars.broker, *jars.spark):
-        yield _state(path)
+        yield state(path)
     # In the order of the folder itself, which is the one that Java's wildcard takes.
     for path in (spark_home() / "jars").iterdir():
-        yield _state(path)
+        yield state(path)
 
 
-def _state(path: Path) -> str:
+def state(path: Path) -> str:
+    """A file, and what changes with it: its size and time."""
     seen = path.stat()
     return f"{path} {seen.st_size} {seen.st_mtime_ns}"

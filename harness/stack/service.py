@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from harness import wait
 from harness.errors import StackError, WaitError
+from harness.stack.logs import tail
 from harness.stack.session import Session
 
 Seen = TypeVar("Seen")
@@ -21,14 +22,6 @@ JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djav
 def environment(**extra: str) -> dict[str, str]:
     """The environment of a service: little of ours, so that no setting of the user's shell leaks into it."""
     return {**{name: os.environ[name] for name in PASSED_ON if name in os.environ}, **extra}
-
-
-def tail(log: Path, *, lines: int = 8) -> str:
-    """The last lines of a log, for an error message."""
-    try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) or "(its log is empty)"
-    except OSError as error:
-        return f"(no log: {error.strerror})"
 
 
 def check(name: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -2,23 +2,24 @@
 
 It does once what pipelines do all the time: a Kafka stream into foreachBatch with JSON, SQL, a shuffle, Python in the
 executors and a batch read of Kafka, then a clean stop, without which no archive is written. Takes the broker, the
-topic, the number of records in it, a folder for the checkpoint and the pid of the Spark worker, which it pauses before
-the stop (0: none): a worker kills an executor 10 s after its application ended, and an archive may take longer.
+topic, the number of records in it, a folder for the checkpoint, and a file to wait for before it stops, for which it
+asks by another one (none: do not wait): a worker kills an executor 10 s after its application ended, and an archive may
+take longer, so whoever trains lets the worker stand still meanwhile.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 BATCH = 60
-FINISH_S = 120.0
+FINISH_S, PAUSE_S = 120.0, 0.1
 
 
 def touch(rows: Iterator[Row]) -> None:
@@ -31,6 +32,17 @@ def read(spark: SparkSession, broker: str, topic: str) -> DataFrame:
     """The topic as a table, as a pipeline that manages offsets by hand reads it."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker)
     return reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
+
+
+def wait(gate: Path) -> None:
+    """Ask for the file `gate`, and wait until it is there."""
+    gate.with_suffix(".asked").touch()
+    pause = threading.Event()
+    for _ in range(int(FINISH_S / PAUSE_S)):
+        if gate.exists():
+            return
+        pause.wait(PAUSE_S)
+    sys.exit(f"{gate} did not come in {FINISH_S:g} s")
 
 
 def main() -> None:
@@ -62,9 +74,13 @@ def main() -> None:
     read(spark, broker, topic).groupBy("partition").agg(f.max("offset")).collect()
     spark.createDataFrame([Row(id=1, text="a")]).createOrReplaceTempView("plain")
     spark.sql("select id, count(*) from plain group by id").collect()
-    if worker := int(sys.argv[5]):
-        os.kill(worker, signal.SIGSTOP)
+    for gate in sys.argv[5:]:
+        wait(Path(gate))
+    jvm: Any = spark.sparkContext._gateway
     spark.stop()
+    # A container would end with this program, and the JVM with it, before it has written.
+    jvm.proc.stdin.close()
+    jvm.proc.wait(FINISH_S)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -19,10 +20,10 @@ from harness import wait
 from harness.errors import HarnessError, StackError
 from harness.scenario import Pipeline
 from harness.stack import cache, cds, driver, jars, java
-from harness.stack.base import Addresses, Lease
+from harness.stack.base import Addresses, Driver, Lease
 from harness.stack.cds import Kind
 from harness.stack.kafka import Kafka
-from harness.stack.service import tail
+from harness.stack.logs import tail
 from harness.stack.session import Session
 from harness.stack.spark import MASTER, WORKER, Spark
 
@@ -46,7 +47,7 @@ def train(found: java.Java, resolved: jars.Jars) -> Path:
         if not cds.trained(found, resolved):
             with cache.filling(target) as temporary:
                 _run(temporary, found, resolved)
-            _drop_old(target.parent)
+            drop_old(target.parent)
     return target
 
 
@@ -59,7 +60,8 @@ def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
         try:
             broker.start()
             spark.start()
-            feed(broker)
+            broker.topics.create(TOPIC, partitions=2)
+            feed(broker.bootstrap, TOPIC)
             _drive(into, session, lease(session, broker, spark), driver.Machine(java=found, jars=resolved))
             _end_daemons(into)
             broker.stop(grace_s=DUMP_S)
@@ -78,14 +80,13 @@ def _flags(into: Path, kind: Kind) -> tuple[str, ...]:
     return cds.training_flags(Path(_archive(into, kind)))
 
 
-def feed(broker: Kafka) -> None:
-    """Make the topic and send it some payments."""
-    broker.topics.create(TOPIC, partitions=2)
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
+def feed(bootstrap: str, topic: str) -> None:
+    """Send the topic, which has two partitions, some payments."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
     try:
         for number in range(RECORDS):
             payment = {"id": number, "account": f"a{number % 7}", "amount": "1.25", "event_time": "2026-01-01T00:00:00"}
-            producer.send(TOPIC, key=b"%d" % number, value=json.dumps(payment).encode(), partition=number % 2)
+            producer.send(topic, key=b"%d" % number, value=json.dumps(payment).encode(), partition=number % 2)
         producer.flush(timeout=DUMP_S)
     finally:
         producer.close()
@@ -111,22 +112,41 @@ def lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
     )
 
 
+def trainee(
+    lease: Lease, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
+) -> Pipeline:
+    """The program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it stops."""
+    arguments = (lease.given.bootstrap, lease.topic, str(RECORDS), str(lease.checkpoint))
+    return Pipeline(entry=str(TRAINEE), args=(*arguments, *([str(gate)] if gate else ())), conf=conf, env=env or {})
+
+
+def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) -> None:
+    """Run the trainee to its end; `hold` is done before it stops. Raises StackError if it fails."""
+    life = launch()
+
+    def asked() -> bool:
+        return gate.with_suffix(".asked").exists() or life.poll() is not None
+
+    wait.until("the training driver to have seen everything", asked, within_s=DRIVER_S)
+    hold()
+    gate.touch()
+    wait.until("the training driver to end", lambda: life.poll() is not None, within_s=DRIVER_S)
+    if life.poll() != 0:
+        raise StackError(f"the training driver failed; its log ends:\n{tail(life.log)}")
+
+
 def _drive(into: Path, session: Session, lease: Lease, found: driver.Machine) -> None:
     """Run the trainee to its end, and wait until its JVM and its executor have written their archives."""
     machine = driver.Machine(java=found.java, jars=found.jars, flags=_flags(into, Kind.DRIVER))
     (worker,) = _running(WORKER, _archive(into, Kind.DAEMON))
-    arguments = (lease.bootstrap, TOPIC, str(RECORDS), str(lease.checkpoint), str(worker.pid))
     # The executor's own archive: with the driver's flags both would write the same file.
     conf = {
         "spark.executor.extraJavaOptions": " ".join(_flags(into, Kind.EXECUTOR)),
         "spark.executorEnv.SPARK_CONF_DIR": str(cds.conf()),
     }
-    log = into / "logs" / "driver.log"
-    pipeline = Pipeline(entry=str(TRAINEE), args=arguments, conf=conf)
-    life = driver.launch(session, lease, pipeline, machine, number=1, log=log)
-    wait.until("the training driver to end", lambda: life.poll() is not None, within_s=DRIVER_S)
-    if life.poll() != 0:
-        raise StackError(f"the training driver failed; its log ends:\n{tail(log)}")
+    log, gate = into / "logs" / "driver.log", lease.folder / "stop"
+    program = trainee(lease, gate=gate, conf=conf)
+    drive(lambda: driver.launch(session, lease, program, machine, number=1, log=log), gate, worker.suspend)
     for kind in (Kind.DRIVER, Kind.EXECUTOR):
         _gone(_archive(into, kind))
     worker.resume()
@@ -159,7 +179,7 @@ def _running(*words: str) -> list[psutil.Process]:
     return [process for process in alive if all(word in " ".join(process.info["cmdline"] or ()) for word in words)]
 
 
-def _drop_old(root: Path) -> None:
+def drop_old(root: Path) -> None:
     """Keep the newest few: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
     folders = sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
     for old in folders[:-KEPT]:

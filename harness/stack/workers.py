@@ -2,7 +2,8 @@
 
 Spark puts its copy of pyspark (`pyspark.zip`) and its core jar before everything else on that path. Python keeps no
 compiled modules for an archive, and each task makes every archive that was touched read its table of contents again:
-most of what a short task costs. The installed pyspark, the same code, takes their place.
+most of what a short task costs. The installed pyspark, or the folder that Spark's distribution has beside the archives,
+takes their place: the same code.
 
 This file is copied into a folder of its own on the executors' import path, so that any Python finds it; it imports
 nothing of ours.
@@ -29,8 +30,10 @@ def install(folder: Path) -> None:
 
 
 def lighter(path: Sequence[str], home: str) -> list[str]:
-    """`path` without the archives under `home`, Spark's folder."""
-    return [entry for entry in path if not (entry.startswith(f"{home}/") and entry.endswith((".zip", ".jar")))]
+    """`path` without the archives under `home`, Spark's folder; py4j, which may be nowhere else, is the last."""
+    archives = [entry for entry in path if entry.startswith(f"{home}/") and entry.endswith((".zip", ".jar"))]
+    py4j = [entry for entry in archives if Path(entry).name.startswith("py4j-")]
+    return [entry for entry in path if entry not in archives] + py4j
 
 
 def main() -> None:
@@ -38,7 +41,8 @@ def main() -> None:
     home, before = os.environ.get("SPARK_HOME", ""), list(sys.path)
     sys.path[:] = lighter(before, home)
     found = importlib.util.find_spec("pyspark")
-    if not home or found is None or not found.origin or Path(found.origin).parent != Path(home):
+    homes = (Path(home), Path(home) / "python" / "pyspark")
+    if not home or found is None or not found.origin or Path(found.origin).parent not in homes:
         sys.path[:] = before
     runpy.run_module(DAEMON, run_name="__main__", alter_sys=True)
 

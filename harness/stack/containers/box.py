@@ -18,9 +18,9 @@ from harness import wait
 from harness.errors import StackError, WaitError
 from harness.stack.containers.engine import Engine, Wanted
 from harness.stack.local import LocalProcess
+from harness.stack.logs import ENOUGH, ending
 
 Seen = TypeVar("Seen")
-LINES = 8
 SIGNALLED = 128
 """An exit status above this one names a signal, if there is such a one."""
 SIGNALS = {number.value for number in signal.Signals}
@@ -159,12 +159,16 @@ class Box:
         except (DockerException, requests.RequestException) as error:
             return f"(no log: {error})"
 
+    def ending(self) -> str:
+        """The end of what it has printed, for an error message."""
+        return ending(self.log(lines=ENOUGH))
+
     def check(self) -> None:
         """Raise StackError with the end of its log if it has ended."""
         status = self.poll()
         if status is not None:
             how = f"signal {-status}" if status < 0 else f"status {status}"
-            raise StackError(f"{self.part} ended with {how}; its log ends:\n{self.log(lines=LINES)}")
+            raise StackError(f"{self.part} ended with {how}; its log ends:\n{self.ending()}")
 
     def ready(self, look: Callable[[], Seen], *, within_s: float) -> Seen:
         """Wait until `look` is content. Raises StackError at once if it ends, or when the time is up."""
@@ -176,4 +180,4 @@ class Box:
         try:
             return wait.until(f"{self.part} to answer", alive, within_s=within_s)
         except WaitError as error:
-            raise StackError(f"{error}; its log ends:\n{self.log(lines=LINES)}") from error
+            raise StackError(f"{error}; its log ends:\n{self.ending()}") from error

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from harness import failpoint
 from harness.scenario import Pipeline, Victim
-from harness.stack import driver
+from harness.stack import driver, workers
 from harness.stack.base import Lease, Process
-from harness.stack.containers import parts
+from harness.stack.cds import Kind
+from harness.stack.containers import archives, parts
 from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine
 from harness.stack.jars import Jars
 from harness.stack.local import chosen
 
-# Spark's Python lies in archives whose names hold versions. `exec` so that the program is what the init looks after.
-COMMAND = (
-    'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/*.zip | tr " " ":")" exec python3 -u "$@" >> "$0" 2>&1'
-)
+# An archive whose name holds its version. `exec` so that the program is what the init looks after.
+COMMAND = 'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/py4j-*.zip)" exec python3 -u "$@" >> "$0" 2>&1'
+SPARK_PYTHON = parts.SPARK_HOME / "python"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def launch(
         name,
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
         entrypoint=[""],  # none, not even the image's own
-        environment=environment(lease, pipeline, jars, host=name),
+        environment=environment(lease, pipeline, ground, jars, host=name),
         folder=lease.folder,
         run=lease.run_id,
         folders={log.parent: True, lease.root or Path(pipeline.entry).parent: False},
@@ -60,18 +60,20 @@ def launch(
     return ContainerDriver(number, log, Box(engine, wanted), lease.run_id)
 
 
-def environment(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> Mapping[str, str]:
+def environment(lease: Lease, pipeline: Pipeline, ground: parts.Ground, jars: Jars, *, host: str) -> Mapping[str, str]:
     """The environment of a driver besides its image's own; the pipeline's own words win."""
     temporary = lease.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = {**settings(lease, pipeline, jars, host=host), **pipeline.conf}
+    conf = {**settings(lease, pipeline, ground, jars, host=host), **pipeline.conf}
+    flags = archives.flags(Kind.DRIVER, ground.archives)
     return {
         "SPARK_HOME": str(lease.spark_home),
-        "PYTHONPATH": str(package()),
+        "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
         "PYSPARK_PYTHON": "python3",
         "PYSPARK_DRIVER_PYTHON": "python3",
         "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(lease, conf),
-        "SPARK_SUBMIT_OPTS": f"{parts.JVM} -Djava.io.tmpdir={temporary}",
+        "SPARK_SUBMIT_OPTS": f"{flags} -Djava.io.tmpdir={temporary} -XX:-UsePerfData",
+        "SPARK_LAUNCHER_OPTS": parts.JVM,
         "TMPDIR": str(temporary),
         **driver.markers(lease),
         **lease.environment,
@@ -79,15 +81,16 @@ def environment(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> M
     }
 
 
-def settings(lease: Lease, pipeline: Pipeline, jars: Jars, *, host: str) -> dict[str, str]:
+def settings(lease: Lease, pipeline: Pipeline, ground: parts.Ground, jars: Jars, *, host: str) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
     return {
         **driver.common(lease, pipeline, jars),
         "spark.executor.extraClassPath": driver.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
-        "spark.executor.extraJavaOptions": parts.JVM,
-        "spark.executorEnv.PYTHONPATH": str(package()),
+        "spark.executor.extraJavaOptions": archives.flags(Kind.EXECUTOR, ground.archives),
+        "spark.executorEnv.PYTHONPATH": f"{package()}:{ground.modules}:{SPARK_PYTHON}",
+        **workers.SETTINGS,
         "spark.local.dir": "/tmp",
     }
 

@@ -77,6 +77,8 @@ class Engine:
             raise StackError(f"asked for the stack containers; no engine answers ({error}); {cure}") from error
         self.session = session
         self._network: Any = None
+        # One for each container: testcontainers opens them, and closes none.
+        self._others: list[docker.DockerClient] = []
 
     @property
     def client(self) -> docker.DockerClient:
@@ -88,11 +90,20 @@ class Engine:
         """Where published ports are reached."""
         return "127.0.0.1" if self._client.host() == "localhost" else self._client.host()
 
-    def have(self, image: str, setting: str) -> None:
-        """Pull an image that is not here. Raises StackError with the ways out."""
+    def _full(self, image: str) -> str:
+        """Its name with the prefix that testcontainers puts before each."""
         from testcontainers.core.config import testcontainers_config
 
-        image = testcontainers_config.hub_image_name_prefix + image
+        return str(testcontainers_config.hub_image_name_prefix) + image
+
+    def identity(self, image: str) -> str:
+        """The id of an image that is here: another one for every other content. Raises StackError."""
+        with said(f"asked for the image {image}"):
+            return str(self.client.images.get(self._full(image)).id)
+
+    def have(self, image: str, setting: str) -> None:
+        """Pull an image that is not here. Raises StackError with the ways out."""
+        image = self._full(image)
         try:
             with said(f"asked for the image {image}"):
                 self.client.images.get(image)
@@ -146,6 +157,7 @@ class Engine:
         if wanted.user is not None:
             more["user"] = wanted.user
         with said(f"asked for the container {wanted.name} of {wanted.image}"):
+            self._others.append(box.get_docker_client().client)
             return box.with_kwargs(**more).start().get_wrapped_container()
 
     def forget(self, run: str) -> None:
@@ -159,7 +171,8 @@ class Engine:
             with said("asked to remove what this session made"):
                 clean(self.client, self.session)
         finally:
-            self.client.close()
+            for client in (*self._others, self.client):
+                client.close()
 
 
 def clean(client: docker.DockerClient, session: str, *, run: str | None = None) -> None:

@@ -44,11 +44,14 @@ JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
-    """What every container of Spark stands on: who it runs as, and what it sees of this machine."""
+    """What every container of Spark stands on: who it runs as, what it sees of this machine, and where among that the
+    class archives are, or will be, and the Python modules that we start workers with."""
 
     user: str
     passwd: Path
     folders: Mapping[Path, bool]
+    archives: Path
+    modules: Path
 
     def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:
         """A container of Spark's image."""

@@ -13,9 +13,9 @@ from harness.errors import StackError
 from harness.redact import redact_folder
 from harness.scenario import Do, Pipeline
 from harness.stack import driver as local_driver
-from harness.stack import images, jars, reaper, spark
+from harness.stack import images, jars, reaper, spark, workers
 from harness.stack.base import Driver, Lease, Process
-from harness.stack.containers import driver, parts
+from harness.stack.containers import archives, driver, parts
 from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine, last_words
 from harness.stack.local import LocalProcess, processes
@@ -61,7 +61,8 @@ class ContainersStack(SessionStack):
         session.at_the_end(last_words(session.id))
         self.engine.connect()
         (session.folder / "runs").mkdir()
-        self._ground = _ground(session, self._jars)
+        self.archives = archives.folder(self.engine.identity(images.image("spark")), self._jars)
+        self._ground = _ground(session, self._jars, self.archives)
         self.kafka = parts.KafkaBox(self.engine)
         self.postgres = parts.PostgresBox(self.engine)
         self.spark = parts.SparkBoxes(self.engine, self._ground, logs=self.logs, executors=self._executors)
@@ -101,7 +102,7 @@ class ContainersStack(SessionStack):
 
     def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver.settings(lease, pipeline, self._jars, host="(its container)")
+        found = driver.settings(lease, pipeline, self._ground, self._jars, host="(its container)")
         return {"spark.driver.memory": local_driver.MEMORY, **found}
 
     def executors(self, lease: Lease) -> list[LocalProcess]:
@@ -175,13 +176,15 @@ class ContainersStack(SessionStack):
         )
 
 
-def _ground(session: Session, found: jars.Jars) -> parts.Ground:
+def _ground(session: Session, found: jars.Jars, made: Path) -> parts.Ground:
     """Containers of Spark run as our own user, so that what they write is ours."""
     passwd = session.folder / "passwd"
     uid, gid = os.getuid(), os.getgid()
     # Hadoop asks for the user's name, and an image does not know ours.
     lines = ["root:x:0:0:root:/root:/bin/sh", f"onceproof:x:{uid}:{gid}::/tmp:/bin/sh"]
     passwd.write_text("\n".join(lines[: 1 if uid == 0 else 2]) + "\n")
-    folders = {session.folder / "runs": True, driver.package() / "harness": False}
+    modules = session.folder / "python"
+    workers.install(modules)
+    folders = {session.folder / "runs": True, driver.package() / "harness": False, made: False, modules: False}
     folders |= {jar.parent: False for jar in found.spark}
-    return parts.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders)
+    return parts.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, archives=made, modules=modules)
