@@ -1,7 +1,8 @@
-"""What a scenario costs, in seconds and CPU-seconds: warm (one stack, our levers) against stock (a fresh stack for
-each run, JVMs with their default flags), in one sitting, as a ratio.
+"""What a scenario costs, in seconds and CPU-seconds: cold (the stack comes up for it) and warm (it is up already)
+against stock (a fresh stack for each run, JVMs with their default flags), and the stack `containers` against
+`processes`; in one sitting, as ratios.
 
-    .venv/bin/python bench/scenarios.py [--rounds 3] [SCENARIO…]
+    .venv/bin/python bench/scenarios.py [--rounds 3] [--containers] [SCENARIO…]
 
 CPU-seconds are those of the whole machine (/proc/stat), since half of what a run starts is killed and leaves no
 account: let nothing else run beside it. Absolute times are noise on a shared machine; the ratio is the figure.
@@ -21,9 +22,19 @@ from time import monotonic
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Scenario
+from harness.stack.base import Stack
+from harness.stack.containers.stack import ContainersStack
 from harness.stack.processes import ProcessesStack
 
 DEFAULT = ("scenarios/proving/append_before_offset_commit.yaml", "scenarios/proving/upsert_before_offset_commit.yaml")
+AGAINST = {
+    "cold": "stock",
+    "warm": "stock",
+    "stock": "stock",
+    "containers cold": "cold",
+    "containers warm": "warm",
+}
+"""Each kind of run, with the one that it is a ratio of."""
 
 
 @dataclass(frozen=True)
@@ -49,44 +60,55 @@ def busy_s() -> float:
     return (sum(ticks[:8]) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def warm(scenario: Scenario, stack: ProcessesStack, reports: Path) -> Cost:
+def cold_and_warm(scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path) -> list[Cost]:
+    """A run for which the stack comes up, and another one on it."""
     meter = Meter()
+    with kind(reports / "logs") as stack:
+        return [played(scenario, stack, reports, meter), played(scenario, stack, reports, Meter())]
+
+
+def stock(scenario: Scenario, reports: Path) -> Cost:
+    """A run with a stack for itself, without our levers."""
+    meter = Meter()
+    with ProcessesStack(reports / "stock-logs", levers=False) as stack:
+        return played(scenario, stack, reports, meter)
+
+
+def played(scenario: Scenario, stack: Stack, reports: Path, meter: Meter) -> Cost:
     run(scenario, stack, reports=reports)
     return meter.cost()
 
 
-def stock(scenario: Scenario, reports: Path) -> Cost:
-    meter = Meter()
-    with ProcessesStack(reports / "stock-logs", levers=False) as stack:
-        run(scenario, stack, reports=reports)
-    return meter.cost()
+def measure(scenario: Scenario, reports: Path, *, containers: bool) -> dict[str, Cost]:
+    """One round: everything side by side, so that a slow minute of the machine hurts all."""
+    kinds = dict(zip(("cold", "warm"), cold_and_warm(scenario, ProcessesStack, reports), strict=True))
+    kinds["stock"] = stock(scenario, reports)
+    if containers:
+        found = cold_and_warm(scenario, ContainersStack, reports)
+        kinds |= zip(("containers cold", "containers warm"), found, strict=True)
+    return kinds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--containers", action="store_true", help="also in containers; needs an engine with the images")
     options = parser.parse_args()
-    table: dict[str, dict[str, list[Cost]]] = {}
+    table: dict[str, list[dict[str, Cost]]] = {}
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
-        reports = Path(folder)
         for path in options.scenarios:
-            scenario = load(path)
-            rows = table.setdefault(path.stem, {"cold": [], "warm": [], "stock": []})
-            for _ in range(options.rounds):
-                # Side by side in each round, so that a slow minute of the machine hurts both.
-                meter = Meter()
-                with ProcessesStack(reports / "logs") as stack:
-                    run(scenario, stack, reports=reports)
-                    rows["cold"].append(meter.cost())
-                    rows["warm"].append(warm(scenario, stack, reports))
-                rows["stock"].append(stock(scenario, reports))
-    print(json.dumps({name: {k: [asdict(c) for c in v] for k, v in rows.items()} for name, rows in table.items()}))
+            table[path.stem] = [
+                measure(load(path), Path(folder), containers=options.containers) for _ in range(options.rounds)
+            ]
+    plain = {name: [{kind: asdict(cost) for kind, cost in row.items()} for row in rows] for name, rows in table.items()}
+    print(json.dumps(plain))
     for name, rows in table.items():
-        for kind in ("cold", "warm", "stock"):
-            s, c = median(rows[kind])
-            base_s, base_c = median(rows["stock"])
-            print(f"{name:40} {kind:6} {s:6.1f} s {c:6.1f} CPU-s   {s / base_s:4.2f} and {c / base_c:4.2f} of stock")
+        for kind in rows[0]:
+            s, c = median([row[kind] for row in rows])
+            base_s, base_c = median([row[AGAINST[kind]] for row in rows])
+            of = f"{s / base_s:4.2f} and {c / base_c:4.2f} of {AGAINST[kind]}"
+            print(f"{name:36} {kind:15} {s:6.1f} s {c:6.1f} CPU-s   {of}")
 
 
 def median(costs: list[Cost]) -> tuple[float, float]:

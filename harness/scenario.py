@@ -78,6 +78,11 @@ class Do(StrEnum):
     CRASH_APPLICATION = "crash application"
     PAUSE_DRIVER = "pause driver"
     STOP_DRIVER = "stop driver"
+    DISCONNECT_DRIVER = "disconnect driver"
+
+
+LASTING = (Do.PAUSE_DRIVER, Do.DISCONNECT_DRIVER)
+"""The faults that last for a while and then heal."""
 
 
 class Victim(StrEnum):
@@ -177,7 +182,7 @@ class Trigger:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One way to hurt the stack. `which` picks among executors: `one`, `all`; `for_s` is how long a pause lasts."""
+    """One way to hurt the stack. `which` picks among executors: `one`, `all`; `for_s` is how long it lasts."""
 
     kind: Do
     victim: Victim = Victim.TREE

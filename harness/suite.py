@@ -23,10 +23,10 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.journal import Listener
 from harness.report.summary import Run, error
 from harness.report.summary import write as write_summary
-from harness.run.loop import beyond, refuse
 from harness.run.loop import run as run_one
 from harness.scenario import Scenario, Word
 from harness.stack.base import Stack
+from harness.stack.powers import POWERS, Able, beyond, refuse
 from harness.stack.where import STACKS, Where
 
 
@@ -101,11 +101,11 @@ def run(paths: Sequence[Path], options: Options) -> int:
     scenarios = load_all(find(paths))
     bind(scenarios)
     if options.able:
-        scenarios = able(scenarios, open_stack(options.stack, options.reports, options.where))
+        scenarios = able(scenarios, POWERS[options.stack])
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)
 
 
-def able(scenarios: Sequence[Scenario], stack: Stack) -> list[Scenario]:
+def able(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
     """Those that the stack has the power for; the others are named. Raises UsageError if none is left."""
     out = []
     for scenario in scenarios:

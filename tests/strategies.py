@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from harness.scenario import (
+    LASTING,
     Do,
     Expect,
     Fault,
@@ -156,7 +157,7 @@ def triggers(draw: st.DrawFn, *, frontier: str, rows: bool, records: int, within
 def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     """A step in plain words or in sugar."""
     when = draw(triggers(**world))
-    words = draw(st.sampled_from([do for do in Do if do is not Do.PAUSE_DRIVER or world["within_s"] > 0.1]))
+    words = draw(st.sampled_from([do for do in Do if do not in LASTING or world["within_s"] > 0.1]))
     late = when.kind is When.WINDOW and when.window is not Window.OFFSETS_WRITTEN
     # What hurts nobody is a mistake: the loader's own tests have it.
     victim = draw(st.sampled_from([Victim.TREE, Victim.JVM] if late else list(Victim)))
@@ -175,7 +176,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
         kind = Do.KILL_DRIVER
     elif words is Do.KILL_EXECUTOR:
         extras = {"which": draw(st.sampled_from(["one", "all"]))}
-    elif words is Do.PAUSE_DRIVER:
+    elif words in LASTING:
         extras = {"for_s": draw(times.map(lambda s: s if 0.1 <= s < world["within_s"] else 0.1))}
     elif words is Do.STOP_DRIVER:
         extras = {}

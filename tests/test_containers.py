@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docker.errors import DockerException
 
 import docker
 from harness.errors import StackError
 from harness.load import load
 from harness.run.loop import Result, run
-from harness.stack import images
 from harness.stack.base import Stack
 from harness.stack.containers import engine as engines
 from harness.stack.containers.stack import ContainersStack
 from harness.wait import Waiting, until
+from tests import container_engine
+from tests.container_engine import left
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
@@ -39,17 +39,7 @@ ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 @pytest.fixture(scope="module")
 def engine() -> Iterator[docker.DockerClient]:
     """An engine with the images, or the tests are not run."""
-    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    if host.startswith("unix://") and not Path(host.removeprefix("unix://")).exists():
-        pytest.skip(f"not run: no container engine listens at {host}")
-    try:
-        client = docker.from_env()
-        client.ping()
-    except DockerException as error:
-        pytest.skip(f"not run: no container engine answers: {error}")
-    have = {tag for image in client.images.list() for tag in image.tags}
-    if lacking := [images.image(part) for part in images.OFFICIAL if images.image(part) not in have]:
-        pytest.skip(f"not run: the engine has no image {', '.join(lacking)}")
+    client = container_engine.found()
     yield client
     client.close()
 
@@ -135,14 +125,6 @@ def test_a_full_disk_in_a_container_is_named(
     assert left(engine) == before
 
 
-def left(client: docker.DockerClient) -> list[str]:
-    """What carries our label now."""
-    mine: dict[str, str | list[str] | bool] = {"label": engines.LABEL}
-    found = [f"container {each.name}" for each in client.containers.list(all=True, filters=mine, ignore_removed=True)]
-    found += [f"network {each.name}" for each in client.networks.list(filters=mine)]
-    return found + [f"volume {each.name}" for each in client.volumes.list(filters=mine)]
-
-
 Started = Callable[[], subprocess.Popen[bytes]]
 
 
@@ -185,3 +167,12 @@ def test_nothing_is_left_of_a_run_that_is_ended(
         lambda: left(engine) == before or Waiting(str(sorted(set(left(engine)) - set(before)))),
         within_s=GONE_WITHIN_S,
     )
+
+
+def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack, tmp_path: Path) -> None:
+    scenario = load(HOUSE / "scenarios" / "containers" / "upsert_driver_disconnected.yaml")
+    verdict = run(scenario, boxes, reports=tmp_path).verdict
+    assert verdict.as_expected, verdict.reasons
+    (step,) = verdict.steps
+    assert step.hit
+    assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from pathlib import Path
@@ -14,9 +15,10 @@ from kafka import KafkaAdminClient
 from harness.cli import main
 from harness.errors import UsageError
 from harness.load import load
-from harness.run.loop import beyond, refuse, run
+from harness.run.loop import run
 from harness.scenario import Do, Word
 from harness.stack.external import ExternalStack, databases, master_of
+from harness.stack.powers import beyond, refuse
 from harness.stack.processes import ProcessesStack
 from harness.stack.where import Where
 
@@ -66,6 +68,7 @@ def test_both_databases_are_one_with_schemas_of_their_own() -> None:
     assert found.dsn("second", "run_a").endswith("/db?options=-c%20search_path%3Drun_a_second")
     assert "pa%40ss" in found.dsn("main", "run_a") and "password=pa%40ss" in found.jdbc("main", "run_a")
     assert "pa@ss" not in repr(found)
+    assert found.plain() == "postgresql://me@there:5433/db"
 
 
 def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -78,10 +81,21 @@ def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Pa
     words = str(refused.value)
     for scenario in lacking:
         assert f"{scenario.path}: asked for `" in words
-    assert "the stack `external` has no power for it" in words
+    assert "the stack `external` has no power for it (processes and containers have)" in words
     for scenario in scenarios:
         if scenario not in lacking:
             refuse([scenario], stack)
+
+
+@pytest.mark.parametrize("verb", [["validate"], ["run", "--dry"]], ids=lambda verb: verb[0])
+def test_nothing_needs_to_start_to_be_refused(verb: list[str]) -> None:
+    path = PROVING.parent / "containers" / "upsert_driver_disconnected.yaml"
+    for stack, code in (("processes", 2), ("containers", 0)):
+        done = CliRunner().invoke(main, [*verb, str(path), "--stack", stack])
+        assert done.exit_code == code
+        assert ("no power for it (containers has)" in done.output) is (code == 2)
+    left = CliRunner().invoke(main, ["run", "--dry", "--able", str(path)])
+    assert (left.exit_code, left.output) == (0, "")
 
 
 def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
@@ -122,6 +136,10 @@ def test_a_cluster_that_is_there_is_used_and_left_as_it_was(stack: ProcessesStac
         result = run(load(PROVING / "two_systems_append_between.yaml"), external, reports=tmp_path / "reports")
         assert (schemas(), topics()) == before
     assert (result.verdict.word, result.verdict.as_expected) == (Word.VIOLATED, True)
+    stored = json.loads((result.folder / "run.json").read_text())
+    command = stored["command"].split(" --stack ")[1]
+    assert command.startswith(f"external --kafka {stack.kafka.bootstrap} --postgres postgresql://")
+    assert f"--spark-master {stack.spark.master}" in command and server.password not in command
     assert server.password not in "".join(path.read_text(errors="replace") for path in result.folder.rglob("*.json"))
 
 

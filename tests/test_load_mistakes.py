@@ -446,7 +446,12 @@ CASES = [
     Case(
         "for without a pause",
         GOOD + "schedule: [{when: {rows: 3}, do: kill driver, for: 3s}]\n",
-        ["4:52: schedule[0].for means nothing for kill driver: only a pause lasts"],
+        ["4:52: schedule[0].for means nothing for kill driver: only a pause or a cut lasts"],
+    ),
+    Case(
+        "cut without for",
+        GOOD + "schedule: [{when: {rows: 3}, do: disconnect driver}]\n",
+        ["4:12: schedule[0].for is missing: how long it lasts, e.g. 3s"],
     ),
     Case(
         "pause that nobody feels",
@@ -456,7 +461,7 @@ CASES = [
     Case(
         "pause without for",
         GOOD + "schedule: [{when: {rows: 3}, do: pause driver}]\n",
-        ["4:12: schedule[0].for is missing: how long the pause lasts, e.g. 3s"],
+        ["4:12: schedule[0].for is missing: how long it lasts, e.g. 3s"],
     ),
     Case(
         "crash mid-sink without rows",

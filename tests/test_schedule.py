@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from harness.run.scene import Moment, Scene, in_window
 from harness.run.schedule import Schedule
 from harness.run.supervisor import Supervisor
 from harness.scenario import Do, Fault, Pipeline, Restart, Step, StepOutcome, Trigger, Victim, When, Window
+from harness.stack.base import Process
 from harness.stack.driver import ProcessDriver
 from harness.stack.local import LocalProcess
 from harness.triggers.tripwire import Held
@@ -395,3 +397,53 @@ def test_nobody_signals_init_or_the_harness() -> None:
         signals.kill([LocalProcess(psutil.Process())])
     with pytest.raises(Exception, match="not a process of a run"):
         signals.kill([LocalProcess(psutil.Process(1))])
+
+
+class Boxed:
+    """A process with a network of its own."""
+
+    name, born = "container a", 0.0
+
+    def __init__(self, *, deaf: bool = False, dies: bool = False) -> None:
+        self.on, self.deaf, self.dies = True, deaf, dies
+
+    def cut(self) -> bool:
+        self.on = self.on and self.deaf
+        return True
+
+    def join(self) -> bool:
+        self.on = not self.dies
+        return not self.dies
+
+    def joined(self) -> bool:
+        return self.on
+
+    def send(self, what: signal.Signals) -> bool:
+        return True
+
+    def lives(self) -> bool:
+        return True
+
+    def stands(self) -> bool:
+        return False
+
+    def family(self) -> list[Boxed]:
+        return [self]
+
+    def speaks_from(self, address: str, port: int) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        ([Boxed()], {"container a": "cut off for 0.01 s"}),
+        ([Boxed(deaf=True)], {}),
+        ([Boxed(dies=True)], {"container a": "cut off, and ended"}),
+        ([LocalProcess(psutil.Process())], {}),
+    ],
+    ids=["cut off", "never was off", "died meanwhile", "no network of its own"],
+)
+def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
+    scene: Any = SimpleNamespace(supervisor=SimpleNamespace(processes=lambda: hosts), stop=threading.Event())
+    assert strike.disconnect(scene, Moment(None), 0.01) == said

@@ -393,6 +393,14 @@ def test_last_words_are_said_once_the_session_ends(tmp_path: Path) -> None:
     assert not made.folder.exists()
 
 
+def test_last_words_that_have_nothing_to_do_are_not_said(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with Session(temporary=tmp_path) as made:
+        made.at_the_end(words("/bin/sh", "-c", f"echo said >> {said}"))
+        made.nothing_left()
+    assert not said.exists()
+
+
 def test_last_words_that_fail_are_said_again_by_the_next_start(tmp_path: Path) -> None:
     open_now = tmp_path / "open"
     with Session(temporary=tmp_path) as made:

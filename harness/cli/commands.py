@@ -70,13 +70,17 @@ def new(name: str) -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
-def validate(paths: tuple[Path, ...]) -> None:
+@click.option("--stack", type=click.Choice(STACKS), help="Say also what this stack has no power for.")
+def validate(paths: tuple[Path, ...], stack: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import find, load_all
     from harness.run.before import bind
+    from harness.stack.powers import POWERS, refuse
 
     scenarios = load_all(find(paths))
     bind(scenarios)
+    if stack:
+        refuse(scenarios, POWERS[stack])
     click.echo(f"OK: {counted(len(scenarios), 'scenario')}")
 
 
@@ -107,8 +111,12 @@ def run(
     files = chosen(paths, words)
     if dry:
         from harness.load import load_all
+        from harness.stack.powers import POWERS, beyond, refuse
 
-        show_plans(load_all(files), seed)
+        scenarios, stack = load_all(files), POWERS[rest["stack"]]
+        if not rest["able"]:
+            refuse(scenarios, stack)
+        show_plans([each for each in scenarios if not beyond(each, stack)], seed)
         return
     from harness import suite
 

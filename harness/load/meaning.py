@@ -16,13 +16,13 @@ from typing import Any
 from harness.load.places import missing
 from harness.load.reader import Section
 from harness.load.values import IDENTIFIER, QUERY
-from harness.scenario import Do, Guarantee, Input, Kind, Pipeline, Scenario, Victim, Window
+from harness.scenario import LASTING, Do, Guarantee, Input, Kind, Pipeline, Scenario, Victim, Window
 
 KINDS = ("window", "failpoint", "records", "rows", "elapsed")
 WITH_VICTIM = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.CRASH_MID_SINK, Do.CRASH_BEFORE_OFFSET_COMMIT)
 FOR_CONSOLE = ("postgres", "database", "effect", "key", "order")
 GENERATED_ONLY = ("workload", "keys", "skew")
-SHORTEST_PAUSE_S = 0.1
+SHORTEST_S = 0.1
 WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
 
 
@@ -179,13 +179,13 @@ def deed(step: Section, within: float) -> None:
         step.wrong(f"{step.path}.victim means nothing for {do}", "victim")
     if step.has("which") and do is not Do.KILL_EXECUTOR:
         step.wrong(f"{step.path}.which means nothing for {do}: it picks among executors", "which")
-    if step.has("for") and do is not Do.PAUSE_DRIVER:
-        step.wrong(f"{step.path}.for means nothing for {do}: only a pause lasts", "for")
-    if do is Do.PAUSE_DRIVER and not step.has("for"):
-        step.wrong(f"{step.path}.for is missing: how long the pause lasts, e.g. 3s")
-    if do is Do.PAUSE_DRIVER and step.get("for", SHORTEST_PAUSE_S) < SHORTEST_PAUSE_S:
-        step.wrong(f"{step.path}.for is too short to hurt anyone: {SHORTEST_PAUSE_S:g}s at least", "for")
-    if do is Do.PAUSE_DRIVER and step.get("for", 0.0) >= within:
+    if step.has("for") and do not in LASTING:
+        step.wrong(f"{step.path}.for means nothing for {do}: only a pause or a cut lasts", "for")
+    if do in LASTING and not step.has("for"):
+        step.wrong(f"{step.path}.for is missing: how long it lasts, e.g. 3s")
+    if do in LASTING and step.get("for", SHORTEST_S) < SHORTEST_S:
+        step.wrong(f"{step.path}.for is too short to hurt anyone: {SHORTEST_S:g}s at least", "for")
+    if do in LASTING and step.get("for", 0.0) >= within:
         step.wrong(f"{step.path}.for never ends: the run ends within {within:g}s", "for")
 
 

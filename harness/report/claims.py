@@ -124,5 +124,7 @@ def again(folder: str, run: Mapping[str, Any]) -> list[str]:
     quoted = shlex.quote(folder)
     typed = run.get("command")
     text = shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")
-    lines = [f"onceproof replay {quoted}", f"onceproof check {quoted}"]
+    stack = run.get("stack")
+    asked = str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
+    lines = [" ".join([f"onceproof replay {quoted}", *asked.split()]), f"onceproof check {quoted}"]
     return lines + ([f"# this run was started by: {text}"] if text else [])

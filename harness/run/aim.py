@@ -10,7 +10,7 @@ from time import monotonic
 from harness.errors import HarnessError, WaitError
 from harness.faults import process as signals
 from harness.run.scene import Moment, Scene, running
-from harness.scenario import Do, Step, Trigger, Victim, When, Window
+from harness.scenario import LASTING, Do, Step, Trigger, Victim, When, Window
 from harness.stack.base import Process
 from harness.triggers.tripwire import Tripwire
 from harness.triggers.watch import Sight
@@ -20,7 +20,7 @@ TICK_S = 0.004
 LONGEST_S = 3600.0
 KILLED = (Do.KILL_DRIVER, Do.CRASH_APPLICATION)
 DRIVER_DIES = (*KILLED, Do.STOP_DRIVER)
-STOOD = (*KILLED, Do.PAUSE_DRIVER)
+STOOD = (*KILLED, *LASTING)
 """Faults before which the JVM can be stopped, so that nothing moves between the look and the fault."""
 
 

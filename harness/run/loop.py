@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from harness import __version__
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError
 from harness.journal import Journal, Listener
 from harness.judge import judge
 from harness.load import project_root
@@ -24,6 +23,7 @@ from harness.redact import Redactor, redact_file, redact_folder
 from harness.run.live import Live
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack.base import Stack
+from harness.stack.powers import refuse
 from harness.store import RunFolder, disk
 from harness.workload import make
 from harness.workload.base import Workload
@@ -66,22 +66,6 @@ def run(
     return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
 
 
-def refuse(scenarios: Sequence[Scenario], stack: Stack) -> None:
-    """Raise UsageError, before anything starts, with every fault that this stack has no power for."""
-    lacking = [
-        f"{scenario.path}: asked for `{name}`; the stack `{stack.name}` has no power for it"
-        for scenario in scenarios
-        for name in beyond(scenario, stack)
-    ]
-    if lacking:
-        raise UsageError("\n".join([*lacking, "leave these out (--able does), or take another stack"]))
-
-
-def beyond(scenario: Scenario, stack: Stack) -> list[str]:
-    """The steps of a scenario that this stack has no power for."""
-    return list(dict.fromkeys(step.name for step in scenario.schedule if step.do.kind not in stack.powers))
-
-
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:
     """Play, judge, save; whatever happens, end what was started and take the secrets out of what is kept."""
     folder, journal = live.folder, live.journal
@@ -121,15 +105,10 @@ def _closed(live: Live) -> None:
         live.journal.write("not ended", why=repr(failure))
 
 
-def _elsewhere(stack: Stack) -> str:
-    """What the command that repeats a run says of its stack; addresses of a cluster are the reader's own."""
-    return "" if stack.name == "processes" else f" --stack {stack.name}"
-
-
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
     """What is known before anything starts: the parts of save 0."""
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
-    source = Path(scenario.path)
+    source, described = Path(scenario.path), stack.describe()
     return {
         "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
         "scenario": source.read_text(encoding="utf-8") if source.is_file() else "",
@@ -138,8 +117,8 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "scenario": scenario.name,
             "path": scenario.path,
             "seed": seed,
-            "stack": stack.describe(),
+            "stack": described,
             "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": f"onceproof run {scenario.path} --seed {seed}{_elsewhere(stack)}",
+            "command": " ".join([f"onceproof run {scenario.path} --seed {seed}", *described.get("asked", "").split()]),
         },
     }

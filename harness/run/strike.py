@@ -12,7 +12,7 @@ from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
 from harness.scenario import Do, Evidence, Fault, Step, StepOutcome, Victim, Window
-from harness.stack.base import Process
+from harness.stack.base import Host, Process
 from harness.wait import until
 
 DEATH_WITHIN_S = 20.0
@@ -91,6 +91,8 @@ def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
     """Signal the victims; returns what became of each."""
     if fault.kind is Do.PAUSE_DRIVER:
         return pause(scene, fault.for_s or PAUSE_S)
+    if fault.kind is Do.DISCONNECT_DRIVER:
+        return disconnect(scene, moment, fault.for_s or PAUSE_S)
     targets = chosen(scene, fault, moment)
     driver = scene.supervisor.driver
     if fault.kind in DRIVER_DIES and driver is not None:
@@ -150,6 +152,19 @@ def pause(scene: Scene, for_s: float) -> dict[str, str]:
         return {p.name: f"stood still for {for_s:g} s" for p in tree if p.stands()}
     finally:
         signals.thaw(tree)
+
+
+def disconnect(scene: Scene, moment: Moment, for_s: float) -> dict[str, str]:
+    """Take the driver off the network and let it work on there, look that it is off, put it back after `for_s` seconds
+    unless it has died of it."""
+    hosts = [process for process in scene.supervisor.processes() if isinstance(process, Host) and process.cut()]
+    try:
+        off = [host for host in hosts if not host.joined()]
+        signals.thaw(moment.frozen)
+        scene.stop.wait(for_s)
+    finally:
+        back = [host for host in hosts if host.join()]
+    return {host.name: f"cut off for {for_s:g} s" if host in back else "cut off, and ended" for host in off}
 
 
 def release(scene: Scene, step: Step, moment: Moment) -> None:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from harness.scenario import Pipeline, Victim
 
@@ -94,6 +94,20 @@ class Process(Protocol):
 
     def speaks_from(self, address: str, port: int) -> bool:
         """Does it hold the TCP socket with that local address and port?"""
+
+
+@runtime_checkable
+class Host(Process, Protocol):
+    """A process with a network of its own: a container."""
+
+    def cut(self) -> bool:
+        """Take it off the network that it shares with the others; False if it is gone."""
+
+    def join(self) -> bool:
+        """Put it back, under the same name and address; False if it is gone."""
+
+    def joined(self) -> bool:
+        """Has it a network at all?"""
 
 
 class Driver(Protocol):

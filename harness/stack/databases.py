@@ -49,6 +49,10 @@ class Databases:
         """The same server as others reach it."""
         return replace(self, host=host, port=port)
 
+    def plain(self) -> str:
+        """The address of `main` without its password."""
+        return f"postgresql://{quote(self.user, safe='')}@{self.host}:{self.port}/{quote(self.names['main'], safe='')}"
+
     def dsn(self, database: str, schema: str) -> str:
         """A libpq address of `main` or `second` whose search path is `schema`; holds the password."""
         options = quote(f"-c search_path={self._schema(database, schema)}", safe="")

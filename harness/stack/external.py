@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import socket
 import sys
 import zipfile
@@ -24,11 +25,12 @@ from psycopg2.extensions import parse_dsn
 
 from harness import failpoint
 from harness.errors import StackError, UsageError
-from harness.scenario import Do, Pipeline
+from harness.scenario import Pipeline
 from harness.stack import cds, driver, jars, java
 from harness.stack.base import Driver, Lease
 from harness.stack.databases import Databases
 from harness.stack.local import LocalProcess, carrying
+from harness.stack.powers import POWERS
 from harness.stack.rooms import Named, Rooms, drop
 from harness.stack.session import Session
 from harness.stack.sessions import SessionStack
@@ -43,7 +45,7 @@ class ExternalStack(SessionStack):
     """A cluster that is not ours: faults hit the drivers alone."""
 
     name = "external"
-    powers: frozenset[str] = frozenset({Do.KILL_DRIVER, Do.PAUSE_DRIVER, Do.STOP_DRIVER})
+    powers = POWERS["external"].powers
 
     def __init__(self, where: Where, logs: Path) -> None:
         self.where = where
@@ -180,6 +182,7 @@ class ExternalStack(SessionStack):
         session = self._up()
         return {
             "stack": self.name,
+            "asked": self._asked(),
             "session": session.id,
             "reapers_replaced": session.rearmed,
             "java": self._java.text,
@@ -189,6 +192,13 @@ class ExternalStack(SessionStack):
             "spark": {"at": self.where.spark_master, "driver_host": self._ours},
         }
 
+    def _asked(self) -> str:
+        """What a command line says to get this cluster; the password is the reader's own (PGPASSWORD)."""
+        server = self._databases
+        said = {**asdict(self.where), "postgres": server.plain()}
+        given = ((name.replace("_", "-"), shlex.quote(str(value))) for name, value in said.items() if value)
+        return " ".join([f"--stack {self.name}", *(f"--{name} {value}" for name, value in given)])
+
     def down(self) -> None:
         """End our drivers and drop what is left of our runs. Safe to call twice."""
         session = self._session
@@ -197,11 +207,13 @@ class ExternalStack(SessionStack):
         # Whatever of it fails, the rest is done; what could not be dropped is tried once more by the session's end.
         with contextlib.ExitStack() as steps:
             steps.callback(session.close)
-            steps.callback(self._forget)
+            steps.callback(self._forget, session)
             for run_id in list(self._made):
                 steps.callback(self._drop, run_id)
 
-    def _forget(self) -> None:
+    def _forget(self, session: Session) -> None:
+        if not self._made:
+            session.nothing_left()
         self._session = None
         self._topics.close()
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.redact import redact_folder
-from harness.scenario import Do, Pipeline
+from harness.scenario import Pipeline
 from harness.stack import cds, driver, jars, java, kafka, postgres, spark
 from harness.stack.base import Driver, Lease
 from harness.stack.local import LocalProcess, carrying, processes
+from harness.stack.powers import POWERS
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session
 from harness.stack.sessions import SessionStack
@@ -24,7 +25,7 @@ class ProcessesStack(SessionStack):
     flags: slower, the same otherwise; for measurements."""
 
     name = "processes"
-    powers: frozenset[str] = frozenset(Do)
+    powers = POWERS["processes"].powers
 
     def __init__(self, logs: Path, *, executors: int = 2, levers: bool = True) -> None:
         super().__init__(logs)

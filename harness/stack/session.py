@@ -146,6 +146,10 @@ class Session:
         """Have a command run when the session ends, however it ends: `{"argv": […], "env": {…}}` as JSON."""
         self.keep(reaper.LAST_WORDS, words)
 
+    def nothing_left(self) -> None:
+        """The command of `at_the_end` has nothing to do any more."""
+        (self.folder / reaper.LAST_WORDS).unlink(missing_ok=True)
+
     def keep(self, name: str, text: str) -> Path:
         """Write a file into the session's folder that only we may read: whole, or not at all."""
         temporary = self.folder / f".{name}"

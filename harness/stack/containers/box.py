@@ -35,6 +35,7 @@ class Box:
     def __init__(self, engine: Engine, wanted: Wanted) -> None:
         self.part = wanted.name
         self.born = time()
+        self._engine, self._address = engine, ""
         self._container: Any = engine.start(wanted)
         self._status: int | None = None
         self._lost = ""
@@ -95,6 +96,28 @@ class Box:
         except NotFound:
             return ""
         return str(self._container.status)
+
+    def cut(self) -> bool:
+        """Take it off the session's network; False if it is gone. Raises StackError."""
+        if not self.lives():
+            return False
+        self._address = self._engine.cut(self._container)
+        return True
+
+    def join(self) -> bool:
+        """Put it back, under the same name and address; False if it is gone. Raises StackError."""
+        if not self.lives():
+            return False
+        self._engine.join(self._container, self.part, self._address)
+        return True
+
+    def joined(self) -> bool:
+        """Does the kernel show it a network besides its own loopback? False once it is gone."""
+        try:
+            lines = Path(f"/proc/{self._pid()}/net/dev").read_text(encoding="ascii").splitlines()[2:]
+        except (OSError, DockerException, psutil.Error):
+            return False
+        return any(line.partition(":")[0].strip() != "lo" for line in lines)
 
     def lives(self) -> bool:
         """False once it has ended."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound
+from docker.types import IPAMConfig, IPAMPool
 
 import docker
 from harness.errors import StackError
@@ -131,7 +132,18 @@ class Engine:
             ):
                 Reaper.get_instance()
         with said("asked for a network"):
-            self._network = Network(docker_network_kw={"labels": {LABEL: self.session}}).create()
+            self._network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": self._range()}).create()
+
+    def _range(self) -> IPAMConfig:
+        """A range of addresses that is free: only in one that was named may a container ask for its old address again.
+        The engine picks it for a network that goes at once; whoever takes it in between makes `connect` fail."""
+        probe = self.client.networks.create(f"{self.session}-probe", labels={LABEL: self.session})
+        try:
+            probe.reload()
+            found = [each["Subnet"] for each in probe.attrs["IPAM"]["Config"]]
+        finally:
+            probe.remove()
+        return IPAMConfig(pool_configs=[IPAMPool(subnet=each) for each in found])
 
     def start(self, wanted: Wanted) -> Any:
         """Start a container in the session's network; returns Docker's object for it. Raises StackError."""
@@ -159,6 +171,19 @@ class Engine:
         with said(f"asked for the container {wanted.name} of {wanted.image}"):
             self._others.append(box.get_docker_client().client)
             return box.with_kwargs(**more).start().get_wrapped_container()
+
+    def cut(self, container: Any) -> str:
+        """Take a container off the session's network; returns the address that it had there. Raises StackError."""
+        with said(f"asked to take {container.name} off its network"):
+            container.reload()
+            here = container.attrs["NetworkSettings"]["Networks"][self._network.name]["IPAddress"]
+            self.client.networks.get(self._network.name).disconnect(container)
+        return str(here)
+
+    def join(self, container: Any, name: str, address: str) -> None:
+        """Put it back, as `name` and at its old address. Raises StackError."""
+        with said(f"asked to put {container.name} back on its network"):
+            self.client.networks.get(self._network.name).connect(container, aliases=[name], ipv4_address=address)
 
     def forget(self, run: str) -> None:
         """Remove the containers of one run."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.errors import StackError
 from harness.redact import redact_folder
-from harness.scenario import Do, Pipeline
+from harness.scenario import Pipeline
 from harness.stack import driver as local_driver
 from harness.stack import images, jars, reaper, spark, workers
 from harness.stack.base import Driver, Lease, Process
@@ -19,6 +20,7 @@ from harness.stack.containers import archives, driver, parts
 from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine, last_words
 from harness.stack.local import LocalProcess, processes
+from harness.stack.powers import POWERS
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session
 from harness.stack.sessions import SessionStack
@@ -32,12 +34,14 @@ class ContainersStack(SessionStack):
     """One of everything and two workers, in a network of their own. `logs` is where the services write."""
 
     name = "containers"
-    powers: frozenset[str] = frozenset(Do)
+    powers = POWERS["containers"].powers
 
     def __init__(self, logs: Path, *, executors: int = 2) -> None:
         super().__init__(logs)
         self._executors = executors
         self._drivers: list[driver.ContainerDriver] = []
+        self._launching = threading.Lock()
+        self._released: set[str] = set()
 
     def up(self) -> None:
         """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
@@ -88,7 +92,10 @@ class ContainersStack(SessionStack):
         """Drop what `lease` made; `keep` leaves it until the stack goes down."""
         if self._session is None:
             return
-        self.engine.forget(lease.run_id)
+        # Not while one is being made: it would come to light afterwards.
+        with self._launching:
+            self._released.add(lease.run_id)
+            self.engine.forget(lease.run_id)
         self._drivers = [life for life in self._drivers if life.run != lease.run_id]
         if not keep:
             self._rooms().drop(self._rooms().named(lease.run_id))
@@ -96,8 +103,13 @@ class ContainersStack(SessionStack):
     def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
         self._up().guard()
-        made = driver.launch(self.engine, self._ground, self._jars, lease, pipeline, number=number, log=log.absolute())
-        self._drivers.append(made)
+        with self._launching:
+            if lease.run_id in self._released:
+                raise StackError(f"asked for a driver of {lease.run_id}, which has ended")
+            made = driver.launch(
+                self.engine, self._ground, self._jars, lease, pipeline, number=number, log=log.absolute()
+            )
+            self._drivers.append(made)
         return made
 
     def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
@@ -132,6 +144,7 @@ class ContainersStack(SessionStack):
         session = self._up()
         return {
             "stack": self.name,
+            "asked": f"--stack {self.name}",
             "session": session.id,
             "reapers_replaced": session.rearmed,
             "engine": self.engine.version,
@@ -151,10 +164,14 @@ class ContainersStack(SessionStack):
         with contextlib.ExitStack() as steps:
             steps.callback(session.close)
             if hasattr(self, "engine"):
-                steps.callback(self.engine.close)
+                steps.callback(self._clean, session)
             if hasattr(self, "kafka"):
                 steps.callback(self._keep_logs)
                 steps.callback(self.kafka.close)
+
+    def _clean(self, session: Session) -> None:
+        self.engine.close()
+        session.nothing_left()
 
     def _keep_logs(self) -> None:
         with disk("keep the logs", self.logs):
