@@ -7,6 +7,7 @@ and does not stop the others; a stack that died does.
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import signal
 import sys
 import traceback
@@ -73,7 +74,7 @@ class Suite:
 
 def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
     """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`.
-    Raises UsageError."""
+    Raises UsageError, and StackError where a package is missing."""
     logs = store.latest(reports) / "logs"
     if where is not None:
         from harness.stack.external import ExternalStack
@@ -84,11 +85,14 @@ def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
 
         return ProcessesStack(logs)
     if name == "containers":
-        try:
-            from harness.stack.containers.stack import ContainersStack
-        except ModuleNotFoundError as missing:
-            need = "pip install 'onceproof[containers]'"
-            raise UsageError(f"asked for the stack containers; there is no package {missing.name}; {need}") from missing
+        for package in ("docker", "testcontainers"):
+            found = importlib.util.find_spec(package)
+            # Any folder of that name on the path is found too, without an origin.
+            if found is None or found.origin is None:
+                cure = "pip install 'onceproof[containers]'; without it: --stack processes"
+                raise StackError(f"asked for the stack containers; there is no Python package {package}; {cure}")
+        from harness.stack.containers.stack import ContainersStack
+
         return ContainersStack(logs)
     raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
 

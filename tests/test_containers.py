@@ -22,7 +22,10 @@ import docker
 from harness.errors import StackError
 from harness.load import load
 from harness.run.loop import Result, run
+from harness.stack import training
 from harness.stack.base import Stack
+from harness.stack.cds import Kind
+from harness.stack.containers import archives
 from harness.stack.containers import engine as engines
 from harness.stack.containers.stack import ContainersStack
 from harness.wait import Waiting, until
@@ -176,3 +179,24 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
     (step,) = verdict.steps
     assert step.hit
     assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]
+
+
+def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:
+    made = archives.train(boxes)
+    lease = boxes.lease("archived", partitions=2)
+    try:
+        log = {kind: f"-Xlog:class+load:file={lease.folder}/{kind}.classes" for kind in archives.KINDS}
+        program = training.trainee(
+            lease,
+            conf={"spark.executor.extraJavaOptions": f"{archives.flags(Kind.EXECUTOR, made)} {log[Kind.EXECUTOR]}"},
+            env={"SPARK_SUBMIT_OPTS": f"{archives.flags(Kind.DRIVER, made)} {log[Kind.DRIVER]}"},
+        )
+        training.feed(lease.bootstrap, lease.topic)
+        life = boxes.launch(lease, program, number=1, log=boxes.logs / "archived.log")
+        until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
+        assert life.poll() == 0, life.log.read_text()
+        for kind in archives.KINDS:
+            classes = (lease.folder / f"{kind}.classes").read_text()
+            assert classes.count("shared objects file (top)") > 2000, kind
+    finally:
+        boxes.release(lease)

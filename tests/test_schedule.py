@@ -415,8 +415,8 @@ class Boxed:
         self.on = not self.dies
         return not self.dies
 
-    def joined(self) -> bool:
-        return self.on
+    def apart(self) -> bool:
+        return not self.on
 
     def send(self, what: signal.Signals) -> bool:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import suite
-from harness.errors import SetupError
+from harness.errors import SetupError, StackError
 from harness.judge import judge
 from harness.report import html
 from harness.run.supervisor import tail
@@ -123,3 +124,11 @@ def test_the_end_of_a_log_names_the_log_and_an_error_that_stands_higher_up(tmp_p
     assert tail(log, 2) == "logs/driver-1.log:\nspark.errors.AnalysisException: no column\n…\nWARN later\nWARN later"
     log.write_text("nothing went wrong\n" * 3)
     assert tail(log, 1) == "logs/driver-1.log:\nnothing went wrong"
+
+
+@pytest.mark.parametrize("package", ["docker", "testcontainers"])
+def test_a_package_that_containers_need_is_named(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(StackError, match=rf"no Python package {package}; pip install 'onceproof\[containers\]'"):
+        suite.open_stack("containers", tmp_path)
+    assert StackError.exit_code == 4

@@ -159,7 +159,7 @@ def disconnect(scene: Scene, moment: Moment, for_s: float) -> dict[str, str]:
     unless it has died of it."""
     hosts = [process for process in scene.supervisor.processes() if isinstance(process, Host) and process.cut()]
     try:
-        off = [host for host in hosts if not host.joined()]
+        off = [host for host in hosts if host.apart()]
         signals.thaw(moment.frozen)
         scene.stop.wait(for_s)
     finally:

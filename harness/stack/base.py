@@ -106,8 +106,8 @@ class Host(Process, Protocol):
     def join(self) -> bool:
         """Put it back, under the same name and address; False if it is gone."""
 
-    def joined(self) -> bool:
-        """Has it a network at all?"""
+    def apart(self) -> bool:
+        """Is it seen to have no network?"""
 
 
 class Driver(Protocol):

@@ -16,7 +16,7 @@ from docker.errors import APIError, DockerException, NotFound
 
 from harness import wait
 from harness.errors import StackError, WaitError
-from harness.stack.containers.engine import Engine, Wanted
+from harness.stack.containers.engine import Engine, Wanted, said
 from harness.stack.local import LocalProcess
 from harness.stack.logs import ENOUGH, ending
 
@@ -71,31 +71,28 @@ class Box:
         return -signalled if signalled in SIGNALS else self._status
 
     def send(self, what: signal.Signals) -> bool:
-        """Signal its first process; to stop and to go on, the whole of it. False if it is gone."""
-        try:
-            if what is signal.SIGSTOP:
-                self._container.pause()
-            elif what is signal.SIGCONT:
-                self._container.unpause()
-            else:
-                self._container.kill(signal=what.name)
-        except NotFound:
-            return False
-        except APIError as error:
-            # Refused: it has ended, or it stands still or moves already.
-            if error.status_code not in (409, 500):
-                raise StackError(f"asked the engine to send {what.name} to {self.name}: {error.explanation}") from error
-            wanted = {signal.SIGSTOP: "paused", signal.SIGCONT: "running"}
-            return self._state() == wanted.get(what, "")
+        """Signal its first process; to stop and to go on, the whole of it. False if it is gone. Raises StackError."""
+        ask = {signal.SIGSTOP: "pause", signal.SIGCONT: "unpause"}.get(what)
+        with said(f"asked the engine to send {what.name} to {self.name}"):
+            try:
+                getattr(self._container, ask)() if ask else self._container.kill(signal=what.name)
+            except NotFound:
+                return False
+            except APIError as error:
+                # Refused: it has ended, or it stands still or moves already.
+                if error.status_code not in (409, 500):
+                    raise
+                return bool(ask) and self._state() == ("paused" if ask == "pause" else "running")
         return True
 
     def _state(self) -> str:
-        """`running`, `paused` or what else the engine says; empty once it is removed."""
-        try:
-            self._container.reload()
-        except NotFound:
-            return ""
-        return str(self._container.status)
+        """`running`, `paused` or what else the engine says; empty once it is removed. Raises StackError."""
+        with said(f"asked for the state of {self.name}"):
+            try:
+                self._container.reload()
+            except NotFound:
+                return ""
+            return str(self._container.status)
 
     def cut(self) -> bool:
         """Take it off the session's network; False if it is gone. Raises StackError."""
@@ -111,13 +108,13 @@ class Box:
         self._engine.join(self._container, self.part, self._address)
         return True
 
-    def joined(self) -> bool:
-        """Does the kernel show it a network besides its own loopback? False once it is gone."""
+    def apart(self) -> bool:
+        """Does the kernel show it nothing but its own loopback? False where that cannot be seen."""
         try:
             lines = Path(f"/proc/{self._pid()}/net/dev").read_text(encoding="ascii").splitlines()[2:]
         except (OSError, DockerException, psutil.Error):
             return False
-        return any(line.partition(":")[0].strip() != "lo" for line in lines)
+        return [line.partition(":")[0].strip() for line in lines] == ["lo"]
 
     def lives(self) -> bool:
         """False once it has ended."""
@@ -167,7 +164,7 @@ class Box:
 
     def port(self, inside: int) -> int:
         """Where one of its ports is published. Raises StackError if it has ended."""
-        self._container.reload()
+        self._state()
         published = self._container.ports.get(f"{inside}/tcp")
         if not published:
             self._watch.join(PAUSE_S)
