@@ -404,15 +404,15 @@ class Boxed:
 
     name, born = "container a", 0.0
 
-    def __init__(self, *, deaf: bool = False, dies: bool = False) -> None:
-        self.on, self.deaf, self.dies = True, deaf, dies
+    def __init__(self, *, deaf: bool = False, dies: bool = False, stays_off: bool = False) -> None:
+        self.on, self.deaf, self.dies, self.stays_off = True, deaf, dies, stays_off
 
     def cut(self) -> bool:
         self.on = self.on and self.deaf
         return True
 
     def join(self) -> bool:
-        self.on = not self.dies
+        self.on = not self.dies and not self.stays_off
         return not self.dies
 
     def apart(self) -> bool:
@@ -422,7 +422,7 @@ class Boxed:
         return True
 
     def lives(self) -> bool:
-        return True
+        return not self.dies
 
     def stands(self) -> bool:
         return False
@@ -440,10 +440,28 @@ class Boxed:
         ([Boxed()], {"container a": "cut off for 0.01 s"}),
         ([Boxed(deaf=True)], {}),
         ([Boxed(dies=True)], {"container a": "cut off, and ended"}),
+        ([Boxed(stays_off=True)], {}),
         ([LocalProcess(psutil.Process())], {}),
     ],
-    ids=["cut off", "never was off", "died meanwhile", "no network of its own"],
+    ids=["cut off", "never was off", "died meanwhile", "did not come back", "no network of its own"],
 )
 def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
-    scene: Any = SimpleNamespace(supervisor=SimpleNamespace(processes=lambda: hosts), stop=threading.Event())
-    assert strike.disconnect(scene, Moment(None), 0.01) == said
+    supervisor = SimpleNamespace(processes=lambda: hosts)
+    scene: Any = SimpleNamespace(supervisor=supervisor, stop=threading.Event(), tripwire=None)
+    cut = step(Trigger(kind=When.ELAPSED, elapsed_s=0.1), Do.DISCONNECT_DRIVER, for_s=0.01)
+    assert strike.disconnect(scene, cut, Moment(None)) == said
+
+
+def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Path) -> None:
+    armed = tmp_path / "failpoints" / "sink-written"
+    armed.parent.mkdir()
+    armed.touch()
+    seen: list[bool] = []
+    stop = SimpleNamespace(wait=lambda _: seen.append(armed.exists()))
+    supervisor = SimpleNamespace(processes=lambda: [Boxed()])
+    scene: Any = SimpleNamespace(
+        supervisor=supervisor, stop=stop, tripwire=None, lease=SimpleNamespace(folder=tmp_path)
+    )
+    cut = step(Trigger(kind=When.FAILPOINT, failpoint="sink-written"), Do.DISCONNECT_DRIVER, for_s=0.01)
+    assert strike.disconnect(scene, cut, Moment(None)) == {"container a": "cut off for 0.01 s"}
+    assert seen == [False]

@@ -153,7 +153,7 @@ def test_thirty_kills_at_random_moments_leave_nothing(tmp_path: Path, mocks: lis
         gone(mock.token, within_s=2.0)
         # One killed between its folder and its reaper has started nothing: the next start sweeps the empty folder.
         wait.until("the folder to go", lambda: not mock.sessions(begun=True), within_s=2.0)
-        session.sweep(session.root(temporary=mock.folder))
+        session.sweep(session.claim(session.root(temporary=mock.folder)))
         assert mock.sessions() == []
         return trees
 
@@ -410,3 +410,21 @@ def test_last_words_that_fail_are_said_again_by_the_next_start(tmp_path: Path) -
     with Session(temporary=tmp_path) as later:
         assert made.id in later.swept
     assert not made.folder.exists()
+
+
+@pytest.mark.parametrize(("said", "old"), [("", False), ("{}", False), (words("/bin/false"), True)])
+def test_last_words_that_can_never_be_said_do_not_stay(tmp_path: Path, said: str, old: bool) -> None:
+    folder = tmp_path / "s-1"
+    folder.mkdir()
+    last = folder / reaper.LAST_WORDS
+    last.write_text(said)
+    if old:
+        os.utime(last, (0, 0))
+    assert reaper.say_last_words(str(folder))
+
+
+def test_last_words_that_fail_say_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / reaper.LAST_WORDS).write_text(words("/bin/sh", "-c", "echo first >&2; echo why >&2; exit 1"))
+    assert not reaper.say_last_words(str(tmp_path))
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("onceproof: could not clean up after an earlier run: why; each start tries again for a day")

@@ -32,7 +32,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     size = log.stat().st_size if log else 0
     try:
         if open_still:
-            signalled = hurt(scene, step.do, moment)
+            signalled = hurt(scene, step, moment)
         # Before anyone is let go: this is how the fault left it.
         after = scene.observer.listing(moment.folder)
     finally:
@@ -87,12 +87,13 @@ def proved(step: Step, moment: Moment, signalled: dict[str, str], after: Listing
     return in_window(step.when, moment, after if fault.kind in DRIVER_DIES else moment.before)
 
 
-def hurt(scene: Scene, fault: Fault, moment: Moment) -> dict[str, str]:
+def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
     """Signal the victims; returns what became of each."""
+    fault = step.do
     if fault.kind is Do.PAUSE_DRIVER:
         return pause(scene, fault.for_s or PAUSE_S)
     if fault.kind is Do.DISCONNECT_DRIVER:
-        return disconnect(scene, moment, fault.for_s or PAUSE_S)
+        return disconnect(scene, step, moment)
     targets = chosen(scene, fault, moment)
     driver = scene.supervisor.driver
     if fault.kind in DRIVER_DIES and driver is not None:
@@ -154,17 +155,21 @@ def pause(scene: Scene, for_s: float) -> dict[str, str]:
         signals.thaw(tree)
 
 
-def disconnect(scene: Scene, moment: Moment, for_s: float) -> dict[str, str]:
-    """Take the driver off the network and let it work on there, look that it is off, put it back after `for_s` seconds
-    unless it has died of it."""
+def disconnect(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
+    """Take the driver off the network, look that it is off, and let it work on there; put it back after `for_s` seconds
+    unless it has died of it. What was not off from the look at the beginning to the one at the end is left out."""
+    for_s = step.do.for_s or PAUSE_S
     hosts = [process for process in scene.supervisor.processes() if isinstance(process, Host) and process.cut()]
     try:
         off = [host for host in hosts if host.apart()]
-        signals.thaw(moment.frozen)
+        # It was held for the look alone: what stands still is not hurt by a network that is away.
+        release(scene, step, moment)
         scene.stop.wait(for_s)
+        off = [host for host in off if host.apart() or not host.lives()]
     finally:
-        back = [host for host in hosts if host.join()]
-    return {host.name: f"cut off for {for_s:g} s" if host in back else "cut off, and ended" for host in off}
+        back = [host for host in hosts if host.join() and not host.apart()]
+    words = {host.name: f"cut off for {for_s:g} s" if host in back else "cut off, and ended" for host in off}
+    return {host.name: words[host.name] for host in off if host in back or not host.lives()}
 
 
 def release(scene: Scene, step: Step, moment: Moment) -> None:

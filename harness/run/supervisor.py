@@ -17,6 +17,7 @@ from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02
 STOP_WITHIN_S = 15.0
+LAUNCH_WITHIN_S = 60.0
 ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 
 
@@ -131,7 +132,10 @@ class Supervisor:
         """End the application for good: no restart, driver and executors killed and seen to be gone."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(5.0)
+            # A life that is being launched would come to light after the last look.
+            self._thread.join(LAUNCH_WITHIN_S)
+            if self._thread.is_alive():
+                raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
         limit = Deadline(STOP_WITHIN_S)
         # Again until none is left: a process may have started another while it was being killed.
         while left := self._living():

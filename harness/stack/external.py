@@ -247,9 +247,10 @@ def databases(dsn: str) -> Databases:
     Raises UsageError."""
     try:
         parts = parse_dsn(dsn)
-    except psycopg2.ProgrammingError as error:
+    except psycopg2.ProgrammingError:
+        # libpq's own words quote what it was given, with the password.
         raise UsageError(
-            f"--postgres must be a libpq address, as postgresql://user:password@host/database: {error}"
+            "--postgres must be a libpq address, as postgresql://user:password@host/database; what was given is none"
         ) from None
     unknown = sorted(set(parts) - {"host", "port", "user", "password", "dbname"})
     host, port = parts.get("host", "127.0.0.1"), parts.get("port", str(POSTGRES))

@@ -64,15 +64,24 @@ def need_space(folder: Path, *, count: int = NEED_BYTES) -> None:
         )
 
 
-def sweep(base: Path) -> list[str]:
-    """End what dead sessions left under `base`; the ids of those that were swept. A living session holds its lock."""
-    swept = []
+def claim(base: Path) -> list[tuple[Path, IO[str]]]:
+    """The folders of dead sessions under `base`, each with its lock, now ours. A living session holds its lock."""
+    found: list[tuple[Path, IO[str]]] = []
     for folder in sorted(base.glob(PREFIX + "*")):
-        with contextlib.suppress(OSError), (folder / LOCK).open("a") as lock:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            lock = held.enter_context((folder / LOCK).open("a"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found.append((folder, lock))
+            held.pop_all()
+    return found
+
+
+def sweep(dead: list[tuple[Path, IO[str]]]) -> list[str]:
+    """End what dead sessions left; their ids."""
+    for folder, lock in dead:
+        with lock:
             reaper.clean(reaper.Hunt(folder.name, str(folder)), quiet_s=reaper.QUIET_S)
-            swept.append(folder.name)
-    return swept
+    return [folder.name for folder, _ in dead]
 
 
 class Session:
@@ -93,11 +102,13 @@ class Session:
         self._closed = False
         self._owner = os.getpid()
         with _alone(self.root):
-            self.swept = sweep(self.root)
+            dead = claim(self.root)
             self.folder.mkdir(mode=self.root.stat().st_mode & 0o777)
             self._owner_lock: IO[str] = (self.folder / LOCK).open("a")
             fcntl.flock(self._owner_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
+            # Not under the root's lock: what they left may take a minute to answer, and others start meanwhile.
+            self.swept = sweep(dead)
             self._reaper = self._arm()
         except BaseException:
             self._forget()
@@ -195,7 +206,9 @@ class Session:
             if self._closed or os.getpid() != self._owner:
                 return
             self._closed = True
-        _dismiss(self._reaper)
+        # It may have a last command to say, which takes its time; killed in between, it would be said twice at once.
+        more = reaper.LIMIT_S + reaper.LAST_WORDS_S if (self.folder / reaper.LAST_WORDS).exists() else 0.0
+        _dismiss(self._reaper, within_s=CLOSE_S + more)
         # The reaper has done this; if it was killed in between, this does.
         reaper.clean(reaper.Hunt(self.id, str(self.folder)), quiet_s=0.01)
         for child in self._children:
@@ -252,7 +265,7 @@ def _answers(watcher: subprocess.Popen[bytes]) -> bool:
     return bool(ready) and os.read(watcher.stdout.fileno(), 16) == b"ready\n"
 
 
-def _dismiss(watcher: subprocess.Popen[bytes]) -> None:
+def _dismiss(watcher: subprocess.Popen[bytes], *, within_s: float = CLOSE_S) -> None:
     """Say goodbye to the reaper and wait for it; kill it when it hangs."""
     assert watcher.stdin is not None and watcher.stdout is not None
     with contextlib.suppress(OSError):
@@ -261,7 +274,7 @@ def _dismiss(watcher: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError):
             pipe.close()
     try:
-        watcher.wait(CLOSE_S)
+        watcher.wait(within_s)
     except subprocess.TimeoutExpired:
         watcher.kill()
         watcher.wait(CLOSE_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -30,7 +30,7 @@ class Where:
     reach this machine, `executor_python` what they run Python with."""
 
     kafka: str
-    postgres: str
+    postgres: str = field(repr=False)
     spark_master: str
     folder: Path | None = None
     driver_host: str | None = None

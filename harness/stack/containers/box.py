@@ -112,9 +112,11 @@ class Box:
         """Does the kernel show it nothing but its own loopback? False where that cannot be seen."""
         try:
             lines = Path(f"/proc/{self._pid()}/net/dev").read_text(encoding="ascii").splitlines()[2:]
-        except (OSError, DockerException, psutil.Error):
+        except (OSError, StackError, psutil.Error):
             return False
-        return [line.partition(":")[0].strip() for line in lines] == ["lo"]
+        names = [line.partition(":")[0].strip() for line in lines]
+        # Some kernels show a sleeping tunnel in every namespace; an engine's own are eth0, eth1, …
+        return "lo" in names and not any(name.startswith("eth") for name in names)
 
     def lives(self) -> bool:
         """False once it has ended."""
@@ -133,16 +135,16 @@ class Box:
         return any(process.speaks_from(address, port) for process in self.processes())
 
     def processes(self) -> list[LocalProcess]:
-        """What runs in it, as this machine's process table shows it; its first process first; empty once it ended."""
+        """What runs in it, as this machine's process table shows it; its first process first; empty once it ended.
+        Raises StackError when the engine does not tell: that is not the same as nobody."""
         try:
             return LocalProcess(psutil.Process(self._pid())).family() if self.lives() else []
-        except (DockerException, requests.RequestException, psutil.Error):
+        except psutil.NoSuchProcess:
             return []
 
     def _pid(self) -> int:
-        """Its first process's number on this machine. Raises psutil.NoSuchProcess if there is none."""
-        self._container.reload()
-        pid = int(self._container.attrs["State"]["Pid"])
+        """Its first process's number on this machine. Raises psutil.NoSuchProcess if there is none, StackError."""
+        pid = int(self._container.attrs["State"]["Pid"]) if self._state() else 0
         if pid == 0:
             raise psutil.NoSuchProcess(pid)
         return pid
@@ -153,8 +155,13 @@ class Box:
             pid = self._pid()
             psutil.Process(pid).send_signal(0)
             return self._container.id in Path(f"/proc/{pid}/cgroup").read_text()
-        except (OSError, psutil.Error, DockerException):
+        except (OSError, psutil.Error, StackError):
             return False
+
+    def run(self, *argv: str) -> str:
+        """What a command in it prints. Raises StackError."""
+        with said(f"asked {self.name} to run {argv[0]}"):
+            return bytes(self._container.exec_run(list(argv)).output or b"").decode(errors="replace")
 
     def has(self, *modules: str) -> bool:
         """Can its Python import these?"""

@@ -28,6 +28,13 @@ LABEL, RUN_LABEL = "onceproof.session", "onceproof.run"
 PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_CONFIG")
 """What says which engine, for the process that cleans up."""
 CLEAN_S, CALM_S = 25.0, 0.2
+ORPHAN_CALM_S = 3.0
+"""How long nothing of a dead harness may come to light: what it had asked for may still be in the making."""
+STARTS_WITHIN_S = 60.0
+TRIES = 5
+HERE = "http+docker://localhost"
+"""What docker's client calls an engine that it reaches by a socket of this machine."""
+ELSEWHERE = "the engine has to be on this machine, where faults find its processes and pipelines their folders"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +83,13 @@ class Engine:
             self.version: str = self.client.version()["Version"]
         except (DockerException, requests.RequestException) as error:
             raise StackError(f"asked for the stack containers; no engine answers ({error}); {cure}") from error
+        if self.client.api.base_url != HERE:
+            self.client.close()
+            raise StackError(f"asked for the stack containers; {ELSEWHERE} (DOCKER_HOST names another machine); {cure}")
         self.session = session
         self._network: Any = None
-        # One for each container: testcontainers opens them, and closes none.
-        self._others: list[docker.DockerClient] = []
+        self._gate = threading.Condition()
+        self._starting, self._closing = 0, False
 
     @property
     def client(self) -> docker.DockerClient:
@@ -131,18 +141,27 @@ class Engine:
                 "asked for testcontainers' own reaper (TESTCONTAINERS_RYUK_DISABLED=true does without: ours is on)"
             ):
                 Reaper.get_instance()
-        with said("asked for a network"):
-            self._network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": self._range()}).create()
+        for tried in range(1, TRIES + 1):
+            network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": self._range()})
+            try:
+                with said("asked for a network"):
+                    self._network = network.create()
+                return
+            except StackError as error:
+                # Another start took the range in between.
+                if tried == TRIES or "overlaps" not in str(error):
+                    raise
 
     def _range(self) -> IPAMConfig:
         """A range of addresses that is free: only in one that was named may a container ask for its old address again.
-        The engine picks it for a network that goes at once; whoever takes it in between makes `connect` fail."""
-        probe = self.client.networks.create(f"{self.session}-probe", labels={LABEL: self.session})
-        try:
-            probe.reload()
-            found = [each["Subnet"] for each in probe.attrs["IPAM"]["Config"]]
-        finally:
-            probe.remove()
+        The engine picks it, for a network that goes at once. Raises StackError."""
+        with said("asked for a free range of addresses"):
+            probe = self.client.networks.create(f"{self.session}-probe", labels={LABEL: self.session})
+            try:
+                probe.reload()
+                found = [each["Subnet"] for each in probe.attrs["IPAM"]["Config"]]
+            finally:
+                probe.remove()
         return IPAMConfig(pool_configs=[IPAMPool(subnet=each) for each in found])
 
     def start(self, wanted: Wanted) -> Any:
@@ -168,9 +187,27 @@ class Engine:
             more["entrypoint"] = list(wanted.entrypoint)
         if wanted.user is not None:
             more["user"] = wanted.user
-        with said(f"asked for the container {wanted.name} of {wanted.image}"):
-            self._others.append(box.get_docker_client().client)
-            return box.with_kwargs(**more).start().get_wrapped_container()
+        with self._alive(), said(f"asked for the container {wanted.name} of {wanted.image}"):
+            try:
+                made = box.with_kwargs(**more).start().get_wrapped_container()
+                return self.client.containers.get(str(made.id))
+            finally:
+                # Each opens one of its own, and closes none.
+                box.get_docker_client().client.close()
+
+    @contextlib.contextmanager
+    def _alive(self) -> Iterator[None]:
+        """Nothing is started once the end has begun, and the end waits for what is being started."""
+        with self._gate:
+            if self._closing:
+                raise StackError("asked for a container of a stack that is going down")
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._starting -= 1
+                self._gate.notify_all()
 
     def cut(self, container: Any) -> str:
         """Take a container off the session's network; returns the address that it had there. Raises StackError."""
@@ -192,31 +229,33 @@ class Engine:
 
     def close(self) -> None:
         """Remove everything of the session. Raises StackError if something is left."""
+        with self._gate:
+            self._closing = True
+            self._gate.wait_for(lambda: not self._starting, timeout=STARTS_WITHIN_S)
         try:
             with said("asked to remove what this session made"):
                 clean(self.client, self.session)
         finally:
-            for client in (*self._others, self.client):
-                client.close()
+            self.client.close()
 
 
-def clean(client: docker.DockerClient, session: str, *, run: str | None = None) -> None:
-    """Remove every container, network and volume of a session; of one run, its containers. Asks until two listings in
-    a row are empty, since what was being made while it was asked comes to light later. Raises StackError after
+def clean(client: docker.DockerClient, session: str, *, run: str | None = None, calm_s: float = 2 * CALM_S) -> None:
+    """Remove every container, network and volume of a session; of one run, its containers. Asks until nothing was found
+    for `calm_s` seconds, since what was being made while it was asked comes to light later. Raises StackError after
     `CLEAN_S`."""
-    mine = f"{LABEL}={session}" if run is None else f"{RUN_LABEL}={run}"
-    limit, pause, calm = Deadline(CLEAN_S), threading.Event(), 0
-    while calm < (2 if run is None else 1):
-        left = _remove_all(client, mine, every=run is None)
-        calm = 0 if left else calm + 1
+    labels = [f"{LABEL}={session}", *([f"{RUN_LABEL}={run}"] if run else [])]
+    limit, pause, calm = Deadline(CLEAN_S), threading.Event(), Deadline(calm_s)
+    while (left := _remove_all(client, labels, every=run is None)) or not (run or calm.over()):
+        if left:
+            calm = Deadline(calm_s)
         if left and limit.over():
             raise StackError(f"could not remove {', '.join(left)} within {CLEAN_S:g} s")
         pause.wait(CALM_S)
 
 
-def _remove_all(client: docker.DockerClient, label: str, *, every: bool) -> list[str]:
-    """Ask for the removal of what carries the label; the names of what was there."""
-    found: dict[str, str | list[str] | bool] = {"label": label}
+def _remove_all(client: docker.DockerClient, labels: list[str], *, every: bool) -> list[str]:
+    """Ask for the removal of what carries all the labels; the names of what was there."""
+    found: dict[str, str | list[str] | bool] = {"label": labels}
     containers = client.containers.list(all=True, filters=found, ignore_removed=True)
     networks = client.networks.list(filters=found) if every else []
     volumes = client.volumes.list(filters=found) if every else []
@@ -240,5 +279,16 @@ def last_words(session: str) -> str:
     return json.dumps({"argv": argv, "env": {**found, "PYTHONPATH": str(Path(__file__).parents[3])}})
 
 
+def main(session: str) -> int:
+    """Clean up after a session whose harness is gone; 0, or 1 with one line."""
+    try:
+        with said(f"asked to remove what {session} left"):
+            clean(docker.from_env(), session, calm_s=ORPHAN_CALM_S)
+    except StackError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    clean(docker.from_env(), sys.argv[1])
+    sys.exit(main(sys.argv[1]))

@@ -167,6 +167,11 @@ class SparkBoxes:
         for worker in self.workers:
             worker.ready(lambda: self._registered(page), within_s=START_S)
 
+    def version(self) -> str:
+        """The version of the Spark in the image, by the name of its core. Raises StackError."""
+        jars = self.workers[0].run("sh", "-c", f"ls {SPARK_HOME}/jars/spark-core_*.jar").split()
+        return Path(jars[0]).stem.partition("-")[2].rpartition("-")[2] if jars else "none"
+
     def _daemon(self, name: str, arguments: list[str], **more: Any) -> Wanted:
         role = "master" if name == "master" else "worker"
         main = f"org.apache.spark.deploy.{role}.{role.title()}"

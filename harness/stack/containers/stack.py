@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import sys
 import threading
@@ -19,7 +20,7 @@ from harness.stack.base import Driver, Lease, Process
 from harness.stack.containers import archives, driver, parts
 from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine, last_words
-from harness.stack.local import LocalProcess, processes
+from harness.stack.local import LocalProcess, carrying, processes
 from harness.stack.powers import POWERS
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session
@@ -49,6 +50,9 @@ class ContainersStack(SessionStack):
         self._ready()
         self._jars = jars.resolve()
         self._session = Session()
+        for part in ("engine", "kafka"):
+            # Of an earlier time: not this one's to take down.
+            self.__dict__.pop(part, None)
         try:
             self._make(self._session)
             together([self.kafka.start, self.postgres.start, self.spark.start])
@@ -77,6 +81,12 @@ class ContainersStack(SessionStack):
             raise StackError(
                 "needs an engine whose processes this machine shows and lets us signal; the one that answers runs "
                 "elsewhere, or under another user; use a local engine, or --stack processes"
+            )
+        found, ours = self.spark.version(), importlib.metadata.version("pyspark")
+        if found != ours:
+            raise StackError(
+                f"asked for {images.image('spark')}; its Spark is {found}, and the pyspark here is {ours}, whose "
+                f"connectors would not fit; name an image of {ours} with {images.VARIABLE}SPARK, or take that pyspark"
             )
         if not self.spark.workers[0].has(*NEEDED):
             need = (
@@ -122,9 +132,11 @@ class ContainersStack(SessionStack):
         return processes(spark.executors_under(self._tops(self.spark.workers), local_driver.mark(lease)))
 
     def processes(self, lease: Lease) -> Sequence[Process]:
-        """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere."""
-        mine = [life.box for life in self._drivers if life.run == lease.run_id]
-        return [*(box for box in mine if box.lives()), *self.executors(lease)]
+        """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere, a
+        Python worker whose executor is gone too."""
+        mine = [life.box for life in self._drivers if life.run == lease.run_id and life.box.lives()]
+        inside = {process for box in mine for process in box.processes()}
+        return [*mine, *(process for process in carrying(local_driver.mark(lease)) if process not in inside)]
 
     def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
         found = (reaper.life(process.pid) for box in boxes for process in box.processes()[:1])
@@ -148,7 +160,10 @@ class ContainersStack(SessionStack):
             "session": session.id,
             "reapers_replaced": session.rearmed,
             "engine": self.engine.version,
-            "images": {part: images.image(part) for part in images.OFFICIAL},
+            "images": {
+                part: {"name": images.image(part), "id": self.engine.identity(images.image(part))}
+                for part in images.OFFICIAL
+            },
             "jars": self._jars.digest,
             "kafka": {"cluster_id": self.kafka.cluster_id, "settings": dict(parts.KAFKA_SETTINGS)},
             "postgres": {"version": self.postgres.version, "settings": dict(parts.POSTGRES_SETTINGS)},
@@ -174,11 +189,13 @@ class ContainersStack(SessionStack):
         session.nothing_left()
 
     def _keep_logs(self) -> None:
-        with disk("keep the logs", self.logs):
-            for box in self._boxes():
-                (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
-        if hasattr(self.postgres, "databases"):
-            redact_folder(self.logs, (self.postgres.databases.password,))
+        try:
+            with disk("keep the logs", self.logs):
+                for box in self._boxes():
+                    (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
+        finally:
+            if hasattr(self.postgres, "databases"):
+                redact_folder(self.logs, (self.postgres.databases.password,))
 
     def _rooms(self) -> Rooms:
         session = self._up()
