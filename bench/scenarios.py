@@ -75,7 +75,9 @@ def stock(scenario: Scenario, reports: Path) -> Cost:
 
 
 def played(scenario: Scenario, stack: Stack, reports: Path, meter: Meter) -> Cost:
-    run(scenario, stack, reports=reports)
+    verdict = run(scenario, stack, reports=reports).verdict
+    if not verdict.as_expected:
+        raise SystemExit(f"{scenario.name} on {stack.name}: {verdict.word}; nothing to compare: {verdict.reasons}")
     return meter.cost()
 
 

@@ -19,6 +19,7 @@ import kafka as kafka_client
 from docker.errors import BuildError, DockerException
 
 import docker
+from harness.errors import HarnessError
 from harness.stack import images, jars, java, kafka
 
 HERE = Path(__file__).parent
@@ -32,7 +33,9 @@ def base(client: docker.DockerClient) -> None:
         subprocess.run(["debootstrap", "--variant=minbase", SUITE, str(root)], check=True, stdout=subprocess.DEVNULL)
         archive = Path(folder) / "base.tar"
         subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
-        client.api.import_image_from_file(str(archive), repository=images.STAND_IN["base"])
+        said = client.api.import_image_from_file(str(archive), repository=images.STAND_IN["base"])
+        if "errorDetail" in said:  # with a status that means success
+            raise DockerException(said.strip())
 
 
 def context(name: str) -> Iterator[tuple[Path, str]]:
@@ -82,7 +85,7 @@ def main() -> int:
         said = "".join(line.get("stream", "") for line in error.build_log)[-2000:]
         print(f"{said}\ndocker/build.py: {error}", file=sys.stderr)
         return 4
-    except (DockerException, OSError, subprocess.CalledProcessError) as error:
+    except (DockerException, HarnessError, OSError, subprocess.CalledProcessError) as error:
         print(f"docker/build.py: {error}", file=sys.stderr)
         return 4
     return 0

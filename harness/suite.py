@@ -183,7 +183,17 @@ def up(options: Options, work: Sequence[Scenario] = ()) -> Iterator[Stack]:
     try:
         stack.up()
         yield stack
-    finally:
+    except HarnessError as first:
+        try:
+            stack.down()
+        except HarnessError as then:
+            # What went wrong is said first, whatever of it also hinders the end.
+            first.args = (f"{first}\nand then: {then}",)
+        raise
+    except BaseException:
+        stack.down()
+        raise
+    else:
         stack.down()
 
 

@@ -70,6 +70,7 @@ def test_a_scenario_says_the_same_on_both_stacks(
     path: Path, stack: Stack, boxes: ContainersStack, tmp_path: Path
 ) -> None:
     scenario = load(path)
+    assert (stack.name, boxes.name) == ("processes", "containers")
     processes = run(scenario, stack, reports=tmp_path / "processes")
     containers = run(scenario, boxes, reports=tmp_path / "containers")
     assert said(containers) == said(processes)
@@ -86,10 +87,34 @@ def onceproof(folder: Path, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_without_an_engine_there_is_one_message(tmp_path: Path) -> None:
-    code, words = onceproof(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+@pytest.mark.parametrize("listens", [False, True], ids=["absent", "down"])
+def test_without_an_engine_there_is_one_message(listens: bool, tmp_path: Path) -> None:
+    path = tmp_path / "engine.sock"
+    if listens:
+        # A daemon that died leaves its socket behind.
+        with socket.socket(socket.AF_UNIX) as left_behind:
+            left_behind.bind(str(path))
+    code, words = onceproof(tmp_path, DOCKER_HOST=f"unix://{path}")
     assert code == 4
     assert "no engine answers" in words and "DOCKER_HOST" in words and "--stack processes" in words
+
+
+def test_an_engine_that_is_gone_with_its_folder_has_nothing_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/gone/engine.sock")
+    assert engines.main("s-0") == 0
+    (tmp_path / "gone").mkdir()
+    assert engines.main("s-0") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("asked to remove what s-0 left: the engine does not answer")
+
+
+def test_an_engine_of_another_machine_is_refused_before_anything_is_asked_of_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        code, words = onceproof(tmp_path, DOCKER_HOST=f"tcp://127.0.0.1:{server.getsockname()[1]}")
+    assert code == 4
+    assert "the engine has to be on this machine" in words
 
 
 def test_an_image_that_cannot_be_had_is_named_with_its_cures(engine: docker.DockerClient, tmp_path: Path) -> None:
@@ -151,18 +176,19 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
+@pytest.mark.parametrize("moment", ["network ", "-kafka", "-worker-1", "-driver-"])
 def test_nothing_is_left_of_a_run_that_is_ended(
-    engine: docker.DockerClient, boxes: ContainersStack, started: Started, how: signal.Signals
+    engine: docker.DockerClient, boxes: ContainersStack, started: Started, moment: str, how: signal.Signals
 ) -> None:
     before = left(engine)
     child = started()
 
-    def driving() -> bool | Waiting:
+    def there() -> bool | Waiting:
         assert child.poll() is None
         new = [name for name in left(engine) if name not in before]
-        return any("-driver-" in name for name in new) or Waiting(str(new))
+        return any(moment in name for name in new) or Waiting(str(new))
 
-    until("a driver's container", driving, within_s=120)
+    until(f"something called {moment}", there, within_s=120, every_s=0.01)
     child.send_signal(how)
     child.wait(60)
     until(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from harness.stack import images
+from harness.stack import images, jars
 from harness.stack.containers.parts import variable
 
 ROOT = Path(__file__).parent.parent
@@ -66,3 +67,10 @@ def test_an_image_is_pinned_and_a_setting(part: str, monkeypatch: pytest.MonkeyP
 )
 def test_a_setting_of_kafka_becomes_the_variable_that_its_image_reads(setting: str, name: str) -> None:
     assert variable(setting) == name
+
+
+def test_the_images_hold_what_the_jars_are_for() -> None:
+    spark = importlib.metadata.version("pyspark")
+    for found in (images.OFFICIAL, images.STAND_IN):
+        assert found["kafka"].rpartition(":")[2] == jars.KAFKA
+        assert found["spark"].rpartition(":")[2].partition("-")[0] == spark

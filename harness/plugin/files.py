@@ -71,6 +71,7 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
+        from harness.stack.powers import POWERS, beyond
 
         scenario = load(short(self.path))
         item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=_proof(scenario))
@@ -78,6 +79,10 @@ class ScenarioFile(pytest.File):
         for tag in dict.fromkeys(("stack", *scenario.tags)):
             _register(self.config, tag)
             item.add_marker(tag)
+        stack = POWERS.get(self.config.stash[SUITE].settings.stack)
+        if stack and (steps := beyond(scenario, stack)):
+            why = f"not run: the stack {stack.name} has no power for {', '.join(steps)}"
+            item.add_marker(pytest.mark.skip(reason=why))
         yield item
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

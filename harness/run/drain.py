@@ -131,7 +131,8 @@ class Drain:
     def _server_idle(self) -> None:
         """No writer is left; what the server still does for one that was killed is waited for."""
         live, limit = self._live, Deadline(SERVER_IDLE_S)
-        while left := next(filter(None, (busy(sink, live.lease.dsns) for sink in live.scenario.sinks)), ""):
+        room = live.lease
+        while left := next(filter(None, (busy(s, room.dsns, shared=room.shared) for s in live.scenario.sinks)), ""):
             if limit.over():
                 self._reasons.append(f"unknown: the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}")
                 return

@@ -36,10 +36,10 @@ def mark(sink: Sink, dsns: Mapping[str, str]) -> str:
     return "console" if sink.backend == "console" else postgres.mark(_dsn(sink, dsns), sink.target)
 
 
-def busy(sink: Sink, dsns: Mapping[str, str]) -> str:
-    """The statement that the sink's server still works on for a pipeline, shortened; empty if none. Raises
-    StackError."""
-    return "" if sink.backend == "console" else postgres.busy(_dsn(sink, dsns))
+def busy(sink: Sink, dsns: Mapping[str, str], *, shared: bool = False) -> str:
+    """The statement that the sink's server still works on for a pipeline, shortened; empty if none. `shared`: the
+    database has other users, whose statements are their own. Raises StackError."""
+    return "" if sink.backend == "console" else postgres.busy(_dsn(sink, dsns), shared=shared)
 
 
 def _dsn(sink: Sink, dsns: Mapping[str, str]) -> str:

@@ -96,14 +96,20 @@ def mark(dsn: str, target: str) -> str:
     return f"{count} rows, {total}"
 
 
-def busy(dsn: str) -> str:
-    """A statement that the server works on for somebody else than us, shortened; empty if there is none.
+BUSY = """select query from pg_stat_activity a where datname = current_database()
+and backend_type = 'client backend' and application_name not like 'onceproof%%'
+and (state = 'active' and not %(shared)s or exists (
+    select from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+    where l.pid = a.pid and n.nspname = any(current_schemas(false)))) limit 1"""
+
+
+def busy(dsn: str, *, shared: bool = False) -> str:
+    """What the server works on for somebody else than us, shortened; empty if nothing: a statement, or a transaction
+    that has touched the run's schema. In a `shared` database other people's statements do not count.
 
     The statement of a client that was killed goes on, and may yet commit. Raises StackError."""
-    query = """select query from pg_stat_activity where datname = current_database() and state = 'active'
-               and backend_type = 'client backend' and application_name not like 'onceproof%' limit 1"""
     with _snapshot(dsn, "name the statements at work") as connection, connection.cursor() as cursor:
-        cursor.execute(query)
+        cursor.execute(BUSY, {"shared": shared})
         found = cursor.fetchone()
     return _short(found[0]) if found else ""
 

@@ -30,6 +30,7 @@ class Lease:
     whose processes may be elsewhere; the search path of each address is the run's schema.
 
     `root` holds the pipeline's program and what belongs to it; driver and executors see `folder` under the same path.
+    `shared` says that the databases have other users.
     `environment` is what the pipeline's process gets on top of its own (PGHOST and so on, the run's marker);
     `secrets` are the values to redact wherever text leaves the run."""
 
@@ -46,6 +47,7 @@ class Lease:
     folder: Path
     checkpoint: Path
     root: Path | None = None
+    shared: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
 

@@ -227,6 +227,7 @@ class ExternalStack(SessionStack):
             spark_master=self.where.spark_master,
             spark_home=jars.spark_home(),
             root=(self.where.folder or session.folder) / "runs",
+            shared=True,
         )
 
 
@@ -287,7 +288,7 @@ def main(path: Path) -> int:
     failed = 0
     for each in said["made"]:
         try:
-            drop(Named(**{**each, "folder": Path(each["folder"])}), topics, server)
+            drop(Named(**{**each, "folder": Path(each["folder"])}), topics, server, sure=True)
         except StackError as error:
             print(error, file=sys.stderr)
             failed += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,19 +23,28 @@ class Named:
     folder: Path
 
 
-def drop(named: Named, topics: Topics, databases: Databases) -> None:
-    """Take all of it away, whatever still uses it; silent about what is not there. Raises StackError."""
-    topics.delete(named.topic)
-    topics.delete_group(named.group)
-    databases.drop_schema(named.schema)
-    shutil.rmtree(named.folder, ignore_errors=True)
+def drop(named: Named, topics: Topics, databases: Databases, *, sure: bool = False) -> None:
+    """Take all of it away, whatever still uses it; silent about what is not there. Raises StackError, once everything
+    was tried. `sure`: also for a topic, a group or a folder that stays, which no stack's end takes along."""
+    with contextlib.ExitStack() as steps:
+        steps.callback(_remove, named.folder, sure=sure)
+        steps.callback(databases.drop_schema, named.schema)
+        steps.callback(topics.delete_group, named.group, sure=sure)
+        steps.callback(topics.delete, named.topic, sure=sure)
+
+
+def _remove(folder: Path, *, sure: bool) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if sure and folder.exists():
+        raise StackError(f"cannot remove all of {folder}: somebody else's program has written there; remove it")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rooms:
     """How the harness reaches Kafka and Postgres, and how the pipeline's processes do (`bootstrap`, `inside`).
 
-    `root` is the folder that holds the runs' folders; driver and executors see it under the same path."""
+    `root` is the folder that holds the runs' folders; driver and executors see it under the same path. `shared` says
+    that the servers are somebody else's: what cannot be dropped there is an error."""
 
     topics: Topics
     databases: Databases
@@ -43,6 +53,7 @@ class Rooms:
     spark_master: str
     spark_home: Path
     root: Path
+    shared: bool = False
 
     def named(self, run_id: str) -> Named:
         """What the things of a run are called."""
@@ -77,10 +88,11 @@ class Rooms:
             folder=folder,
             checkpoint=folder / "checkpoint",
             root=root,
+            shared=self.shared,
             environment=self.inside.environment(schema),
             secrets=(self.databases.password,),
         )
 
     def drop(self, named: Named) -> None:
         """Take all of it away. Raises StackError."""
-        drop(named, self.topics, self.databases)
+        drop(named, self.topics, self.databases, sure=self.shared)

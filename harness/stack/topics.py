@@ -8,12 +8,14 @@ from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
-from kafka.errors import GroupIdNotFoundError, KafkaError
+from kafka.errors import GroupIdNotFoundError, KafkaError, UnknownTopicOrPartitionError
 
 from harness import wait
-from harness.errors import StackError
+from harness.errors import StackError, WaitError
 
 ANSWER_S = 30.0
+MEMBER_S = 60.0
+"""Longer than the session of a consumer that was killed (45 s)."""
 
 # Without a handler the client's retries while a broker starts would be printed to the terminal.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
@@ -54,10 +56,19 @@ class Topics:
             raise StackError(f"cannot create topic {topic} with {partitions} partitions: {error}") from error
         wait.until(f"leaders of topic {topic}", lambda: self._led(topic, partitions), within_s=ANSWER_S, every_s=0.01)
 
-    def delete(self, topic: str) -> None:
-        """Delete a topic; silent if there is none, or no broker to ask: the stack's end takes its topics along."""
-        with contextlib.suppress(KafkaError):
+    def delete(self, topic: str, *, sure: bool = False) -> None:
+        """Delete a topic; silent if there is none. Unless it must be `sure`, silent as well if there is no broker to
+        ask: the stack's end takes its topics along. Raises StackError if it is still there."""
+        try:
             self._connected().delete_topics([topic])
+            if sure:
+                gone = lambda: topic not in self._connected().list_topics()  # noqa: E731
+                wait.until(f"topic {topic} to be gone", gone, within_s=ANSWER_S, every_s=0.1)
+        except UnknownTopicOrPartitionError:
+            return
+        except (KafkaError, WaitError) as error:
+            if sure:
+                raise StackError(f"cannot delete topic {topic}: {error}") from error
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """Partition -> the offset that the next record will get; empty if there is no such topic."""
@@ -73,10 +84,22 @@ class Topics:
         assert isinstance(seen, tuple)
         return {place.partition: commit.offset for place, commit in seen[0].items() if place.topic == topic}
 
-    def delete_group(self, group: str) -> None:
-        """Forget a consumer group; silent if there is none or a member is still counted in."""
-        with contextlib.suppress(KafkaError):
-            self._connected().delete_groups([group])
+    def delete_group(self, group: str, *, sure: bool = False) -> None:
+        """Forget a consumer group; silent if there is none. Unless it must be `sure`, silent as well while a member is
+        counted in: one that was killed is, until its session times out. Raises StackError if it stays."""
+        try:
+            if sure:
+                wait.until(f"group {group} to be gone", lambda: self._forgotten(group), within_s=MEMBER_S, every_s=0.5)
+            else:
+                self._forgotten(group)
+        except (KafkaError, WaitError) as error:
+            if sure:
+                raise StackError(f"cannot delete group {group}: {error}") from error
+
+    def _forgotten(self, group: str) -> bool | wait.Waiting:
+        # The answer for each group is the name of an error, or OK.
+        answer = self._connected().delete_groups([group]).get(group, "OK")
+        return answer in ("OK", GroupIdNotFoundError.__name__) or wait.Waiting(answer)
 
     def close(self) -> None:
         """Drop the connection; the next question makes a new one."""

@@ -16,6 +16,8 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP, Signals
 from typing import TYPE_CHECKING
 
+from kafka.errors import KafkaError
+
 from harness import wait
 from harness.errors import HarnessError, StackError
 from harness.stack import cache, cds, training
@@ -99,16 +101,19 @@ def _all(processes: Sequence[LocalProcess], what: Signals) -> None:
 
 def main() -> int:
     """Train and print the folder; 0, or the error's exit code with one line."""
-    from harness.stack.containers.stack import ContainersStack
-
+    try:
+        from harness.stack.containers.stack import ContainersStack
+    except ModuleNotFoundError as missing:
+        print(f"onceproof: there is no package {missing.name}; pip install 'onceproof[containers]'", file=sys.stderr)
+        return StackError.exit_code
     try:
         with tempfile.TemporaryDirectory() as logs, ContainersStack(Path(logs)) as stack:
             if not trained(stack.archives):
                 print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
             print(f"class archives in {train(stack)}")
-    except HarnessError as error:
+    except (HarnessError, KafkaError, OSError) as error:
         print(f"onceproof: {error}", file=sys.stderr)
-        return error.exit_code
+        return StackError.exit_code
     return 0
 
 

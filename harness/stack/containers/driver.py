@@ -48,6 +48,7 @@ def launch(
 ) -> ContainerDriver:
     """Start the program; returns once its container runs. Raises StackError."""
     name = f"driver-{lease.run_id}-{number}"
+    log.touch()
     wanted = ground.wanted(
         name,
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],

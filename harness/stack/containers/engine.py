@@ -32,8 +32,6 @@ ORPHAN_CALM_S = 3.0
 """How long nothing of a dead harness may come to light: what it had asked for may still be in the making."""
 STARTS_WITHIN_S = 60.0
 TRIES = 5
-HERE = "http+docker://localhost"
-"""What docker's client calls an engine that it reaches by a socket of this machine."""
 ELSEWHERE = "the engine has to be on this machine, where faults find its processes and pipelines their folders"
 
 
@@ -66,7 +64,7 @@ def said(what: str) -> Iterator[None]:
         raise StackError(f"{what}: {error.explanation or error}") from error
     except APIError as error:
         raise StackError(f"{what}: the engine refused: {error.explanation or error}") from error
-    except (DockerException, requests.RequestException) as error:
+    except (DockerException, OSError) as error:
         raise StackError(f"{what}: the engine does not answer: {error}") from error
 
 
@@ -75,17 +73,17 @@ class Engine:
 
     def __init__(self, session: str) -> None:
         # Slow to import, and it reads its settings from the environment then.
-        from testcontainers.core.docker_client import DockerClient
+        from testcontainers.core.docker_client import DockerClient, get_docker_host
 
         cure = "start Docker, or say where it is with DOCKER_HOST; without it: --stack processes"
+        host = get_docker_host() or "unix:"
+        if not host.startswith(("unix:", "http+unix:")):
+            raise StackError(f"asked for the stack containers; {ELSEWHERE}, not at {host}; {cure}")
         try:
             self._client = DockerClient()
             self.version: str = self.client.version()["Version"]
         except (DockerException, requests.RequestException) as error:
             raise StackError(f"asked for the stack containers; no engine answers ({error}); {cure}") from error
-        if self.client.api.base_url != HERE:
-            self.client.close()
-            raise StackError(f"asked for the stack containers; {ELSEWHERE} (DOCKER_HOST names another machine); {cure}")
         self.session = session
         self._network: Any = None
         self._gate = threading.Condition()
@@ -140,7 +138,10 @@ class Engine:
             with said(
                 "asked for testcontainers' own reaper (TESTCONTAINERS_RYUK_DISABLED=true does without: ours is on)"
             ):
-                Reaper.get_instance()
+                try:
+                    Reaper.get_instance()
+                except RuntimeError as error:
+                    raise StackError(f"asked for testcontainers' own reaper: {error}") from error
         for tried in range(1, TRIES + 1):
             network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": self._range()})
             try:
@@ -281,6 +282,9 @@ def last_words(session: str) -> str:
 
 def main(session: str) -> int:
     """Clean up after a session whose harness is gone; 0, or 1 with one line."""
+    place = Path(os.environ.get("DOCKER_HOST", "").removeprefix("unix://"))
+    if place.is_absolute() and not place.parent.is_dir():
+        return 0  # the engine had a folder of its own, which is gone with everything in it
     try:
         with said(f"asked to remove what {session} left"):
             clean(docker.from_env(), session, calm_s=ORPHAN_CALM_S)
