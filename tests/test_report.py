@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.report import html, summary
+from harness.report import claims, html, summary
 from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
 from harness.report.summary import Run, error
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
@@ -368,3 +368,9 @@ def test_empty_evidence_is_left_out_but_zero_rows_are_evidence() -> None:
 def test_a_run_survives_packing(make: Callable[[], Verdict]) -> None:
     run = Run(scenario="a", verdict=make(), folder=Path("x"), seconds=1.5, stack="processes")
     assert Run.unpack(json.loads(json.dumps(run.pack()))) == run
+
+
+@pytest.mark.parametrize(("stack", "blind"), [("external", True), ("processes", False)])
+def test_a_run_on_a_cluster_says_whom_it_cannot_see(stack: str, blind: bool) -> None:
+    said = claims.limits(sample.verdict(), {"stack": {"stack": stack}})
+    assert (claims.BLIND in said) is blind

@@ -113,10 +113,15 @@ def says(verdict: Verdict, guarantee: str) -> str:
     return "What it says: nothing about the guarantee, for the reasons above. It also says nothing of:"
 
 
-def limits(verdict: Verdict) -> list[str]:
+BLIND = "Writers on the cluster that outlive their driver: on somebody else's machines nobody can be seen to be gone."
+
+
+def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
     """What no run of this kind can say."""
+    stack = run.get("stack")
+    blind = [BLIND] if isinstance(stack, Mapping) and stack.get("stack") == "external" else []
     soft = ["The death of real processes: this run is of the soft tier."] if verdict.tier == "soft" else []
-    return [*soft, *LIMITS]
+    return [*soft, *blind, *LIMITS]
 
 
 def again(folder: str, run: Mapping[str, Any]) -> list[str]:

@@ -137,7 +137,7 @@ def build(parts: Parts) -> Page:
         findings_said=_findings_said(verdict.findings),
         findings=[_finding(finding, verdict.steps) for finding in _worst_first(verdict.findings)[:MOST_FINDINGS]],
         says=claims.says(verdict, str(parts.plan.get("guarantee", "exactly-once"))),
-        limits=claims.limits(verdict),
+        limits=claims.limits(verdict, parts.run),
         again=claims.again(parts.folder, parts.run),
         events=[_event(event) for event in events[:MOST_EVENTS]],
         events_said=_left_out(len(events) - MOST_EVENTS, len(parts.journal)),
