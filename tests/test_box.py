@@ -1,0 +1,103 @@
+"""A container as the harness sees it, with an engine that refuses, forgets, or no longer answers."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from docker.errors import APIError, NotFound
+
+from harness.errors import StackError
+from harness.stack.containers.box import GONE, Box
+from harness.stack.containers.engine import Engine, Wanted
+from harness.wait import until
+
+ASKED = Wanted(name="worker-1", image="i", command=[])
+
+
+class Container:
+    """One that runs until `over` is set; `refuses` is raised by whatever is asked of it."""
+
+    name, id, status = "s-1-worker-1", "abc", "running"
+
+    def __init__(self, refuses: Exception | None = None) -> None:
+        self.refuses, self.over = refuses, threading.Event()
+        self.attrs = {"State": {"Pid": 0}}
+
+    def _ask(self, **_: Any) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+
+    kill = pause = unpause = reload = logs = _ask
+
+    def wait(self) -> dict[str, int]:
+        self.over.wait(10)
+        if isinstance(self.refuses, NotFound):
+            raise self.refuses
+        return {"StatusCode": 137}
+
+
+def box(container: Container) -> Box:
+    engine: Any = SimpleNamespace(start=lambda wanted: container)
+    return Box(engine, ASKED)
+
+
+def refused(status: int) -> APIError:
+    response = requests.Response()
+    response.status_code = status
+    return APIError("no", response=response, explanation="no")
+
+
+def test_an_engine_that_does_not_answer_is_not_an_empty_container() -> None:
+    made = box(Container(requests.ConnectionError("gone")))
+    for ask in (made.processes, made.stands, made.family()[0].processes, lambda: made.send(signal.SIGKILL)):
+        with pytest.raises(StackError, match="the engine does not answer: gone"):
+            ask()
+    assert not made.apart(), "what cannot be seen was not cut off"
+    assert made.lives()
+
+
+def test_a_container_that_is_gone_was_not_signalled() -> None:
+    container = Container(NotFound("no such container"))
+    made = box(container)
+    assert not made.send(signal.SIGKILL)
+    assert not made.send(signal.SIGSTOP)
+    container.over.set()
+    until("its end", lambda: not made.lives(), within_s=5)
+    assert made.poll() == -signal.SIGKILL and GONE == 137
+    assert made.processes() == []
+    assert not made.cut() and not made.join()
+
+
+@pytest.mark.parametrize(("status", "state", "sent"), [(409, "paused", True), (409, "exited", False)])
+def test_a_pause_that_is_refused_counts_only_where_it_stands(status: int, state: str, sent: bool) -> None:
+    container = Container()
+    container.status = state
+
+    def refuse() -> None:
+        raise refused(status)
+
+    container.pause = container.kill = lambda **_: refuse()  # type: ignore[method-assign]
+    made = box(container)
+    assert made.send(signal.SIGSTOP) is sent
+    assert not made.send(signal.SIGKILL), "a refused kill killed nobody"
+
+
+def test_an_engine_that_refuses_for_another_reason_says_it() -> None:
+    with pytest.raises(StackError, match=r"asked the engine to send SIGKILL to container s-1-worker-1.*no"):
+        box(Container(refused(403))).send(signal.SIGKILL)
+
+
+def test_nothing_is_started_once_the_end_has_begun() -> None:
+    engine = Engine.__new__(Engine)
+    engine._gate, engine._starting, engine._closing = threading.Condition(), 0, False
+    with engine._alive():
+        assert engine._starting == 1
+    engine._closing = True
+    with pytest.raises(StackError, match="going down"), engine._alive():
+        raise AssertionError("it was started")
+    assert engine._starting == 0
