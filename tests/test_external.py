@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg2
@@ -21,6 +23,7 @@ from harness.stack.external import ExternalStack, databases, master_of
 from harness.stack.powers import beyond, refuse
 from harness.stack.processes import ProcessesStack
 from harness.stack.where import Where
+from harness.wait import Waiting, until
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 NOWHERE = Where(kafka="127.0.0.1:1", postgres="postgresql://a@127.0.0.1:1/b", spark_master="spark://127.0.0.1:1")
@@ -107,48 +110,73 @@ def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
     assert "asked for Kafka at 127.0.0.1:1; it does not answer" in output
 
 
-@pytest.mark.stack
-def test_a_cluster_that_is_there_is_used_and_left_as_it_was(stack: ProcessesStack, tmp_path: Path) -> None:
-    server = stack.postgres.databases
-
-    def schemas() -> set[str]:
-        with psycopg2.connect(server.dsn("main", "public")) as connection, connection.cursor() as cursor:
-            cursor.execute("select nspname from pg_namespace where nspname like 'run_%%'")
-            return {row[0] for row in cursor.fetchall()}
-
-    where = Where(
+def place(stack: ProcessesStack) -> Where:
+    """The servers of another stack, as a cluster that is already there."""
+    return Where(
         kafka=stack.kafka.bootstrap,
-        postgres=server.dsn("main", "public").partition("?")[0],
+        postgres=stack.postgres.databases.dsn("main", "public").partition("?")[0],
         spark_master=stack.spark.master,
         executor_python=sys.executable,
     )
 
-    def topics() -> set[str]:
-        admin = KafkaAdminClient(bootstrap_servers=stack.kafka.bootstrap)
-        try:
-            # The broker makes the ones with underscores for itself.
-            return {name for name in admin.list_topics() if not name.startswith("__")}
-        finally:
-            admin.close()
 
-    before = schemas(), topics()
-    with ExternalStack(where, tmp_path / "logs") as external:
-        result = run(load(PROVING / "two_systems_append_between.yaml"), external, reports=tmp_path / "reports")
-        assert (schemas(), topics()) == before
-    assert (result.verdict.word, result.verdict.as_expected) == (Word.VIOLATED, True)
-    stored = json.loads((result.folder / "run.json").read_text())
-    command = stored["command"].split(" --stack ")[1]
+def held(stack: ProcessesStack) -> tuple[set[str], set[str], set[str]]:
+    """The schemas of runs, the topics and the consumer groups that are there now."""
+    with psycopg2.connect(place(stack).postgres) as connection, connection.cursor() as cursor:
+        cursor.execute("select nspname from pg_namespace where nspname like 'run_%%'")
+        schemas = {row[0] for row in cursor.fetchall()}
+    admin = KafkaAdminClient(bootstrap_servers=stack.kafka.bootstrap)
+    try:
+        # The broker makes the ones with underscores for itself.
+        topics = {name for name in admin.list_topics() if not name.startswith("__")}
+        return schemas, topics, {str(each["group_id"]) for each in admin.list_groups()}
+    finally:
+        admin.close()
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("two_systems_append_between", Word.VIOLATED), ("group_upsert_in_offset_commit", Word.HELD)],
+)
+def test_a_cluster_that_is_there_is_used_and_left_as_it_was(
+    name: str, word: Word, stack: ProcessesStack, tmp_path: Path
+) -> None:
+    before, password = held(stack), stack.postgres.databases.password
+    with ExternalStack(place(stack), tmp_path / "logs") as external:
+        result = run(load(PROVING / f"{name}.yaml"), external, reports=tmp_path / "reports")
+        assert held(stack) == before
+    assert (result.verdict.word, result.verdict.as_expected) == (word, True)
+    command = json.loads((result.folder / "run.json").read_text())["command"].split(" --stack ")[1]
     assert command.startswith(f"external --kafka {stack.kafka.bootstrap} --postgres postgresql://")
-    assert f"--spark-master {stack.spark.master}" in command and server.password not in command
-    assert server.password not in "".join(path.read_text(errors="replace") for path in result.folder.rglob("*.json"))
+    assert f"--spark-master {stack.spark.master}" in command and password not in command
+    assert password not in "".join(path.read_text(errors="replace") for path in result.folder.rglob("*.json"))
+
+
+@pytest.mark.stack
+def test_a_cluster_is_left_as_it_was_when_the_harness_is_killed(stack: ProcessesStack, tmp_path: Path) -> None:
+    before, there = held(stack), place(stack)
+    argv = [sys.executable, "-m", "harness", "run", str(PROVING / "group_upsert_in_offset_commit.yaml")]
+    argv += ["--stack", "external", "--kafka", there.kafka, "--postgres", there.postgres]
+    argv += ["--spark-master", there.spark_master, "--executor-python", there.executor_python]
+    with (tmp_path / "said").open("wb") as out:
+        child = subprocess.Popen(
+            [*argv, "--reports", str(tmp_path / "r")], cwd=PROVING.parents[1], stdout=out, stderr=out
+        )
+    try:
+        new = lambda: all(now - then for now, then in zip(held(stack), before, strict=True))  # noqa: E731
+        until("a schema, a topic and a group of the run", new, within_s=120, every_s=0.2)
+    finally:
+        child.kill()
+        child.wait(10)
+    until("the cluster as it was", lambda: held(stack) == before or Waiting(str(held(stack))), within_s=60, every_s=0.5)
 
 
 @pytest.mark.stack
 def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    dsn = stack.postgres.databases.dsn("main", "public").partition("?")[0]
-    where = Where(kafka=stack.kafka.bootstrap, postgres=dsn, spark_master=f"spark://127.0.0.1:{port}")
+    where = replace(place(stack), spark_master=f"spark://127.0.0.1:{port}")
     with pytest.raises(Exception, match=f"asked for a Spark master at spark://127.0.0.1:{port}; nobody is there"):
         ExternalStack(where, tmp_path).up()
 
