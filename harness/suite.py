@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from harness import store
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.journal import Listener
-from harness.report.summary import Run, error
+from harness.report.summary import Run, asked, error
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
 from harness.scenario import Scenario, Word
@@ -253,7 +253,7 @@ def show(runs: Sequence[Run], index: Path) -> None:
         print(table.text(runs))
     for run in runs:
         if not run.verdict.as_expected:
-            print("\n" + words.failure(run.scenario, run.verdict, run.folder))
+            print("\n" + words.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder)))
     print(f"\nreport: {index}")
 
 
@@ -269,6 +269,10 @@ def replay(folder: Path, options: Options) -> int:
     ):
         if path and not (Path(path).is_file() and same(Path(path))):
             print(f"{path} is not what it was in the stored run; the plan is the stored one", file=sys.stderr)
+    stored = parts["run"].get("stack") or {}
+    if (name := stored.get("stack", options.stack)) != options.stack:
+        stack = asked(folder) or f"--stack {name}"
+        print(f"the stored run was on {name}, this one is on {options.stack}; the same: {stack}", file=sys.stderr)
     again = replace(options, seed=int(parts["run"]["seed"]))
     return run_all([scenario] * options.repeat, again)
 
@@ -282,7 +286,7 @@ def check(folder: Path) -> int:
     changed = altered(found)
     verdict = judge(found.path)
     stored = Run.read(found.path)
-    print(words.failure(stored.scenario, verdict, found.path))
+    print(words.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
     if found.verdict() and (verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds()):
         print(f"\nthe run itself had said: {words.headline(stored.scenario, stored.verdict)}")
     return HarnessError.exit_code if changed else exit_code([replace(stored, verdict=verdict)])

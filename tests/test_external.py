@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 import pytest
@@ -72,6 +73,37 @@ def test_both_databases_are_one_with_schemas_of_their_own() -> None:
     assert "pa%40ss" in found.dsn("main", "run_a") and "password=pa%40ss" in found.jdbc("main", "run_a")
     assert "pa@ss" not in repr(found)
     assert found.plain() == "postgresql://me@there:5433/db"
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [
+        ("postgres", "postgresql://me:s3cret/x@there:5432/db"),
+        ("postgres", "postgres//me:s3cret@there/db"),
+        ("postgres", "postgresql://me:s3cret@there:99999/db"),
+        ("spark_master", "spark://me:s3cret@there:7077"),
+        ("kafka", "me:s3cret@there:9092"),
+    ],
+)
+def test_a_password_in_an_address_that_is_none_is_not_said(option: str, given: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must be") as refused:
+        said: dict[str, Any] = {
+            "kafka": "a:1",
+            "postgres": NOWHERE.postgres,
+            "spark_master": "spark://a",
+            option: given,
+        }
+        where = Where(**said)
+        ExternalStack(where, tmp_path).up()
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_folder_that_is_not_there() -> None:
+    code, output = onceproof(
+        "--stack", "external", "--kafka", NOWHERE.kafka, "--postgres", NOWHERE.postgres,
+        "--spark-master", NOWHERE.spark_master, "--folder", "/nonexistent/x",
+    )  # fmt: skip
+    assert (code, "asked for --folder /nonexistent/x; there is none here" in output) == (2, True)
 
 
 def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Path) -> None:

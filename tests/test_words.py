@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report import table, words
+from harness.report import summary, table, words
 from harness.report.sides import sides
 from harness.report.summary import Run, error
 from harness.report.text import cell, cells, dictionary, visible
@@ -237,3 +237,17 @@ def test_markup_in_a_name_is_only_text() -> None:
     console = Console(width=200, record=True, file=StringIO())
     console.print(table.table([Run(scenario="[red]x[/red]", verdict=sample.held())]))
     assert "[red]x[/red]" in console.export_text()
+
+
+def test_the_command_that_repeats_it_names_the_stack(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"stack": {"stack": "containers", "asked": "--stack containers"}}')
+    text = words.failure(sample.NAME, sample.verdict(), Path("r/1"), asked=summary.asked(tmp_path))
+    assert "again:  onceproof replay r/1 --stack containers\n" in text
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"stack": []}', '{"stack": {"stack": "processes"}}'])
+def test_a_stack_that_nobody_knows_is_not_named(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    assert summary.asked(tmp_path) == ""
+    assert summary.asked(None) == ""

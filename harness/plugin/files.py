@@ -101,10 +101,12 @@ class ScenarioItem(pytest.Function):
 def _proof(scenario: Scenario) -> Callable[..., None]:
     def prove(run_scenario: Callable[..., Result]) -> None:
         from harness.report import words
+        from harness.report.summary import asked
 
         result = run_scenario(scenario)
         if not result.verdict.as_expected:
-            raise NotAsExpected(words.failure(scenario.name, result.verdict, short(result.folder)))
+            folder = short(result.folder)
+            raise NotAsExpected(words.failure(scenario.name, result.verdict, folder, asked=asked(result.folder)))
 
     return prove
 

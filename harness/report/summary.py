@@ -61,6 +61,15 @@ class Run:
         return sum(step.hit for step in self.verdict.steps), len(self.verdict.steps)
 
 
+def asked(folder: Path | None) -> str:
+    """What a command line says to get the stack of a stored run; empty for the default, and if nobody knows."""
+    try:
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8")) if folder else {}
+        return str(run["stack"].get("asked", ""))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
 def error(reason: str, *, expect: str = "held") -> Verdict:
     """The verdict of a run that the harness or its surroundings failed."""
     return Verdict(word=Word.ERROR, as_expected=False, expect=expect, reasons=(reason,))
@@ -105,7 +114,7 @@ def _why(run: dict[str, Any]) -> str:
 
 
 def _stack(stack: Any) -> str:
-    return str(stack.get("name", "")) if isinstance(stack, dict) else str(stack)
+    return str(stack.get("stack", stack.get("name", ""))) if isinstance(stack, dict) else str(stack)
 
 
 @cache

@@ -20,8 +20,9 @@ CELL = 40
 LINES = 40
 
 
-def failure(scenario: str, verdict: Verdict, folder: Path | None) -> str:
-    """The whole text. `folder` is the run folder, None if the run failed before it had one."""
+def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str = "") -> str:
+    """The whole text. `folder` is the run folder, None if the run failed before it had one; `asked` is what a command
+    line says to get its stack."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
     out += [f"  {line}" for step in verdict.steps for line in step_lines(step)]
@@ -29,7 +30,7 @@ def failure(scenario: str, verdict: Verdict, folder: Path | None) -> str:
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
         out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
-    return "\n".join([*out, *_last(folder)])
+    return "\n".join([*out, *_last(folder, asked)])
 
 
 def because(reason: str) -> list[str]:
@@ -142,10 +143,11 @@ def rows(finding: Finding) -> list[str]:
     return out + ([f"   and {plural(both.more, 'more row')}"] if both.more else [])
 
 
-def _last(folder: Path | None) -> list[str]:
+def _last(folder: Path | None, asked: str) -> list[str]:
     if folder is None:
         return []
-    return ["", f"again:  onceproof replay {shlex.quote(str(folder))}", f"report: {folder / 'report.html'}"]
+    command = " ".join(["onceproof replay", shlex.quote(str(folder)), *asked.split()])
+    return ["", f"again:  {command}", f"report: {folder / 'report.html'}"]
 
 
 def meaning(word: Word) -> str:

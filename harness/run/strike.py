@@ -13,10 +13,10 @@ from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
 from harness.scenario import Do, Evidence, Fault, Step, StepOutcome, Victim, Window
 from harness.stack.base import Host, Process
-from harness.wait import until
+from harness.wait import Deadline, until
 
 DEATH_WITHIN_S = 20.0
-PAUSE_S = 1.0
+PAUSE_S, TICK_S = 1.0, 0.02
 TOLD_WITHIN_S = 10.0
 LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
 IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
@@ -157,18 +157,20 @@ def pause(scene: Scene, for_s: float) -> dict[str, str]:
 
 def disconnect(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
     """Take the driver off the network, look that it is off, and let it work on there; put it back after `for_s` seconds
-    unless it has died of it. What was not off from the look at the beginning to the one at the end is left out."""
-    for_s = step.do.for_s or PAUSE_S
+    unless it ends before. What was not off from the look at the beginning to the one at the end is left out."""
+    limit, began = Deadline(step.do.for_s or PAUSE_S), scene.journal.elapsed_s()
     hosts = [process for process in scene.supervisor.processes() if isinstance(process, Host) and process.cut()]
     try:
         off = [host for host in hosts if host.apart()]
         # It was held for the look alone: what stands still is not hurt by a network that is away.
         release(scene, step, moment)
-        scene.stop.wait(for_s)
+        while any(host.lives() for host in hosts) and not limit.over() and not scene.stop.wait(TICK_S):
+            pass
         off = [host for host in off if host.apart() or not host.lives()]
     finally:
         back = [host for host in hosts if host.join() and not host.apart()]
-    words = {host.name: f"cut off for {for_s:g} s" if host in back else "cut off, and ended" for host in off}
+    ended = f"cut off, and ended within {scene.journal.elapsed_s() - began:.1f} s of it"
+    words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
     return {host.name: words[host.name] for host in off if host in back or not host.lives()}
 
 

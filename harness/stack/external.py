@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import socket
 import sys
@@ -38,7 +39,9 @@ from harness.stack.topics import Topics
 from harness.stack.where import Where
 
 ANSWER_S = 10.0
-POSTGRES, MASTER = 5432, 7077
+POSTGRES, MASTER, PORTS = 5432, 7077, 1 << 16
+PLAIN = re.compile(r"[\w.-]+")
+"""A host by name or by IPv4 address."""
 
 
 class ExternalStack(SessionStack):
@@ -234,8 +237,8 @@ class ExternalStack(SessionStack):
 def _silent(place: str) -> str:
     """Why nobody can be talked to at `host:port`; empty if somebody listens. Raises UsageError for no such thing."""
     host, _, port = place.strip().rpartition(":")
-    if not host or not port.isdigit():
-        raise UsageError(f"--kafka must be HOST:PORT, or several with commas, not {place!r}")
+    if not PLAIN.fullmatch(host) or not port.isdigit():
+        raise UsageError(f"--kafka must be HOST:PORT, or several with commas{_not(place)}")
     try:
         socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
     except (OSError, OverflowError) as error:
@@ -254,10 +257,17 @@ def databases(dsn: str) -> Databases:
             "--postgres must be a libpq address, as postgresql://user:password@host/database; what was given is none"
         ) from None
     unknown = sorted(set(parts) - {"host", "port", "user", "password", "dbname"})
+    if unknown:
+        raise UsageError(
+            f"--postgres must be host, port, user, password and database alone; it has {', '.join(unknown)}"
+        )
     host, port = parts.get("host", "127.0.0.1"), parts.get("port", str(POSTGRES))
-    if unknown or not port.isdigit() or "/" in host or "," in host:
-        said = f"it has {', '.join(unknown)}" if unknown else f"it names {host}:{port}"
-        raise UsageError(f"--postgres must be one TCP address with user, password and database alone; {said}")
+    if not port.isdigit() or not 0 < int(port) < PORTS or not PLAIN.fullmatch(host):
+        # Not echoed: where a password holds a slash, what looks like a host is a part of it.
+        raise UsageError(
+            "--postgres must be one TCP address, postgresql://user:password@host:port/database; what was given has no "
+            "such host and port; write / @ : and % of a password as %2F %40 %3A %25, or give it in PGPASSWORD"
+        )
     name = parts.get("dbname") or parts.get("user") or "postgres"
     return Databases(
         host,
@@ -276,9 +286,14 @@ def master_of(url: str) -> tuple[str, int]:
         port = parts.port or MASTER
     except ValueError:
         port = 0
-    if parts.scheme != "spark" or not parts.hostname or not port:
-        raise UsageError(f"--spark-master must be spark://HOST:PORT, not {url!r}")
-    return parts.hostname, port
+    if parts.scheme != "spark" or not port or "@" in url or not PLAIN.fullmatch(parts.hostname or ""):
+        raise UsageError(f"--spark-master must be spark://HOST:PORT{_not(url)}")
+    return str(parts.hostname), port
+
+
+def _not(given: str) -> str:
+    """What was given instead; not where it may hold a password."""
+    return "; what was given has an @" if "@" in given else f", not {given!r}"
 
 
 def main(path: Path) -> int:

@@ -50,8 +50,11 @@ def where(stack: str, given: Mapping[str, str | None], *, prefix: str = "--") ->
         return None
     if missing := [name for name in NEEDED if name not in found]:
         raise UsageError(f"asked for the stack external; it also needs {_options(missing, prefix)}")
-    folder = found.pop("folder", None)
-    return Where(**found, folder=Path(folder).absolute() if folder else None)
+    named = found.pop("folder", None)
+    folder = Path(named).absolute() if named else None
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"asked for {prefix}folder {folder}; there is none here; make it, where executors see it too")
+    return Where(**found, folder=folder)
 
 
 def _options(names: Sequence[str], prefix: str) -> str:

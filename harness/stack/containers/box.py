@@ -183,6 +183,8 @@ class Box:
         """What it has printed."""
         try:
             return bytes(self._container.logs(tail=lines)).decode(errors="replace")
+        except APIError:
+            return "(no log: it was removed)"
         except (DockerException, requests.RequestException) as error:
             return f"(no log: {error})"
 
