@@ -33,8 +33,10 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("batch", {"batch": 3, "window": "sink-committed"}),
     ("missed", {**plain(sample.STEP), "hit": False}),
     ("step", plain(sample.STEP)),
-    ("died", {"number": 1, "status": -9}),
+    ("died", {"number": 1, "status": -9, "scheduled": True}),
     ("launched", {"number": 2, "pid": 11}),
+    ("died", {"number": 2, "status": 1, "scheduled": False}),
+    ("died", {"number": 3, "status": 0, "scheduled": False}),
     ("gave up", {"why": "5 restarts"}),
     ("verdict", {"word": "held", "as_expected": True, "findings": {}}),
 ]
@@ -69,6 +71,8 @@ PLAIN = """\
 [t] fault hit: kill driver in sink-committed of batch 3
 [t] driver 1 died, status -9
 [t] driver 2 launched
+[t] driver 2 died, status 1, which no fault caused
+[t] driver 3 died, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed
 """

@@ -98,8 +98,8 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     """What proves that a fault happened, a line a kind of proof."""
     out = []
     if evidence.signalled:
-        died = ", ".join(f"{visible(pid, 20)} {visible(how, 40)}" for pid, how in evidence.signalled.items())
-        out.append(f"died: {died}")
+        hurt = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
+        out.append(f"hurt: {hurt}")
     if evidence.checkpoint_before or evidence.checkpoint_after:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
         out.append(f"checkpoint before: {before}; after: {after}")

@@ -75,7 +75,7 @@ class Supervisor:
             if driver is None or status is None:
                 continue
             self.deaths.append(Death(driver.number, status, driver.log))
-            self._journal.write("died", number=driver.number, status=status)
+            self._journal.write("died", number=driver.number, status=status, scheduled=driver.number in self._hurt)
             # A clean end is not a death: a program that does what is there and ends is started again, as by a
             # scheduler.
             failed = sum(death.status != 0 and death.number not in self._hurt for death in self.deaths)
