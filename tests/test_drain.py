@@ -82,9 +82,9 @@ def test_who_has_shown_it_or_cannot_is_not_waited_for(at_work: Any) -> None:
 def emptied(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
     """The reasons that a wait for the server leaves; the server gives `answers`, the last one for ever."""
     left = list(answers)
-    monkeypatch.setattr(drain, "busy", lambda sink, dsns: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(drain, "busy", lambda sink, dsns, shared: left.pop(0) if len(left) > 1 else left[0])
     monkeypatch.setattr(drain, "SERVER_IDLE_S", 0.3)
-    asked: Any = SimpleNamespace(scenario=SimpleNamespace(sinks=["t"]), lease=SimpleNamespace(dsns={}))
+    asked: Any = SimpleNamespace(scenario=SimpleNamespace(sinks=["t"]), lease=SimpleNamespace(dsns={}, shared=False))
     waiting = Drain(asked)
     waiting._server_idle()
     return waiting._reasons

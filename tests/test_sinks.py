@@ -404,3 +404,24 @@ def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(dsns: dic
         until("the server at work", lambda: busy(sink("payments"), dsns) == "select pg_sleep(60)", within_s=10.0)
         client.cancel()
         until("the server idle", lambda: not busy(sink("payments"), dsns), within_s=10.0)
+
+
+@pytest.mark.stack
+def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(dsns: dict[str, str]) -> None:
+    with closing(psycopg2.connect(dsns["main"])) as writer, writer.cursor() as cursor:
+        cursor.execute("create table left_open (id int)")
+        writer.commit()
+        with closing(psycopg2.connect(dsns["main"], async_=True)) as stranger:
+            psycopg2.extras.wait_select(stranger)
+            stranger.cursor().execute("select pg_sleep(60)")
+            until("the stranger at work", lambda: busy(sink("payments"), dsns), within_s=10.0)
+            assert busy(sink("payments"), dsns, shared=True) == ""
+            cursor.execute("insert into left_open values (1)")
+            assert busy(sink("payments"), dsns, shared=True) == "insert into left_open values (1)"
+            stranger.cancel()
+        until("the stranger gone", lambda: busy(sink("payments"), dsns) != "select pg_sleep(60)", within_s=10.0)
+        assert busy(sink("payments"), dsns) == "insert into left_open values (1)", "idle, and yet it may commit"
+        writer.rollback()
+        until("nobody", lambda: not busy(sink("payments"), dsns), within_s=10.0)
+        cursor.execute("drop table left_open")
+        writer.commit()
