@@ -78,9 +78,9 @@ def ours(name: str) -> list[psutil.Process]:
     return found
 
 
-def test_it_is_a_stack_with_every_power(stack: ProcessesStack) -> None:
+def test_it_is_a_stack_with_every_power_but_that_over_networks(stack: ProcessesStack) -> None:
     whole: Stack = stack
-    assert whole.powers == frozenset(Do)
+    assert whole.powers == frozenset(Do) - {Do.DISCONNECT_DRIVER}
     stack.health()
 
 
