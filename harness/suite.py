@@ -271,8 +271,8 @@ def replay(folder: Path, options: Options) -> int:
             print(f"{path} is not what it was in the stored run; the plan is the stored one", file=sys.stderr)
     stored = parts["run"].get("stack") or {}
     if (name := stored.get("stack", options.stack)) != options.stack:
-        stack = asked(folder) or f"--stack {name}"
-        print(f"the stored run was on {name}, this one is on {options.stack}; the same: {stack}", file=sys.stderr)
+        same = stored.get("asked", f"--stack {name}")
+        print(f"the stored run was on {name}, this one is on {options.stack}; the same: {same}", file=sys.stderr)
     again = replace(options, seed=int(parts["run"]["seed"]))
     return run_all([scenario] * options.repeat, again)
 

@@ -124,12 +124,16 @@ def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
     return [*soft, *blind, *LIMITS]
 
 
+def asked(run: Mapping[str, Any]) -> str:
+    """What a command line says to get the run's stack; empty for the default, and if nobody knows."""
+    stack = run.get("stack")
+    return str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
+
+
 def again(folder: str, run: Mapping[str, Any]) -> list[str]:
     """The commands: the same plan again, the same data judged again, and what was typed the first time."""
     quoted = shlex.quote(folder)
     typed = run.get("command")
     text = shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")
-    stack = run.get("stack")
-    asked = str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
-    lines = [" ".join([f"onceproof replay {quoted}", *asked.split()]), f"onceproof check {quoted}"]
+    lines = [" ".join([f"onceproof replay {quoted}", *asked(run).split()]), f"onceproof check {quoted}"]
     return lines + ([f"# this run was started by: {text}"] if text else [])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import store
+from harness.report import claims
 from harness.scenario import StepOutcome, Verdict, Word, plain
 
 # What a page and a table put first: the runs that need a reader.
@@ -62,11 +63,10 @@ class Run:
 
 
 def asked(folder: Path | None) -> str:
-    """What a command line says to get the stack of a stored run; empty for the default, and if nobody knows."""
+    """What a command line says to get the stack of a stored run; empty if there is none to read."""
     try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8")) if folder else {}
-        return str(run["stack"].get("asked", ""))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return claims.asked(json.loads((folder / "run.json").read_text(encoding="utf-8"))) if folder else ""
+    except (OSError, ValueError):
         return ""
 
 

@@ -8,7 +8,7 @@ by `harness.stack.training`. Never by a bare `java -Xshare:dump`: that rewrites 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -33,7 +33,11 @@ class Kind(StrEnum):
 
 def flags(kind: Kind, java: Java, jars: Jars) -> tuple[str, ...]:
     """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits."""
-    archive = folder(java, jars) / f"{kind}.jsa"
+    return fitted(folder(java, jars) / f"{kind}.jsa")
+
+
+def fitted(archive: Path) -> tuple[str, ...]:
+    """The JVM flags with this archive, if it is there."""
     if not archive.is_file():
         return JIT
     # auto: a JVM that cannot map it after all starts without it.
@@ -49,7 +53,12 @@ def training_flags(archive: Path) -> tuple[str, ...]:
 
 def trained(java: Java, jars: Jars) -> bool:
     """Whether every kind has an archive that fits."""
-    return all((folder(java, jars) / f"{kind}.jsa").is_file() for kind in Kind)
+    return complete(folder(java, jars), Kind)
+
+
+def complete(archives: Path, kinds: Iterable[Kind]) -> bool:
+    """Whether the folder holds an archive of each of these kinds."""
+    return all((archives / f"{kind}.jsa").is_file() for kind in kinds)
 
 
 def folder(java: Java, jars: Jars) -> Path:

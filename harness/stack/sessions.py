@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,20 +11,20 @@ from harness.errors import StackError
 from harness.stack.session import Session, need_space
 
 
-class SessionStack:
+class SessionStack(ABC):
     """`logs` is where what is started writes."""
 
     def __init__(self, logs: Path) -> None:
         self.logs = logs.absolute()
         self._session: Session | None = None
 
+    @abstractmethod
     def up(self) -> None:
         """Come up. Raises StackError, and HarnessError when the disk is full; nothing is left running then."""
-        raise NotImplementedError
 
+    @abstractmethod
     def down(self) -> None:
         """End everything. Safe to call twice."""
-        raise NotImplementedError
 
     def _ready(self) -> None:
         """Look, before anything is started, whether it may be. Raises StackError and HarnessError."""

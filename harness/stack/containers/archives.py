@@ -43,13 +43,12 @@ def folder(image: str, jars: Jars) -> Path:
 
 def flags(kind: Kind, archives: Path) -> str:
     """The JVM flags for this kind: for a short life, and its archive if there is one."""
-    archive = archives / f"{kind}.jsa"
-    return " ".join((*cds.JIT, *((f"-XX:SharedArchiveFile={archive}", "-Xshare:auto") if archive.is_file() else ())))
+    return " ".join(cds.fitted(archives / f"{kind}.jsa"))
 
 
 def trained(archives: Path) -> bool:
     """Whether every kind has an archive."""
-    return all((archives / f"{kind}.jsa").is_file() for kind in KINDS)
+    return cds.complete(archives, KINDS)
 
 
 def train(stack: ContainersStack) -> Path:
