@@ -45,6 +45,13 @@ class Kind(StrEnum):
     STALLED = "stalled"
 
 
+class Harm(StrEnum):
+    """What a hit puts at stake: that records take effect once more, or that they never do."""
+
+    REPETITION = "repetition"
+    LOSS = "loss"
+
+
 class Window(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
 
@@ -106,6 +113,9 @@ class Pipeline:
     frontier: str = "checkpoint"
     """How far the pipeline says it is: `checkpoint` (Spark's offsets and commits), `group` (the committed offsets
     of `{group}`), or a SQL query on the main database giving (partition, next offset)."""
+    interval_s: float | None = None
+    """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
+    that a control run has to show it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +147,10 @@ class Order:
 @dataclass(frozen=True, kw_only=True)
 class Sink:
     """Where the effect shows. `backend` is `postgres` or `console`; `target` a table or a query;
-    `database` is `main` or `second`; `effect` a SQL query over the table `ledger`; `key` names a row."""
+    `database` is `main` or `second`; `effect` a SQL query over the table `ledger`; `key` names a row.
+
+    `query` is the folder name of the checkpoint of the query that feeds it, where several read the topic.
+    `folds` says that the target is a query which folds equal rows on purpose (`view: deduplicated`)."""
 
     backend: str
     target: str
@@ -145,6 +158,8 @@ class Sink:
     effect: str | None = None
     key: tuple[str, ...] = ()
     order: Order | None = None
+    query: str | None = None
+    folds: bool = False
 
     @property
     def name(self) -> str:
@@ -156,7 +171,8 @@ class Sink:
 
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch."""
+    """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch, `query` a window to
+    the query with that checkpoint folder."""
 
     kind: When
     window: Window | None = None
@@ -164,6 +180,7 @@ class Trigger:
     failpoint: str | None = None
     count: int | None = None
     elapsed_s: float | None = None
+    query: str | None = None
 
     @property
     def place(self) -> str:
@@ -213,10 +230,12 @@ class Restart:
 
 @dataclass(frozen=True, kw_only=True)
 class Expect:
-    """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated."""
+    """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated; `unhurt` says
+    that the violation shows without faults too, so that no hit has to explain it."""
 
     word: Word = Word.HELD
     kinds: tuple[Kind, ...] = ()
+    unhurt: bool = False
 
     def __str__(self) -> str:
         return f"{self.word}: {', '.join(self.kinds)}" if self.kinds else str(self.word)
@@ -265,7 +284,10 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutcome:
-    """What became of one step. `hit` is true only if the evidence says that it happened in its window."""
+    """What became of one step. `hit` is true only if the evidence says that it happened in its window.
+
+    A batch is named by its `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hurt
+    (counted from 1; 0 if none was) and `batch`."""
 
     name: str
     window: str
@@ -274,6 +296,8 @@ class StepOutcome:
     evidence: Evidence = Evidence()
     at_s: float | None = None
     """Seconds since the run began, by the monotonic clock."""
+    attempt: int = 0
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +310,10 @@ class RecordRef:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows."""
+    """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows.
+
+    `position` is the sink's place in the scenario, from 0. `faults` names the hits that the snapshots show to have
+    caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run shows it too."""
 
     kind: Kind
     sink: str
@@ -298,11 +325,38 @@ class Finding:
     batches: tuple[int, ...] = ()
     faults: tuple[str, ...] = ()
     note: str = ""
+    position: int = 0
+    fits: tuple[str, ...] = ()
+    unhurt: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stake:
+    """What one hit put at stake in one sink. `step` counts the schedule's steps from 1, `position` the sinks from 0.
+
+    `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
+    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `note` says what was
+    at stake, or why it could not be seen."""
+
+    step: int
+    position: int
+    sink: str
+    harm: Harm
+    point: str
+    shown: bool
+    note: str
+    records: int = 0
+    attempt: int = 0
+    checkpoint: str = ""
+    batch: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The answer. `reasons` says why it is no better than it is; `canaries` maps each planted fault to found or not."""
+    """The answer. `reasons` says why it is no better than it is; `canaries` maps each planted fault to found or not.
+
+    `stakes` is what the hits put at stake, `untried` the crash points of the pipeline's sinks that none struck with
+    anything at stake, `notes` what limits the answer and makes it no worse (a folding query, batches that tie)."""
 
     word: Word
     as_expected: bool
@@ -314,6 +368,9 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
     tier: str = "hard"
+    stakes: tuple[Stake, ...] = ()
+    untried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def kinds(self) -> dict[str, int]:
         """How many findings there are of each kind."""

@@ -1,0 +1,95 @@
+"""What is kept of where a run stood: at each strike, before each restart, and at the end. Data only.
+
+    snapshots/<step>-strike/     after the victim died or stood still, before anything was started again
+    snapshots/<step>-restart/    what the dead attempt still did: before the next one has touched anything
+        snapshot.json            a `Snapshot`
+        sink/<i>.json, .parquet  each sink as it stood, as `harness.sinks.table` writes it
+    checkpoint.json              a `Progressed`: every query of the run, its batches, who worked on them
+
+Offsets are next offsets by partition; an attempt is one life of the driver, counted from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Offsets = Mapping[int, int]
+
+STRIKE, RESTART = "strike", "restart"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryState:
+    """One query at one moment. `offsets` and `commits` are the batches that its logs list; `planned` and `committed`
+    the next offsets of the newest batch in each, by the slowest of its sources. `ours`: it reads the run's topic."""
+
+    checkpoint: str
+    ours: bool = True
+    offsets: tuple[int, ...] = ()
+    commits: tuple[int, ...] = ()
+    planned: Offsets = field(default_factory=dict)
+    committed: Offsets = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
+    checkpoint. `sent` is how far the topic was acknowledged. `writing` has, by sink, the statements of the open
+    transactions that have written into it (`""` stands for writes into the run's schema beside the sinks).
+    `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began."""
+
+    step: int
+    moment: str
+    attempt: int
+    at_s: float
+    queries: tuple[QueryState, ...] = ()
+    position: Offsets | None = None
+    sent: Offsets = field(default_factory=dict)
+    writing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rows_counted: int | None = None
+    rows_before: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One batch of one query: the records it took, and the attempts that were seen at work on it."""
+
+    batch: int
+    ranges: Mapping[int, tuple[int, int]]
+    committed: bool
+    attempts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """One query, by its checkpoint (a folder relative to the run's; one that was deleted and begun anew comes again).
+    `first` maps each attempt that touched it to the first batch it worked on."""
+
+    checkpoint: str
+    ours: bool = True
+    batches: tuple[Batch, ...] = ()
+    first: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """Where a pipeline that keeps its offsets itself stood: one entry whenever it moved, and one at each launch."""
+
+    attempt: int
+    at_s: float
+    next: Offsets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progressed:
+    """checkpoint.json. `batches` name the batch of each record, where only one query at a time has read the topic;
+    `gap_s` is the longest time between two commits of one query in one attempt."""
+
+    queries: tuple[Query, ...] = ()
+    positions: tuple[Position, ...] = ()
+    batches: tuple[Batch, ...] = ()
+    frontier: Offsets = field(default_factory=dict)
+    end: Offsets = field(default_factory=dict)
+    drained: bool = True
+    gap_s: float = 0.0
