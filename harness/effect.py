@@ -22,14 +22,19 @@ import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
 from harness.checkers.fit import Column
+from harness.checkers.spans import Cut, Span, Spans
 from harness.errors import HarnessError, UsageError
 from harness.ledger import SOURCE, read_source
 
 SECONDS_MAX = 300.0
+WHOLE = Cut()
 FETCH_ROWS = 50_000
 
 OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
 """What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
+
+HIDDEN = "_behind, __partition, __offset"
+"""What `records` has besides, for our own use: a workload's columns cannot hide it."""
 
 CLOSED = {
     "enable_external_access": "false",
@@ -106,11 +111,11 @@ class Effects:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._db.close()
 
-    def table(self, sql: str, *, behind: bool = False, batch: int | None = None) -> Table:
-        """The effect over all records, or only those behind the frontier, or only those of one batch.
+    def table(self, sql: str, *, behind: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
+        """The effect over all records, or only those behind the frontier, of one batch, or of a cut.
 
         Raises UsageError with DuckDB's words if the SQL is wrong."""
-        self._narrow(behind=behind, batch=batch)
+        self._narrow(behind=behind, batch=batch, cut=cut)
         with self._asked(sql):
             names, types = self.shape(sql)
             families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
@@ -147,6 +152,14 @@ class Effects:
         query = "select distinct _batch from records where _batch is not null order by 1"
         return tuple(int(row[0]) for row in self._db.execute(query).fetchall())
 
+    def ranges(self) -> list[tuple[int, Spans]]:
+        """The batches that took records, in order, and what each took."""
+        query = 'select batch, partition, start, "end" from ranges order by all'
+        out: dict[int, list[Span]] = {}
+        for batch, *span in self._db.execute(query).fetchall():
+            out.setdefault(int(batch), []).append(Span(*map(int, span)))
+        return [(batch, tuple(spans)) for batch, spans in out.items()]
+
     def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
         """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
         self._narrow(behind=False, batch=None)
@@ -166,9 +179,9 @@ class Effects:
         """The columns of `ledger`."""
         return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
 
-    def size(self, *, behind: bool = False) -> int:
+    def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
         """How many records there are."""
-        self._narrow(behind=behind, batch=None)
+        self._narrow(behind=behind, batch=None, cut=cut)
         row = self._db.execute("select count(*) from ledger").fetchone()
         return int(row[0]) if row else 0
 
@@ -181,10 +194,24 @@ class Effects:
             raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
         return tree
 
-    def _narrow(self, *, behind: bool, batch: int | None) -> None:
+    def _narrow(self, *, behind: bool, batch: int | None, cut: Cut = WHOLE) -> None:
         tests = [*(["_behind"] if behind else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
-        where = f"where {' and '.join(tests)}" if tests else ""
-        self._db.execute(f"create or replace view ledger as select * exclude (_behind) from records {where}")
+        tests += [_inside(cut.only)] if cut.only is not None else []
+        tests += [f"not {_inside(cut.without)}"] if cut.without else []
+        kept = " and ".join(tests) or "true"
+        source = self._shuffled(cut.order) if cut.order else "records"
+        rows = f"select * exclude ({HIDDEN}) from {source} where {kept}"
+        more = [f"{rows} and {_inside(spans)}" for spans in cut.again]
+        self._db.execute(f"create or replace view ledger as {' union all '.join([rows, *more])}")
+
+    def _shuffled(self, order: int) -> str:
+        """The name of a table of the same records in another order."""
+        name = f"shuffled_{int(order)}"
+        self._db.execute(
+            f"create table if not exists {name} as select * from records order by hash(__partition, __offset, {order}),"
+            " __partition, __offset"
+        )
+        return name
 
     def _fill(self, source: Source) -> None:
         table = SOURCE.empty_table() if source.parquet is None else read_source(source.parquet)
@@ -195,7 +222,7 @@ class Effects:
         own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
         rest = [name for name in OWN_COLUMNS if name not in taken]
         try:
-            self._db.execute(_RECORDS.format(columns=", ".join([*own, *rest, "_behind"])))
+            self._db.execute(_RECORDS.format(columns=", ".join([*own, *rest, *HIDDEN.split(", ")])))
         except duckdb.Error as failure:
             asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
             raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
@@ -240,12 +267,13 @@ create table records as
 with raw as (
     select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
            case when s."offset" < r."end" then r.batch end as _batch,
-           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _behind
+           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _behind,
+           s.partition as __partition, s."offset" as __offset
     from source s
     left join front f on f.partition = s.partition
     asof left join ranges r on r.partition = s.partition and s."offset" >= r.start
 )
-select {columns} from raw order by _partition, _offset
+select {columns} from raw order by __partition, __offset
 """
 _AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
 
@@ -308,6 +336,14 @@ def _as_text(position: int, family: str) -> str:
         # FLOAT as the double it is: its own text would be read back as another double.
         return f"cast(cast({column} as double) as varchar)"
     return f"cast({column} as varchar)"
+
+
+def _inside(spans: Spans) -> str:
+    """True for the records in one of the spans."""
+    tests = [
+        f"(__partition = {int(p)} and __offset >= {int(start)} and __offset < {int(end)})" for p, start, end in spans
+    ]
+    return f"({' or '.join(tests)})" if tests else "false"
 
 
 def _bare(sql: str) -> str:

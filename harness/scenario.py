@@ -313,7 +313,11 @@ class Finding:
     """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows.
 
     `position` is the sink's place in the scenario, from 0. `faults` names the hits that the snapshots show to have
-    caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run shows it too."""
+    caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run shows it too.
+
+    `harms` are those that its explanations come to, all of them together; `staked` says that each loss among them was
+    at stake in a hit, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree has what
+    this one lacks."""
 
     kind: Kind
     sink: str
@@ -328,6 +332,10 @@ class Finding:
     position: int = 0
     fits: tuple[str, ...] = ()
     unhurt: bool = False
+    harms: tuple[Harm, ...] = ()
+    staked: bool = False
+    altered: bool = False
+    torn: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,19 @@
-"""Ties findings to what explains them: records (partition, offset), batches, and the faults of the schedule.
+"""Ties findings to what they are made of: records (partition, offset), batches, and whole batches that explain a total.
 
 Records: those whose ledger columns carry the finding's key, where the key's columns are columns of the ledger.
-Batches: those that the records lie in; for a wrong total, the ones that explain the difference (`explain`).
-Faults: the steps that hit in one of those batches; else in the batch before or after; else, where either side names
-no batch, every step that hit without one.
+Batches: those that the records lie in; for a wrong total, the ones that every explanation of it names (`explain`).
+What caused a finding is shown by the snapshots, not here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.compare import Key
-from harness.checkers.explain import Signed, Totals, explain, note
-from harness.scenario import Finding, Kind, RecordRef, StepOutcome
+from harness.checkers.explain import Option, Totals, explain, harms, note
+from harness.scenario import Finding, Kind, RecordRef
 
-HOLDS = "holds this key"
-"""What the note of a lost row says where another sink, which must agree, has it."""
 RECORDS_MAX = 50
 """How many records a finding names."""
 
@@ -32,15 +29,14 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Clues:
-    """What is known of one sink's findings: the records by key, the totals by batch, the steps of the schedule."""
+    """What is known of one sink's findings: the records by key, the totals by batch."""
 
     lineage: Mapping[Key, Sequence[Origin]] = field(default_factory=dict)
     totals: Totals | None = None
-    steps: tuple[StepOutcome, ...] = ()
 
 
 def attribute(findings: Sequence[Finding], clues: Clues) -> list[Finding]:
-    """The same findings, in the same order, with records, batches, faults and notes filled in."""
+    """The same findings, in the same order, with records, batches, harms and notes filled in."""
     wrong = [finding for finding in findings if finding.kind is Kind.WRONG_AGGREGATE]
     answers = iter(explain(wrong, clues.totals) if clues.totals is not None else [()] * len(wrong))
     return [
@@ -53,54 +49,40 @@ def joined(*notes: str) -> str:
     return "; ".join(text for text in notes if text)
 
 
-def faults_of(batches: Iterable[int], steps: Iterable[StepOutcome]) -> tuple[str, ...]:
-    """The names of the steps that hit and explain something in `batches`."""
-    known = set(batches)
-    hits = [step for step in steps if step.hit]
-    exact = [step for step in hits if step.batch in known]
-    near = [step for step in hits if step.batch is not None and {step.batch - 1, step.batch + 1} & known]
-    vague = [step for step in hits if step.batch is None or not known]
-    return tuple(_label(step) for step in exact or near or vague)
+def together(findings: Sequence[Finding], holders: Sequence[set[Key]], names: Sequence[str]) -> list[Finding]:
+    """Findings of sinks that must agree: whether another sink holds the key that one lacks, or lacks the key that it
+    should not hold. `holders` has the keys that each sink holds, by its position."""
+    return [_torn(finding, holders, names) for finding in findings]
 
 
-def together(findings: Sequence[Finding], holders: Mapping[str, set[Key]]) -> list[Finding]:
-    """Findings of sinks that must agree: the note says which other sinks hold the key that one sink lacks, or lack the
-    key that it should not hold. `holders` has the keys that each sink holds."""
-    return [replace(f, note=joined(f.note, *_elsewhere(f, holders))) for f in findings]
-
-
-def _elsewhere(finding: Finding, holders: Mapping[str, set[Key]]) -> Iterator[str]:
-    if finding.kind not in (Kind.LOST, Kind.UNEXPECTED) or finding.sink not in holders:
-        return
+def _torn(finding: Finding, holders: Sequence[set[Key]], names: Sequence[str]) -> Finding:
+    if finding.kind not in (Kind.LOST, Kind.UNEXPECTED):
+        return finding
     key = tuple(finding.key.values())
-    here = key in holders[finding.sink]
-    for sink, keys in holders.items():
-        if sink != finding.sink and (key in keys) != here:
-            yield f"{sink} {HOLDS if key in keys else 'lacks this key'}"
+    here = key in holders[finding.position]
+    other = [place for place, keys in enumerate(holders) if place != finding.position and (key in keys) != here]
+    words = [f"{names[place]} {'lacks this key' if here else 'holds this key'}" for place in other]
+    return replace(finding, torn=bool(other), note=joined(finding.note, *words))
 
 
-def _traced(finding: Finding, clues: Clues, explanation: Sequence[Signed]) -> Finding:
+def _traced(finding: Finding, clues: Clues, options: Sequence[Option]) -> Finding:
     origins = sorted(clues.lineage.get(tuple(finding.key.values()), ()))
-    batches = {batch for _, batch in explanation}
+    batches = {batch for option in options for _, batch in option}
     if batches:
         origins = [origin for origin in origins if origin.batch in batches]
     else:
         batches = {origin.batch for origin in origins if origin.batch is not None}
-    batches = batches or _contributing(finding, clues.totals)
+    batches = batches or set(_contributing(finding, clues.totals))
     return replace(
         finding,
         records=tuple(RecordRef(partition=o.partition, offset=o.offset) for o in origins[:RECORDS_MAX]),
         batches=tuple(sorted(batches)),
-        faults=faults_of(batches, clues.steps),
-        note=joined(note(explanation), finding.note),
+        harms=harms(options),
+        note=joined(note(options), finding.note),
     )
 
 
-def _contributing(finding: Finding, totals: Totals | None) -> set[int]:
+def _contributing(finding: Finding, totals: Totals | None) -> Iterator[int]:
     key = tuple(finding.key.values())
-    return set() if totals is None else {b for b, by_key in totals.contributions.items() if key in by_key}
-
-
-def _label(step: StepOutcome) -> str:
-    where = f" of batch {step.batch}" if step.batch is not None else ""
-    return f"{step.name} at {step.window}{where}" if step.window else f"{step.name}{where}"
+    if totals is not None:
+        yield from (batch for batch, by_key in totals.contributions.items() if key in by_key)

@@ -37,7 +37,6 @@ PAIRS_MAX = 10_000
 """Above so many possible pairs in one key, rows are paired in their order instead of by likeness."""
 
 ALTERED = "with a different payload"
-"""In the note of a duplicate that is no faithful copy: no guarantee allows that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +50,8 @@ class Case:
     expected: Sequence[Row]
     found: Sequence[Row]
     aggregate: bool = False
+    position: int = 0
+    """The sink's place in the scenario."""
 
     def key_places(self) -> tuple[int, ...]:
         """Where the key's columns are; all columns if no key is named."""
@@ -69,6 +70,8 @@ class Mark(NamedTuple):
     expected: Sequence[Row]
     found: Sequence[Row]
     note: str = ""
+    altered: int = 0
+    """How many rows of a surplus have a payload that was never expected."""
 
     @property
     def copies(self) -> int:
@@ -130,6 +133,8 @@ def finding(case: Case, mark: Mark) -> Finding:
         found=tuple(named(case.columns, row) for row in mark.found[:ROWS_MAX]),
         copies=mark.copies,
         note=mark.note,
+        position=case.position,
+        altered=mark.altered > 0,
     )
 
 
@@ -164,7 +169,8 @@ def judge_key(key: Key, difference: Difference, *, aggregate: bool) -> Iterator[
         wanted = sorted(set(difference.surplus), key=_sortable) or difference.expected
         # Altered copies first: they must not fall to the limit on shown rows.
         copies = [*extra, *difference.surplus]
-        yield Mark(Kind.DUPLICATED, key, wanted, copies, f"{len(extra)} of {len(copies)} {ALTERED}" if extra else "")
+        note = f"{len(extra)} of {len(copies)} {ALTERED}" if extra else ""
+        yield Mark(Kind.DUPLICATED, key, wanted, copies, note, len(extra))
     if lost:
         yield Mark(Kind.LOST, key, lost, [])
 

@@ -2,14 +2,13 @@
 
 The effect, run over one batch's records alone, gives that batch's contribution to a key. A column is additive if the
 contributions of all batches sum up to what is expected; only such columns can be explained, and all that differ must
-be. Sums are exact (Decimal, no float column). One batch explains better than two; of several single batches
-the one that explains most keys of the sink is named.
+be. Sums are exact (Decimal, no float column). Every single batch and every pair that explains a total is an option. A
+whole batch counts in all of its keys: options that the sink's other keys bear out push aside those that they refute.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
@@ -18,7 +17,7 @@ from operator import sub
 
 from harness.checkers.cells import Cell, Row
 from harness.checkers.compare import Key, Mark
-from harness.scenario import Finding, Kind
+from harness.scenario import Finding, Harm, Kind
 
 TOO_HIGH = "too high by exactly"
 TOO_LOW = "too low by exactly"
@@ -38,36 +37,85 @@ EXACT = Context(prec=200)
 """Wide enough for the sum of any numbers that the engines hold."""
 
 
+Option = tuple[Signed, ...]
+
+SHOWN = 3
+"""How many options a note tells."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The shape of an aggregating sink, and what each batch gave."""
+    """The shape of an aggregating sink, and what each batch gave. `untold` are keys that are wrong in a way which is
+    not among the findings: nothing is concluded from them."""
 
     columns: tuple[str, ...]
     families: tuple[str, ...]
     payload: tuple[int, ...]
     contributions: Contributions
+    untold: frozenset[Key] = frozenset()
 
 
-def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Signed, ...]]:
-    """For each finding the signed batches, one or two, that explain its difference; empty where none do."""
+def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Option, ...]]:
+    """For each finding every option: signed batches, one or two, that explain its difference; empty where none do."""
     with localcontext(EXACT):
-        options = [_options(finding, totals) for finding in findings]
-    votes: Counter[tuple[Signed, ...]] = Counter(one for option in options for one in option if len(one) == 1)
-    return [min(option, key=lambda one: (-votes[one], one), default=()) for option in options]
+        every = [_options(finding, totals) for finding in findings]
+        gaps = {tuple(finding.key.values()): _gap(finding, totals) for finding in findings}
+        borne = {option for option in {o for options in every for o in options} if _borne_out(option, gaps, totals)}
+    return [tuple([o for o in options if o in borne] or options) for options in every]
 
 
-def note(explanation: Sequence[Signed]) -> str:
-    """The explanation in words, e.g. `too high by exactly batch 3`; empty if there is none."""
+def note(options: Sequence[Option]) -> str:
+    """The options in words, e.g. `too high by exactly batch 3`; empty if there are none."""
+    shown = " or ".join(map(_words, options[:SHOWN]))
+    return f"{shown} or {len(options) - SHOWN} more ways" if len(options) > SHOWN else shown
+
+
+def harms(options: Iterable[Option]) -> tuple[Harm, ...]:
+    """What the options come to, all of them together."""
+    signs = {sign for option in options for sign, _ in option}
+    return tuple(harm for sign, harm in ((1, Harm.REPETITION), (-1, Harm.LOSS)) if sign in signs)
+
+
+def _words(option: Option) -> str:
     parts = []
     for sign, words in ((1, TOO_HIGH), (-1, TOO_LOW)):
-        batches = [str(batch) for each, batch in explanation if each == sign]
+        batches = [str(batch) for each, batch in option if each == sign]
         if batches:
             parts.append(f"{words} {'batches' if len(batches) > 1 else 'batch'} {' and '.join(batches)}")
     return " and ".join(parts)
 
 
-def _options(finding: Finding, totals: Totals) -> list[tuple[Signed, ...]]:
-    """All single batches that explain the finding; if none does, all pairs."""
+def _gap(finding: Finding, totals: Totals) -> Mapping[int, Decimal]:
+    """By number column, what is there beyond what is expected; empty for a finding that is no single row."""
+    if len(finding.expected) != 1 or len(finding.found) != 1:
+        return {}
+    out = {}
+    for place in totals.payload:
+        name = totals.columns[place]
+        cells = finding.found[0][name], finding.expected[0][name]
+        if totals.families[place] == "number" and None not in (numbers := tuple(map(_decimal, cells))):
+            out[place] = Decimal(numbers[0] or 0) - Decimal(numbers[1] or 0)
+    return out
+
+
+def _borne_out(option: Option, gaps: Mapping[Key, Mapping[int, Decimal]], totals: Totals) -> bool:
+    """Is every key that the option's batches touch wrong by just what the option says?"""
+    sums: dict[Key, dict[int, Decimal]] = {}
+    for sign, batch in option:
+        for key, row in totals.contributions.get(batch, {}).items():
+            at = sums.setdefault(key, {})
+            for place in totals.payload:
+                if totals.families[place] == "number" and (number := _decimal(row[place])) is not None:
+                    at[place] = at.get(place, Decimal(0)) + sign * number
+    return all(key in totals.untold or _same(would, gaps.get(key, {})) for key, would in sums.items())
+
+
+def _same(would: Mapping[int, Decimal], gap: Mapping[int, Decimal]) -> bool:
+    return all(gap.get(place, Decimal(0)) == number for place, number in would.items())
+
+
+def _options(finding: Finding, totals: Totals) -> list[Option]:
+    """All single batches and all pairs that explain the finding."""
     if len(finding.expected) != 1 or len(finding.found) != 1:
         return []
     key = tuple(finding.key.values())
@@ -83,17 +131,19 @@ def _options(finding: Finding, totals: Totals) -> list[tuple[Signed, ...]]:
     vectors = [(batch, vector) for batch, row in rows.items() if (vector := _vector(row, places))]
     signed = {(sign, batch): tuple(sign * x for x in vector) for batch, vector in vectors for sign in (1, -1)}
     singles = [((sign, batch),) for (sign, batch), vector in signed.items() if vector == gap]
-    return [*singles] or list(_pairs(gap, signed))
+    return [*sorted(singles, reverse=True), *sorted(_pairs(gap, signed), reverse=True)]
 
 
-def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[tuple[Signed, ...]]:
-    """Pairs that sum up to the gap. One batch may be counted twice again, but it cannot be missing twice."""
+def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[Option]:
+    """Pairs that sum up to the gap. A batch may be counted twice again, but not be missing twice, nor be both."""
     by_vector: dict[Vector, list[Signed]] = {}
     for name, vector in signed.items():
         by_vector.setdefault(vector, []).append(name)
     for one, vector in signed.items():
         rest = tuple(map(sub, gap, vector))
-        yield from ((one, other) for other in by_vector.get(rest, ()) if one < other or (one == other and one[0] == 1))
+        for other in by_vector.get(rest, ()):
+            if one[1] < other[1] or (one == other and one[0] == 1):
+                yield one, other
 
 
 def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:

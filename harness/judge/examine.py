@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.checkers.attribute import Clues, Origin
 from harness.checkers.canaries import Canary, canaries
@@ -13,10 +13,15 @@ from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
 from harness.checkers.fit import misfit
 from harness.checkers.order import OrderCase, misordered, placed
+from harness.checkers.spans import Cut
 from harness.effect import Effects, Table
-from harness.scenario import Finding, Guarantee, Kind, Sink, StepOutcome
+from harness.judge.stakes import Scale, Weighed
+from harness.scenario import Finding, Guarantee, Kind, Sink
 from harness.sinks import SinkTable
 
+SHUFFLES = (1, 2)
+SHUFFLED_MAX = 100_000
+"""A ledger of more records is tried in one other order only."""
 FINDINGS_MAX = 1000
 """How many findings of one kind and sink a verdict keeps; the rest are counted."""
 
@@ -25,17 +30,23 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 
 @dataclass(kw_only=True)
 class Examined:
-    """What came of one sink. `void` and `unknown` are reasons; `apart` says that it holds none of the keys expected
-    of it; `unseen` counts rows that are missing while the pipeline is not drained."""
+    """What came of one sink. `void`, `unknown` and `error` are reasons; `apart` says that it holds none of the keys
+    expected of it; `unseen` counts rows that are missing while the pipeline is not drained."""
 
     sink: Sink
+    name: str
+    position: int
     drained: bool
+    table: SinkTable | None = None
     case: Case | None = None
     findings: list[Finding] = field(default_factory=list)
     kinds: Counter[Kind] = field(default_factory=Counter)
     canaries: tuple[Canary, ...] = ()
     void: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    error: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    weighed: list[Weighed] = field(default_factory=list)
     apart: bool = False
     plain: bool = False
     unseen: int = 0
@@ -43,22 +54,32 @@ class Examined:
     expected_rows: int = 0
     sink_rows: int = 0
     holds: set[Key] = field(default_factory=set)
-
-    @property
-    def name(self) -> str:
-        return self.sink.name
+    bad: set[Key] = field(default_factory=set)
 
     def counted(self, kind: Kind) -> bool:
         """Count one more finding of a kind; true if it is among the first ones, which are kept."""
         self.kinds[kind] += 1
         return self.kinds[kind] <= FINDINGS_MAX
 
-    def clues(self, effects: Effects, steps: tuple[StepOutcome, ...]) -> Clues:
+    def scale(self, effects: Effects) -> Scale | None:
+        """What hits are weighed with; None if the sink could not be compared."""
+        if self.case is None or self.table is None:
+            return None
+        return Scale(
+            effects=effects,
+            sink=self.sink,
+            position=self.position,
+            case=self.case,
+            table=self.table,
+            clean=not self.bad,
+        )
+
+    def clues(self, effects: Effects) -> Clues:
         """What may explain the findings: asked of the ledger only if there are any."""
         if self.case is None or not self.findings:
-            return Clues(steps=steps)
+            return Clues()
         lineage = _lineage(effects, self.case, self.findings)
-        return Clues(lineage=lineage or {}, totals=self._totals(effects, traced=bool(lineage)), steps=steps)
+        return Clues(lineage=lineage or {}, totals=self._totals(effects, traced=bool(lineage)))
 
     def _totals(self, effects: Effects, *, traced: bool) -> Totals | None:
         case = self.case
@@ -68,16 +89,23 @@ class Examined:
         for batch in effects.batches():
             rows = effects.table(self.sink.effect, batch=batch).rows
             contributions[batch] = _single(rows, case.key_places())
+        told = {tuple(f.key.values()) for f in self.findings if f.kind is Kind.WRONG_AGGREGATE}
         return Totals(
-            columns=case.columns, families=case.families, payload=case.payload_places(), contributions=contributions
+            columns=case.columns,
+            families=case.families,
+            payload=case.payload_places(),
+            contributions=contributions,
+            untold=frozenset(self.bad - told),
         )
 
 
-def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: bool) -> Examined:
+def examine(
+    effects: Effects, sink: Sink, table: SinkTable | None, *, name: str, position: int, drained: bool
+) -> Examined:
     """Judge one sink. Raises UsageError for an effect that is no query."""
-    out = Examined(sink=sink, drained=drained)
+    out = Examined(sink=sink, name=name, position=position, drained=drained, table=table)
     if table is None or table.unreadable or sink.effect is None:
-        out.void.append(_unreadable(sink, table))
+        out.void.append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
     behind = effect if drained else effects.table(sink.effect, behind=True)
@@ -85,14 +113,28 @@ def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: b
     out.void += misfit(sink, effect.described, table.columns)
     if out.void:
         return out
-    case = _case(sink, effect, table, aggregate=effects.aggregates(sink.effect))
+    case = _case(out, effect, table, aggregate=effects.aggregates(sink.effect))
     out.case = case
     out.plain = drained or effects.plain(sink.effect)
     _compare(out, case)
+    _shuffled(out, case, effects)
     if sink.order is not None:
         _order(out, table)
-    out.void += [f"canary `{canary.name}` of {sink.name}: {canary.why}" for canary in out.canaries if not canary.found]
+    out.void += [f"canary `{canary.name}` of {out.name}: {canary.why}" for canary in out.canaries if not canary.found]
     return out
+
+
+def _shuffled(out: Examined, case: Case, effects: Effects) -> None:
+    """The ledger has no order between partitions: an effect that hangs on one says nothing."""
+    if not case.aggregate:
+        return
+    for order in SHUFFLES if effects.size() <= SHUFFLED_MAX else SHUFFLES[:1]:
+        rows = effects.table(out.sink.effect or "", cut=Cut(order=order)).rows
+        marks = compare(replace(case, found=rows))
+        if any(not only_rounding(mark, case.families) for mark in marks):
+            cure = "Order it by columns that no two records share"
+            out.error.append(f"the effect of {out.name} gives other rows when the ledger lies in another order. {cure}")
+            return
 
 
 def _compare(out: Examined, case: Case) -> None:
@@ -102,16 +144,15 @@ def _compare(out: Examined, case: Case) -> None:
     if not out.expected_rows:
         out.void.append(f"the effect of {out.name} calls for no row")
     out.apart = out.drained and bool(expected) and expected.isdisjoint(out.holds)
-    bad = set()
     for mark in compare(case):
-        bad.add(mark.key)
+        out.bad.add(mark.key)
         if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
     if out.rounded:
         out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
-    out.canaries = canaries(case, bad=bad)
+    out.canaries = canaries(case, bad=out.bad)
 
 
 def hidden(examined: Examined, guarantee: Guarantee) -> str:
@@ -155,26 +196,28 @@ def _order(out: Examined, table: SinkTable) -> None:
         return
     if not placed(case):
         out.void.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
-    out.findings += [late for late in misordered(case) if out.counted(late.kind)]
+    late = (replace(each, position=out.position) for each in misordered(case))
+    out.findings += [each for each in late if out.counted(each.kind)]
 
 
-def _unreadable(sink: Sink, table: SinkTable | None) -> str:
+def _unreadable(out: Examined, table: SinkTable | None) -> str:
     if table is not None and table.unreadable:
-        return f"{sink.name} could not be read: {table.unreadable}"
-    if sink.backend == "console":
-        return f"{sink.name} could not be read: a console sink cannot be read back"
-    return f"{sink.name} was never read" if sink.effect is not None else f"{sink.name} has no effect to compare with"
+        return f"{out.name} could not be read: {table.unreadable}"
+    if out.sink.backend == "console":
+        return f"{out.name} could not be read: a console sink cannot be read back"
+    return f"{out.name} was never read" if out.sink.effect is not None else f"{out.name} has no effect to compare with"
 
 
-def _case(sink: Sink, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
+def _case(out: Examined, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
     names = [column.name for column in table.columns]
     order = [names.index(name) for name in effect.columns]
     same = order == list(range(len(names)))
     return Case(
-        sink=sink.name,
+        sink=out.name,
+        position=out.position,
         columns=effect.columns,
         families=effect.families,
-        key=sink.key,
+        key=out.sink.key,
         expected=effect.rows,
         found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
         aggregate=aggregate,

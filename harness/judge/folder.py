@@ -11,6 +11,7 @@ from typing import Any
 from harness import store
 from harness.errors import HarnessError, UsageError
 from harness.scenario import Scenario, StepOutcome
+from harness.snapshot import Progressed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class Run:
     columns: tuple[tuple[str, str, str], ...]
     outcome: Mapping[str, Any]
     checkpoint: Mapping[str, Any]
+    progressed: Progressed
     steps: tuple[StepOutcome, ...]
 
     @property
@@ -41,7 +43,7 @@ class Run:
 
 def read_run(folder: Path) -> Run:
     """The run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
-    plan, run, checkpoint = (_read(folder / name) for name in ("plan.json", "run.json", "checkpoint.json"))
+    plan, run, checkpoint = (read_json(folder / name) for name in ("plan.json", "run.json", "checkpoint.json"))
     outcome = run.get("outcome") or {}
     return Run(
         folder=folder,
@@ -49,6 +51,7 @@ def read_run(folder: Path) -> Run:
         columns=_columns(plan, folder / "plan.json"),
         outcome=outcome,
         checkpoint=checkpoint,
+        progressed=store.noun(Progressed, checkpoint, str(folder / "checkpoint.json")),
         steps=store.noun(tuple[StepOutcome, ...], outcome.get("steps") or (), str(folder / "run.json")),
     )
 
@@ -60,7 +63,9 @@ def _columns(plan: Mapping[str, Any], path: Path) -> tuple[tuple[str, str, str],
         raise UsageError(f"{path} is damaged: it has no columns of the ledger ({failure!r})") from failure
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file of the run. Raises UsageError if it is not there or holds none, HarnessError if it is not
+    readable."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

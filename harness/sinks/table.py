@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ import pyarrow.parquet as pq
 
 from harness.checkers.cells import Row
 from harness.errors import HarnessError
+
+WHOLE, FINGERPRINTS = "whole", "fingerprints"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,17 @@ class SinkTable:
     columns: tuple[SinkColumn, ...] = ()
     rows: list[Row] = field(default_factory=list, repr=False)
     unreadable: str = ""
+    form: str = WHOLE
+    """`whole`, or `fingerprints`: then a row is the key's cells and the fingerprint of the row."""
+    marked: tuple[str, ...] = ()
+    """The columns that a fingerprint was taken of, in their order."""
+    folds: bool | None = None
+    unique: bool | None = None
+
+
+def fingerprint(row: Row) -> str:
+    """A short name of a canonical row."""
+    return blake2b(json.dumps(row).encode(), digest_size=16).hexdigest()
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:

@@ -1,0 +1,66 @@
+"""Stretches of the source, partition by partition: what a batch took, what was at stake, what was skipped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Offsets = Mapping[int, int]
+"""Next offset by partition; a partition that is not named is at 0."""
+
+
+class Span(NamedTuple):
+    """The offsets from `start` up to, not including, `end`."""
+
+    partition: int
+    start: int
+    end: int
+
+
+Spans = tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """Which records an effect is asked about: `only` these (None: all), `without` those, and one more copy of each of
+    `again`. `order` 0 takes them as they lie in the source, any other number in an order drawn from it."""
+
+    only: Spans | None = None
+    without: Spans = ()
+    again: tuple[Spans, ...] = ()
+    order: int = 0
+
+
+def between(low: Offsets, high: Offsets) -> Spans:
+    """What lies from `low` up to `high`, where there is anything."""
+    partitions = sorted(high)
+    found = (Span(p, low.get(p, 0), high[p]) for p in partitions)
+    return tuple(span for span in found if span.end > span.start)
+
+
+def joined(*many: Spans) -> Spans:
+    """All of them; where two overlap or touch, one."""
+    out: list[Span] = []
+    for span in sorted(span for spans in many for span in spans):
+        if out and out[-1].partition == span.partition and span.start <= out[-1].end:
+            out[-1] = out[-1]._replace(end=max(out[-1].end, span.end))
+        else:
+            out.append(span)
+    return tuple(out)
+
+
+def lowest(many: Iterable[Offsets]) -> dict[int, int]:
+    """Partition by partition the lowest; one that is not named is at 0."""
+    return _each(many, min)
+
+
+def highest(many: Iterable[Offsets]) -> dict[int, int]:
+    """Partition by partition the highest."""
+    return _each(many, max)
+
+
+def _each(many: Iterable[Offsets], pick: Callable[[Iterable[int]], int]) -> dict[int, int]:
+    offsets = list(many)
+    partitions = sorted({partition for each in offsets for partition in each})
+    return {p: pick(each.get(p, 0) for each in offsets) for p in partitions}

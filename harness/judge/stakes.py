@@ -1,0 +1,304 @@
+"""What each hit put at stake in each sink, and whether this effect and this sink would show it.
+
+*Repetition*: writing had begun on records that may be processed once more. *Loss*: a batch or slice was planned and not
+committed, or the next attempt began beyond it. For each, the effect is asked what the sink would hold then; that is
+planted in a copy of this run's own rows, and the same comparison that judges the run must see it. Where it does not,
+the hit has shown nothing, and the note says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from harness.checkers.cells import Row
+from harness.checkers.compare import Case, Key, compare
+from harness.checkers.spans import Cut, Spans, between, joined
+from harness.effect import Effects
+from harness.judge.look import Held, Look, look
+from harness.judge.strikes import Reach, Strike
+from harness.scenario import Harm, Sink, Stake
+from harness.sinks import SinkTable
+
+EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
+    "offsets committed, sink not written",
+    "batch planned, sink not written",
+    "sink written in part",
+    "sink written, batch not committed",
+    "batch committed",
+)
+POINTS = (PLANNED, WRITING, WRITTEN)
+"""The crash points at which a pipeline can be struck with something at stake; one that keeps its offsets itself may
+save them too early as well."""
+BATCHES_MAX = 200
+"""So many batches are asked whether their loss would hide a repetition."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What a hit is weighed with: the effect, the judged case (whole and right rows where it has marks), the sink."""
+
+    effects: Effects
+    sink: Sink
+    position: int
+    case: Case
+    table: SinkTable
+    clean: bool
+
+    @property
+    def sql(self) -> str:
+        return self.sink.effect or ""
+
+    def rows(self, cut: Cut) -> list[Row]:
+        """The effect over a cut of the ledger, its columns in the order of the case."""
+        return self.effects.table(self.sql, cut=cut).rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighed:
+    """One hit against one sink. `why` says why nothing was at stake. `again` and `missing` are the records that
+    repetition and loss would touch; `at` and `last` what the sink held when it struck, and before the next attempt
+    worked."""
+
+    strike: Strike
+    point: str = ""
+    stakes: tuple[Stake, ...] = ()
+    why: str = ""
+    reach: Reach | None = None
+    again: Spans = ()
+    missing: Spans = ()
+    at: Look | None = None
+    last: Look | None = None
+
+    @property
+    def shown(self) -> tuple[Stake, ...]:
+        """What was at stake and would have been seen."""
+        return tuple(stake for stake in self.stakes if stake.shown)
+
+
+def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
+    """Weigh one hit. `found` are the queries that may feed the sink."""
+    if strike.at is None:
+        return Weighed(strike=strike, why=strike.why)
+    at = look(scale.case, strike.at.tables[scale.position])
+    eve = look(scale.case, strike.eve.tables[scale.position]) if strike.eve else None
+    if at is None:
+        return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
+    if not found:
+        return Weighed(strike=strike, why="no query of the topic was seen at work when it struck")
+    reach = _feeding(scale, found, at)
+    if reach is None:
+        many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
+        return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
+    return _Weighing(scale, strike, reach, at, eve or at).weighed()
+
+
+def _feeding(scale: Scale, found: Sequence[Reach], at: Look) -> Reach | None:
+    """The query that feeds the sink: the only one, or the only one whose progress the rows agree with."""
+    fit = [reach for reach in found if _agrees(scale, reach, at)] if len(found) > 1 else list(found)
+    alike = all((reach.low, reach.high) == (fit[0].low, fit[0].high) for reach in fit)
+    return fit[0] if fit and alike else None
+
+
+def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
+    """Is each row what the query's committed or planned batches make of it?"""
+    base = at.of(scale.rows(Cut(only=between({}, reach.low))))
+    full = at.of(scale.rows(Cut(only=between({}, reach.high))))
+    none: Counter[object] = Counter()
+    keys = {*base, *full, *at.rows}
+    return all(at.rows.get(key, none) in (base.get(key, none), full.get(key, none)) for key in keys)
+
+
+class _Weighing:
+    """One hit, one sink, one query."""
+
+    def __init__(self, scale: Scale, strike: Strike, reach: Reach, at: Look, last: Look) -> None:
+        assert strike.at is not None
+        self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
+        self.snapshot = strike.at.snapshot
+        self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
+        self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
+        full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
+        self.touched = [key for key in self.own if self._differs(key, self.base)]
+        self.whole = bool(self.own) and not any(self._differs(key, full, at_least=True) for key in self.own)
+
+    def _differs(self, key: Key, other: Held, *, at_least: bool = False) -> bool:
+        here, there = self.last.rows.get(key, Counter()), other.get(key, Counter())
+        return not here >= there if at_least else here != there
+
+    def weighed(self) -> Weighed:
+        """The stakes, and why there are none."""
+        again, missing = self._again(), self._missing()
+        stakes = [*self._repetition(again), *self._loss(missing)]
+        return Weighed(
+            strike=self.strike,
+            point=self.point,
+            stakes=tuple(stakes),
+            why="" if stakes else self._nothing(),
+            reach=self.reach,
+            again=again,
+            missing=missing,
+            at=self.at,
+            last=self.last,
+        )
+
+    @property
+    def point(self) -> str:
+        """Where the sink stood, whatever the trigger was called."""
+        if not self.reach.taken or not self._in_hand():
+            return EARLY if self._unwritten() else COMMITTED
+        if self.whole and self.touched:
+            return WRITTEN
+        return WRITING if self.begun else PLANNED
+
+    @property
+    def begun(self) -> str:
+        """What shows that the batch had begun to write; empty if nothing does."""
+        if self.touched:
+            return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
+        if self.snapshot.writing.get(str(self.scale.position)):
+            return f"an open transaction had written into {self.scale.case.sink}"
+        handed = (self.snapshot.rows_counted or 0) - (self.snapshot.rows_before or 0)
+        return f"{handed} rows had been handed to the sink" if handed > 0 else ""
+
+    def _more(self, key: Key) -> int:
+        more = self.last.rows.get(key, Counter()) - self.base.get(key, Counter())
+        return more.total()
+
+    def _again(self) -> Spans:
+        """What may be processed once more, and has left something in the sink."""
+        return joined(self.reach.taken if self.begun else (), self.reach.again)
+
+    def _missing(self) -> Spans:
+        """What may never be processed, as far as the sink has not got it yet."""
+        taken = () if self.whole or not self._in_hand() else self.reach.taken
+        return joined(taken, self.reach.skipped, self._unwritten())
+
+    def _in_hand(self) -> bool:
+        """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does."""
+        return not self.reach.own or bool(self.begun or any(self.snapshot.writing.values()))
+
+    def _unwritten(self) -> Spans:
+        """What the pipeline calls done, and the sink has nothing of."""
+        last = self.reach.last
+        if not last:
+            return ()
+        rows = self.last.of(self.scale.rows(Cut(only=last)))
+        before = self.last.of(self.scale.rows(Cut(only=self._before(last))))
+        absent = all(self.last.rows.get(key, Counter()) == before.get(key, Counter()) for key in rows)
+        return last if rows and absent else ()
+
+    def _before(self, last: Spans) -> Spans:
+        ends = {span.partition: span.start for span in last}
+        return between({}, {p: ends.get(p, end) for p, end in self.reach.low.items()})
+
+    def _nothing(self) -> str:
+        where = f"batch {self.reach.batch}" if self.reach.batch is not None else ""
+        if where and not self.reach.taken:
+            return f"{where} held no record"
+        if where:
+            return f"{where} was written and nothing of it is open"
+        if self.reach.own and self.reach.taken:
+            return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
+        return "every planned batch was committed: nothing was in hand"
+
+    def _repetition(self, spans: Spans) -> Iterator[Stake]:
+        if not spans:
+            return
+        base = self.reach.taken if self.begun else ()
+        why = self._invisible(Harm.REPETITION, spans)
+        yield self._stake(Harm.REPETITION, spans, why, self._repeated(bool(base)))
+
+    def _repeated(self, taken: bool) -> str:
+        log = "the saved offsets" if self.reach.own else "Spark's commit log"
+        own = f"repetition of {self._named()} ({self.begun}, not in {log})" if taken else ""
+        count = self.scale.effects.size(cut=Cut(only=self.reach.again)) if self.reach.again else 0
+        back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
+        return "; ".join(filter(None, (own, back)))
+
+    def _loss(self, spans: Spans) -> Iterator[Stake]:
+        if not spans:
+            return
+        words = f"loss of {self._named()} (planned, not committed)" if self.reach.taken else ""
+        if self._unwritten():
+            words = "; ".join(filter(None, (words, "loss of what was called done (not in the sink)")))
+        if beyond := self.reach.skipped:
+            count = self.scale.effects.size(cut=Cut(only=beyond))
+            words = "; ".join(filter(None, (words, f"loss of {count} records before which the next attempt began")))
+        yield self._stake(Harm.LOSS, spans, self._invisible(Harm.LOSS, spans), words)
+
+    def _named(self) -> str:
+        return f"batch {self.reach.batch}" if self.reach.batch is not None else "the slice after the saved offsets"
+
+    def _stake(self, harm: Harm, spans: Spans, why: str, words: str) -> Stake:
+        return Stake(
+            step=self.strike.number,
+            position=self.scale.position,
+            sink=self.scale.case.sink,
+            harm=harm,
+            point=self.point,
+            shown=not why,
+            note=f"{words}: not shown, {why}" if why else words,
+            records=self.scale.effects.size(cut=Cut(only=spans)),
+            attempt=self.strike.outcome.attempt,
+            checkpoint=self.reach.checkpoint,
+            batch=self.reach.batch,
+        )
+
+    def _invisible(self, harm: Harm, spans: Spans) -> str:
+        """Why nobody would see the harm; empty if the comparison sees a model of it in a copy of this run's rows."""
+        scale = self.scale
+        if not (count := scale.effects.size(cut=Cut(only=spans))):
+            return "it holds no record"
+        if harm is Harm.REPETITION and scale.table.folds:
+            return "the sink's query folds equal rows"
+        models = [model for model in self._models(harm, spans) if self._seen(model)]
+        if not models:
+            part = scale.rows(Cut(only=spans))
+            words = f"none of its {count} records pass the effect"
+            return f"the effect of {scale.case.sink} is the same with it" if part else words
+        return self._hidden(harm, spans)
+
+    def _models(self, harm: Harm, spans: Spans) -> Iterator[list[Row]]:
+        """What the sink would hold."""
+        scale, rows = self.scale, self.scale.rows
+        if harm is Harm.LOSS:
+            yield rows(Cut(without=spans))
+            return
+        yield rows(Cut(again=(spans,)))
+        if scale.case.aggregate and not scale.table.unique:
+            yield [*scale.case.expected, *rows(Cut(only=spans))]
+
+    def _seen(self, model: Sequence[Row]) -> bool:
+        """Does the comparison see the model, planted in a copy of this run's rows?"""
+        case = self.scale.case
+        expected, would = Counter(case.expected), Counter(model)
+        gone, new = expected - would, would - expected
+        if not gone and not new:
+            return False
+        ground = Counter(case.found if self.scale.clean else case.expected)
+        planted = ground - gone + new
+        return next(iter(compare(replace(case, found=list(planted.elements())))), None) is not None
+
+    def _hidden(self, harm: Harm, spans: Spans) -> str:
+        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
+        scale = self.scale
+        if not scale.case.aggregate:
+            return ""
+        expected = Counter(scale.case.expected)
+        for batch, other in self._others():
+            cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
+            if Counter(scale.rows(cut)) == expected:
+                return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
+        return ""
+
+    def _others(self) -> Iterator[tuple[int, Spans]]:
+        """The batches that nobody has seen right: those after this one."""
+        known = [each for each in self.scale.effects.ranges() if each[0] != self.reach.batch]
+        for batch, spans in known[-BATCHES_MAX:]:
+            if not all(span.end <= self.reach.low.get(span.partition, 0) for span in spans):
+                yield batch, spans
+
+
+_OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}

@@ -1,0 +1,188 @@
+"""What the snapshots in a run folder say of each hit: where every query stood, what the sinks held, where the next
+attempt of the driver began.
+
+Offsets of one query: everything before `low` was committed when the fault struck, everything before `high` planned,
+and the next attempt went on at `next`. With a checkpoint they are Spark's logs; a pipeline that keeps its offsets
+itself has planned what it was seen to take next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness import store
+from harness.checkers.spans import Offsets, Spans, between, highest, lowest
+from harness.judge.folder import Run, read_json
+from harness.scenario import Sink, StepOutcome, Window
+from harness.sinks import SinkTable, load
+from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One snapshot and what each sink held then; None for a sink that was not read."""
+
+    snapshot: Snapshot
+    tables: tuple[SinkTable | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strike:
+    """One hit. `eve` is the look before the next attempt began to work, where there was one; `why` says why nothing is
+    known of where the run stood."""
+
+    number: int
+    outcome: StepOutcome
+    at: Seen | None = None
+    eve: Seen | None = None
+    why: str = ""
+
+    @property
+    def label(self) -> str:
+        """How findings name it: fault, crash point, batch, attempt."""
+        step = self.outcome
+        batch = f" of batch {step.batch}" if step.batch is not None else ""
+        where = f" at {step.window}{batch}" if step.window else batch
+        return f"{step.name}{where}" + (f", attempt {step.attempt}" if step.attempt else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How far one query was when a fault struck. `last` is what it had committed last. `after` says that the sink was
+    committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `ended` that an attempt ended."""
+
+    low: Offsets
+    high: Offsets
+    next: Offsets | None = None
+    last: Spans = ()
+    batch: int | None = None
+    checkpoint: str = ""
+    after: bool = False
+    own: bool = False
+
+    @property
+    def taken(self) -> Spans:
+        """Planned and not committed."""
+        return between(self.low, self.high)
+
+    @property
+    def again(self) -> Spans:
+        """Committed before, and begun again by the next attempt."""
+        return between(self.next, self.low) if self.next is not None else ()
+
+    @property
+    def skipped(self) -> Spans:
+        """Not committed, and the next attempt began beyond it."""
+        return between(self.low, self.next) if self.next is not None else ()
+
+
+def read_strikes(run: Run) -> tuple[Strike, ...]:
+    """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
+    hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
+    return tuple(_strike(run, number, step) for number, step in hits)
+
+
+def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
+    at = _seen(run, number, STRIKE)
+    if at is None:
+        return Strike(number=number, outcome=step, why="no snapshot was taken when it struck")
+    if at.snapshot.error:
+        return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
+    eve = _seen(run, number, RESTART)
+    return Strike(number=number, outcome=step, at=at, eve=eve if eve and not eve.snapshot.error else None)
+
+
+def _seen(run: Run, number: int, moment: str) -> Seen | None:
+    folder = run.folder / "snapshots" / f"{number}-{moment}"
+    path = folder / "snapshot.json"
+    if not path.is_file():
+        return None
+    snapshot: Snapshot = store.noun(Snapshot, read_json(path), str(path))
+    return Seen(snapshot=snapshot, tables=tuple(load(folder, place) for place in range(len(run.scenario.sinks))))
+
+
+def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
+    """How far each query was that may feed `sink`; empty if nobody knows."""
+    assert strike.at is not None
+    snapshot = strike.at.snapshot
+    if snapshot.position is not None:
+        return [_by_hand(snapshot, progressed)]
+    states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
+    named = [pair for pair in states if sink.query in (None, pair[0].checkpoint.rpartition("/")[2])]
+    return [_reach(state, query, strike, progressed) for state, query in named]
+
+
+def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[QueryState, Query]]:
+    """Each query of the topic as it stood, and as it was in the end; the n-th of a folder is the n-th of it."""
+    left = list(queries)
+    for state in snapshot.queries:
+        found = next((query for query in left if query.checkpoint == state.checkpoint), None)
+        if found is not None:
+            left.remove(found)
+            if state.ours and found.ours:
+                yield state, found
+
+
+def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequence[Query]) -> bool:
+    """Was it a query of the attempt that was hurt, or of one before whose checkpoint is still in use?"""
+    seen = [attempt for query in queries if query.ours for attempt in query.first if attempt <= snapshot.attempt]
+    touched = pair[1].first
+    return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
+
+
+def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progressed) -> Reach:
+    known = {batch.batch: batch for batch in query.batches}
+    first = known[min(known)] if known else None
+    start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
+    low = state.committed or start
+    planned = max(state.offsets, default=None)
+    done = known.get(max(state.commits)) if state.commits else None
+    step = strike.outcome
+    return Reach(
+        low=low,
+        high=highest([low, state.planned]),
+        next=_next(query, step.attempt, progressed),
+        last=_spans(done.ranges) if done else (),
+        batch=planned if planned not in state.commits else None,
+        checkpoint=state.checkpoint,
+        after=step.window == Window.SINK_COMMITTED and step.checkpoint in ("", state.checkpoint),
+    )
+
+
+def _spans(ranges: object) -> Spans:
+    assert isinstance(ranges, dict)
+    return between({p: s for p, (s, _) in ranges.items()}, {p: e for p, (_, e) in ranges.items()})
+
+
+def _next(query: Query, attempt: int, progressed: Progressed) -> Offsets | None:
+    """Where the next attempt that was seen at work began: in this query's checkpoint, else in a new one."""
+    later = [each for q in progressed.queries if q.ours for each in q.first if each > attempt]
+    if not attempt or not later:
+        return None
+    if own := [each for each in query.first if each > attempt]:
+        return _began(query, min(own))
+    fresh = [q for q in progressed.queries if q.ours and min(q.first, default=0) == min(later)]
+    begun = [found for q in fresh if (found := _began(q, min(later))) is not None]
+    return lowest(begun) if begun else None
+
+
+def _began(query: Query, attempt: int) -> Offsets | None:
+    batch = next((each for each in query.batches if each.batch == query.first[attempt]), None)
+    return {p: start for p, (start, _) in batch.ranges.items()} if batch else None
+
+
+def _by_hand(snapshot: Snapshot, progressed: Progressed) -> Reach:
+    """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
+    low = snapshot.position or {}
+    before = [p.next for p in progressed.positions if p.at_s <= snapshot.at_s and p.next != low]
+    after = [p.next for p in progressed.positions if p.at_s > snapshot.at_s and p.next != low]
+    taken = lowest([after[0], highest([low, snapshot.sent])]) if after else dict(low)
+    launched = [p.next for p in progressed.positions if p.attempt > snapshot.attempt]
+    return Reach(
+        low=low,
+        high=highest([low, taken]),
+        next=highest([launched[0]]) if launched else None,
+        last=between(before[-1] if before else {}, low),
+        own=True,
+    )
