@@ -63,20 +63,20 @@ def faults_of(batches: Iterable[int], steps: Iterable[StepOutcome]) -> tuple[str
     return tuple(_label(step) for step in exact or near or vague)
 
 
-def together(findings: Sequence[Finding], holders: Mapping[str, set[Key]]) -> list[Finding]:
+def together(findings: Sequence[Finding], holders: Mapping[int, set[Key]], *, names: Sequence[str]) -> list[Finding]:
     """Findings of sinks that must agree: the note says which other sinks hold the key that one sink lacks, or lack the
-    key that it should not hold. `holders` has the keys that each sink holds."""
-    return [replace(f, note=joined(f.note, *_elsewhere(f, holders))) for f in findings]
+    key that it should not hold. `holders` has the keys that each sink holds, by its place; `names` are the sinks'."""
+    return [replace(f, note=joined(f.note, *_elsewhere(f, holders, names))) for f in findings]
 
 
-def _elsewhere(finding: Finding, holders: Mapping[str, set[Key]]) -> Iterator[str]:
-    if finding.kind not in (Kind.LOST, Kind.UNEXPECTED) or finding.sink not in holders:
+def _elsewhere(finding: Finding, holders: Mapping[int, set[Key]], names: Sequence[str]) -> Iterator[str]:
+    if finding.kind not in (Kind.LOST, Kind.UNEXPECTED) or finding.position not in holders:
         return
     key = tuple(finding.key.values())
-    here = key in holders[finding.sink]
-    for sink, keys in holders.items():
-        if sink != finding.sink and (key in keys) != here:
-            yield f"{sink} {HOLDS if key in keys else 'lacks this key'}"
+    here = key in holders[finding.position]
+    for position, keys in holders.items():
+        if position != finding.position and (key in keys) != here:
+            yield f"{names[position]} {HOLDS if key in keys else 'lacks this key'}"
 
 
 def _traced(finding: Finding, clues: Clues, explanation: Sequence[Signed]) -> Finding:

@@ -42,7 +42,8 @@ ALTERED = "with a different payload"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One sink to judge. `expected` and `found` hold canonical rows of the same `columns` in the same order."""
+    """One sink to judge, the one with place `position` in its scenario. `expected` and `found` hold canonical rows of
+    the same `columns` in the same order."""
 
     sink: str
     columns: tuple[str, ...]
@@ -51,6 +52,7 @@ class Case:
     expected: Sequence[Row]
     found: Sequence[Row]
     aggregate: bool = False
+    position: int = 0
 
     def key_places(self) -> tuple[int, ...]:
         """Where the key's columns are; all columns if no key is named."""
@@ -130,6 +132,7 @@ def finding(case: Case, mark: Mark) -> Finding:
         found=tuple(named(case.columns, row) for row in mark.found[:ROWS_MAX]),
         copies=mark.copies,
         note=mark.note,
+        position=case.position,
     )
 
 

@@ -31,7 +31,8 @@ SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """All that a verdict rests on. `void`, `unknown` and `error` are reasons found on the way here;
-    `scheduled` names the steps of the plan; `apart` names sinks that hold nothing that was expected of them."""
+    `scheduled` names the steps of the plan; `apart` has place and name of the sinks that hold nothing that was expected
+    of them."""
 
     guarantee: Guarantee
     expect: Expect
@@ -44,7 +45,7 @@ class Facts:
     void: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     error: tuple[str, ...] = ()
-    apart: frozenset[str] = frozenset()
+    apart: Mapping[int, str] = field(default_factory=dict)
     tier: str = "hard"
 
 
@@ -110,7 +111,7 @@ def _aggregate_violates(note: str, *, allowed: str) -> bool | None:
 
 
 def _doubt(facts: Facts) -> Doubt:
-    answers = [(f.kind, violates(f, facts.guarantee)) for f in facts.findings if f.sink not in facts.apart]
+    answers = [(f.kind, violates(f, facts.guarantee)) for f in facts.findings if f.position not in facts.apart]
     violating = frozenset(kind for kind, answer in answers if answer)
     return Doubt(violating, sum(answer is None for _, answer in answers))
 
@@ -139,7 +140,7 @@ def _silences(facts: Facts) -> Iterator[str]:
         yield "no record was acknowledged"
     if not counts.get("expected_rows") or not counts.get("sink_rows"):
         yield f"nothing to compare: {counts.get('expected_rows', 0)} rows expected, {counts.get('sink_rows', 0)} found"
-    for sink in sorted(facts.apart):
+    for _, sink in sorted(facts.apart.items()):
         yield f"{sink} holds not one of the keys expected of it: is it the right table, and the right effect?"
     missing = [name for name, found in facts.canaries.items() if not found]
     if missing:

@@ -17,7 +17,7 @@ from harness.effect import Effects, Source
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
-from harness.scenario import Finding, Kind, Verdict
+from harness.scenario import Finding, Kind, Verdict, sink_names
 from harness.sinks import load
 
 
@@ -51,7 +51,7 @@ def judge(folder: Path) -> Verdict:
             void=(*void, *(reason for reason in noted if not _open(reason))),
             unknown=(*reasons, *_cut(run, examined), *(reason for reason in noted if _open(reason))),
             error=(*producer.error, *([str(run.outcome["error"])] if run.outcome.get("error") else [])),
-            apart=frozenset(sink.name for sink in examined if sink.apart),
+            apart={sink.position: sink.name for sink in examined if sink.apart},
         )
     )
 
@@ -71,23 +71,24 @@ def _examine(run: Run) -> list[Examined]:
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and effects.size(behind=True) == effects.size()
+        names = sink_names(run.scenario.sinks)
         out = [
-            examine(effects, sink, load(run.folder, index), drained=drained)
+            examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])
             for index, sink in enumerate(run.scenario.sinks)
         ]
         for sink in out:
             sink.findings = attribute(sink.findings, sink.clues(effects, run.steps))
     if run.scenario.together:
-        holders = {sink.name: sink.holds for sink in out}
+        holders = {sink.position: sink.holds for sink in out}
         for sink in out:
-            sink.findings = together(sink.findings, holders)
+            sink.findings = together(sink.findings, holders, names=names)
     return out
 
 
 def _stalled(run: Run) -> list[Finding]:
     words = run.outcome.get("stalled")
     faults = faults_of((), run.steps)
-    return [Finding(kind=Kind.STALLED, sink="", faults=faults, note=str(words))] if words else []
+    return [Finding(kind=Kind.STALLED, sink="", position=-1, faults=faults, note=str(words))] if words else []
 
 
 def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:

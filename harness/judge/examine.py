@@ -29,6 +29,8 @@ class Examined:
     of it; `unseen` counts rows that are missing while the pipeline is not drained."""
 
     sink: Sink
+    position: int
+    name: str
     drained: bool
     case: Case | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -43,10 +45,6 @@ class Examined:
     expected_rows: int = 0
     sink_rows: int = 0
     holds: set[Key] = field(default_factory=set)
-
-    @property
-    def name(self) -> str:
-        return self.sink.name
 
     def counted(self, kind: Kind) -> bool:
         """Count one more finding of a kind; true if it is among the first ones, which are kept."""
@@ -73,25 +71,27 @@ class Examined:
         )
 
 
-def examine(effects: Effects, sink: Sink, table: SinkTable | None, *, drained: bool) -> Examined:
-    """Judge one sink. Raises UsageError for an effect that is no query."""
-    out = Examined(sink=sink, drained=drained)
+def examine(
+    effects: Effects, sink: Sink, table: SinkTable | None, *, drained: bool, position: int, name: str
+) -> Examined:
+    """Judge one sink, by its place and name in the scenario. Raises UsageError for an effect that is no query."""
+    out = Examined(sink=sink, position=position, name=name, drained=drained)
     if table is None or table.unreadable or sink.effect is None:
-        out.void.append(_unreadable(sink, table))
+        out.void.append(_unreadable(sink, table, name))
         return out
     effect = effects.table(sink.effect)
     behind = effect if drained else effects.table(sink.effect, behind=True)
     out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
-    out.void += misfit(sink, effect.described, table.columns)
+    out.void += misfit(sink, effect.described, table.columns, name=name)
     if out.void:
         return out
-    case = _case(sink, effect, table, aggregate=effects.aggregates(sink.effect))
+    case = _case(out, effect, table, aggregate=effects.aggregates(sink.effect))
     out.case = case
     out.plain = drained or effects.plain(sink.effect)
     _compare(out, case)
     if sink.order is not None:
         _order(out, table)
-    out.void += [f"canary `{canary.name}` of {sink.name}: {canary.why}" for canary in out.canaries if not canary.found]
+    out.void += [f"canary `{canary.name}` of {name}: {canary.why}" for canary in out.canaries if not canary.found]
     return out
 
 
@@ -145,6 +145,7 @@ def _order(out: Examined, table: SinkTable) -> None:
     try:
         case = OrderCase(
             sink=out.name,
+            position=out.position,
             columns=names,
             families=tuple(column.family for column in table.columns),
             order=out.sink.order,
@@ -158,23 +159,24 @@ def _order(out: Examined, table: SinkTable) -> None:
     out.findings += [late for late in misordered(case) if out.counted(late.kind)]
 
 
-def _unreadable(sink: Sink, table: SinkTable | None) -> str:
+def _unreadable(sink: Sink, table: SinkTable | None, name: str) -> str:
     if table is not None and table.unreadable:
-        return f"{sink.name} could not be read: {table.unreadable}"
+        return f"{name} could not be read: {table.unreadable}"
     if sink.backend == "console":
-        return f"{sink.name} could not be read: a console sink cannot be read back"
-    return f"{sink.name} was never read" if sink.effect is not None else f"{sink.name} has no effect to compare with"
+        return f"{name} could not be read: a console sink cannot be read back"
+    return f"{name} was never read" if sink.effect is not None else f"{name} has no effect to compare with"
 
 
-def _case(sink: Sink, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
+def _case(out: Examined, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
     names = [column.name for column in table.columns]
     order = [names.index(name) for name in effect.columns]
     same = order == list(range(len(names)))
     return Case(
-        sink=sink.name,
+        sink=out.name,
+        position=out.position,
         columns=effect.columns,
         families=effect.families,
-        key=sink.key,
+        key=out.sink.key,
         expected=effect.rows,
         found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
         aggregate=aggregate,
