@@ -9,14 +9,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from harness.scenario import Input, Scenario, Step, plain
+from harness.scenario import Input, Scenario, Step, plain, sink_names
 
 VERSION = 1
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
     """JSON-ready. `steps` has the sugar opened: the words of the file, the trigger and the fault they stand for."""
-    whole = json.loads(json.dumps(plain(scenario)))
+    whole, names = json.loads(json.dumps(plain(scenario))), sink_names(scenario.sinks)
     return {
         "version": VERSION,
         "name": scenario.name,
@@ -24,7 +24,7 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
         "seed": seed,
         "pipeline": whole["pipeline"],
         "setup": whole["setup"],
-        "sinks": [{"name": sink.name, **each} for sink, each in zip(scenario.sinks, whole["sinks"], strict=True)],
+        "sinks": [{"name": name, **each} for name, each in zip(names, whole["sinks"], strict=True)],
         "together": scenario.together,
         "input": sent(scenario.input, seed=seed),
         "steps": [opened(number, step) for number, step in enumerate(scenario.schedule, 1)],

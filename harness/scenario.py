@@ -8,7 +8,8 @@ is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -169,6 +170,17 @@ class Sink:
         return f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}..."
 
 
+def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
+    """What the sinks of one scenario are called, no two alike: where names meet, their places (from 1) stand beside
+    them, as in `postgres select id, account from ... (sink 2)`."""
+    names = [sink.name for sink in sinks]
+    placed = [f"{name} (sink {place})" for place, name in enumerate(names, 1)]
+    often = Counter(names)
+    out = [many if often[name] > 1 else name for name, many in zip(names, placed, strict=True)]
+    # A target may end like that by itself.
+    return tuple(out if len(set(out)) == len(out) else placed)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
     """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch, `query` a window to
@@ -312,8 +324,9 @@ class RecordRef:
 class Finding:
     """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows.
 
-    `position` is the sink's place in the scenario, from 0. `faults` names the hits that the snapshots show to have
-    caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run shows it too.
+    `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the hits that
+    the snapshots show to have caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run
+    shows it too.
 
     `harms` are those that its explanations come to, all of them together; `staked` says that each loss among them was
     at stake in a hit, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree has what

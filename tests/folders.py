@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from harness import ledger
 from harness.checkers.cells import Row
+from harness.checkers.spans import Cut, Span
+from harness.effect import Effects, Source
 from harness.scenario import (
     Do,
     Evidence,
@@ -27,6 +29,7 @@ from harness.scenario import (
     plain,
 )
 from harness.sinks import SinkColumn, SinkTable, save
+from harness.snapshot import STRIKE, QueryState, Snapshot
 from harness.workload import Record
 
 COLUMNS = [
@@ -57,6 +60,8 @@ HIT = StepOutcome(
         in_flight="batch 1",
     ),
     at_s=3.0,
+    attempt=1,
+    checkpoint="checkpoint",
 )
 SCENARIO = Scenario(name="by hand", pipeline=Pipeline(entry="p.py"), sinks=(PER_RECORD,), schedule=(STEP,))
 TYPES = {
@@ -80,6 +85,27 @@ def _plain(amount: str) -> str:
 
 
 @dataclass
+class Struck:
+    """The snapshot of one step. A pipeline in order: `planned` and `committed` batches, the sinks holding the effect of
+    the first `holds` records, or `tables` if they are given. `again` is the first batch of the next attempt."""
+
+    step: int = 1
+    attempt: int = 1
+    planned: int = 2
+    committed: int = 1
+    holds: int | None = None
+    tables: list[list[Row] | None] | None = None
+    again: int | None = 1
+    position: dict[int, int] | None = None
+    at_s: float = 3.0
+    writing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    rows_counted: int | None = None
+    rows_before: int | None = None
+    moment: str = STRIKE
+    checkpoint: str = "checkpoint"
+
+
+@dataclass
 class Folder:
     """One run; change what you like, then `write` it. Offsets fill one partition after the other."""
 
@@ -96,6 +122,9 @@ class Folder:
     states: Callable[[int], ledger.State] = lambda seq: ledger.State.ACKNOWLEDGED
     gone: frozenset[int] = frozenset()
     """Records that the source does not hold."""
+    positions: list[dict[str, Any]] = field(default_factory=list)
+    strikes: list[Struck] | None = None
+    """What each step's snapshot says; None means that of an honest pipeline, struck with batch 1 in its sinks."""
 
     def write(self) -> Path:
         (self.path / "ledger").mkdir(parents=True)
@@ -111,7 +140,57 @@ class Folder:
         for index, rows in enumerate(self.tables):
             if rows is not None:
                 save(self.path, index, self._table(index, rows))
+        for struck in self._strikes():
+            self._snapshot(struck)
         return self.path
+
+    def _strikes(self) -> list[Struck]:
+        if self.strikes is not None:
+            return self.strikes
+        return [Struck(step=number) for number, step in enumerate(self.steps, 1) if step.hit]
+
+    def _snapshot(self, struck: Struck) -> None:
+        room = self.path / "snapshots" / f"{struck.step}-{struck.moment}"
+        room.mkdir(parents=True)
+        size = self.batch_size
+        state = QueryState(
+            checkpoint=struck.checkpoint,
+            offsets=tuple(range(struck.planned)),
+            commits=tuple(range(struck.committed)),
+            planned={0: min(struck.planned * size, len(self.records))},
+            committed={0: min(struck.committed * size, len(self.records))} if struck.committed else {},
+        )
+        snapshot = Snapshot(
+            step=struck.step,
+            moment=struck.moment,
+            attempt=struck.attempt,
+            at_s=struck.at_s,
+            queries=() if struck.position is not None else (state,),
+            position=struck.position,
+            sent={0: len(self.records)},
+            writing=struck.writing,
+            rows_counted=struck.rows_counted,
+            rows_before=struck.rows_before,
+        )
+        (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
+        tables = struck.tables if struck.tables is not None else self._honest(struck)
+        for index, rows in enumerate(tables):
+            if rows is not None:
+                save(room, index, self._table(index, rows))
+
+    def _honest(self, struck: Struck) -> list[list[Row] | None]:
+        """What an honest pipeline would have in its sinks."""
+        holds = struck.planned * self.batch_size if struck.holds is None else struck.holds
+        columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
+        source = Source(parquet=self.path / "ledger" / "source.parquet", columns=columns)
+        out: list[list[Row] | None] = []
+        with Effects(source, where="by hand") as effects:
+            for index, sink in enumerate(self.scenario.sinks):
+                made = effects.table(sink.effect or "from ledger", cut=Cut(only=(Span(0, 0, holds),)))
+                names = [name for name, _, _ in (self.types[index] if self.types else TYPES[sink.target])]
+                order = [made.columns.index(name) if name in made.columns else 0 for name in names]
+                out.append([tuple(row[place] for place in order) for row in made.rows])
+        return out
 
     def _table(self, index: int, rows: list[Row]) -> SinkTable:
         sink = self.scenario.sinks[index]
@@ -145,7 +224,15 @@ class Folder:
         ranges = [{"0": [start, min(start + size, count)]} for start in starts]
         batches = [{"batch": n, "ranges": r, "committed": True} for n, r in enumerate(ranges)]
         frontier = count if self.frontier is None else self.frontier
-        return {"batches": batches, "frontier": {"0": frontier}, "end": {"0": count}, "drained": drained}
+        first = {"1": 0, **{str(s.attempt + 1): s.again for s in self._strikes() if s.again is not None}}
+        return {
+            "queries": [{"checkpoint": "checkpoint", "batches": batches, "first": first}],
+            "positions": self.positions,
+            "batches": batches,
+            "frontier": {"0": frontier},
+            "end": {"0": count},
+            "drained": drained,
+        }
 
     def _json(self, name: str, data: object) -> None:
         (self.path / name).write_text(json.dumps(data), encoding="utf-8")

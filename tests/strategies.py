@@ -74,6 +74,7 @@ tables = identifiers | st.builds("{}.{}".format, identifiers, identifiers)
 labels = named("az09", SMALL + ".-", 20)
 settings_of_spark = named("aZ0", "aZ09_.-", 9).map("spark.{}".format)
 tags = named("az", SMALL, 9)
+folders = named("aZ0_", SMALL + "AZ.=-", 20)
 times = st.integers(1, 7 * 24 * 3600 * 1000).map(lambda ms: ms / 1000) | st.integers(1, 999_999).map(
     lambda us: us / 1e6
 )
@@ -94,13 +95,16 @@ def sinks(draw: st.DrawFn) -> Sink:
     key = tuple(draw(st.lists(columns, min_size=1, max_size=3, unique=True)))
     by = draw(columns)
     order = Order(by=by, follows=draw(columns), per=tuple(draw(st.lists(columns, max_size=2))))
+    target = draw(tables | queries((*key, by)))
     return Sink(
         backend="postgres",
-        target=draw(tables | queries((*key, by))),
+        target=target,
         database=draw(st.sampled_from(["main", "second"])),
         effect=draw(queries(key)) + " -- ledger",
         key=key,
         order=draw(st.none() | st.just(order)),
+        query=draw(st.none() | folders),
+        folds=target.startswith("select ") and draw(st.booleans()),
     )
 
 
@@ -114,6 +118,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         conf=draw(st.dictionaries(settings_of_spark, templates, max_size=3)),
         executors=draw(st.integers(1, 64)),
         frontier=draw(st.sampled_from(FRONTIERS)),
+        interval_s=draw(times),
     )
 
 
@@ -145,12 +150,14 @@ def triggers(draw: st.DrawFn, *, frontier: str, rows: bool, records: int, within
     choices += [When.RECORDS, When.WINDOW, *[When.ELAPSED] * (within_s > 0.001)] * seen
     kind = draw(st.sampled_from(choices))
     if kind is When.WINDOW:
-        return Trigger(kind=kind, window=draw(st.sampled_from(Window)), batch=draw(st.integers(0, 99)))
+        window, query = draw(st.sampled_from(Window)), draw(st.none() | folders)
+        return Trigger(kind=kind, window=window, batch=draw(st.integers(0, 99)), query=query)
     if kind is When.FAILPOINT:
         return Trigger(kind=kind, failpoint=draw(labels), batch=draw(st.none() | st.integers(0, 99)))
     if kind is When.ELAPSED:
         return Trigger(kind=kind, elapsed_s=0.001, batch=batch)
-    return Trigger(kind=kind, count=draw(st.integers(1, records if kind is When.RECORDS else 1000)), batch=batch)
+    low, high = (1, records) if kind is When.RECORDS else (0, 1000)
+    return Trigger(kind=kind, count=draw(st.integers(low, high)), batch=batch)
 
 
 @st.composite
@@ -192,7 +199,7 @@ def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Exp
     legal |= {Guarantee.AT_LEAST_ONCE: {Kind.DUPLICATED}, Guarantee.AT_MOST_ONCE: {Kind.LOST}}.get(guarantee, set())
     kinds = draw(st.lists(st.sampled_from([kind for kind in Kind if kind not in legal]), max_size=3, unique=True))
     if kinds:
-        return Expect(word=Word.VIOLATED, kinds=tuple(kinds))
+        return Expect(word=Word.VIOLATED, kinds=tuple(kinds), unhurt=draw(st.booleans()))
     return Expect(word=draw(st.sampled_from([Word.HELD, Word.UNKNOWN, Word.VOID])))
 
 

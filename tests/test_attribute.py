@@ -228,9 +228,11 @@ def test_a_step_without_a_window_is_named_by_its_batch() -> None:
 
 def test_sinks_that_must_agree_name_each_other() -> None:
     def of(kind: Kind, sink: str, key: str) -> Finding:
-        return Finding(kind=kind, sink=sink, key={"id": key}, note="n" if key == "1" else "")
+        position = names.index(sink) if sink in names else -1
+        return Finding(kind=kind, sink="cut...", key={"id": key}, note="n" if key == "1" else "", position=position)
 
-    holders: dict[str, set[Key]] = {"t": {("2",), ("3",)}, "index": {("1",), ("3",)}, "other": {("2",)}}
+    names = ["t", "index", "other"]
+    holders: dict[int, set[Key]] = {0: {("2",), ("3",)}, 1: {("1",), ("3",)}, 2: {("2",)}}
     findings = [
         of(Kind.LOST, "t", "1"),
         of(Kind.LOST, "index", "2"),
@@ -240,7 +242,7 @@ def test_sinks_that_must_agree_name_each_other() -> None:
         of(Kind.LOST, "nowhere", "2"),
         of(Kind.LOST, "other", "3"),
     ]
-    assert [f.note for f in together(findings, holders)] == [
+    assert [f.note for f in together(findings, holders, names=names)] == [
         "n; index holds this key",
         "t holds this key; other holds this key",
         "",
@@ -249,7 +251,9 @@ def test_sinks_that_must_agree_name_each_other() -> None:
         "",
         "t holds this key; index holds this key",
     ]
-    assert [replace(f, note="") for f in together(findings, holders)] == [replace(f, note="") for f in findings]
+    assert [replace(f, note="") for f in together(findings, holders, names=names)] == [
+        replace(f, note="") for f in findings
+    ]
 
 
 @pytest.mark.parametrize(

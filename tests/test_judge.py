@@ -430,6 +430,39 @@ def test_sinks_that_must_agree_say_who_holds_the_key(folder: Folder) -> None:
     assert (finding.sink, finding.note) == ("postgres.second payments", "postgres payments holds this key")
 
 
+LONG = "select id, account, amount from a_table_of_payments_with_a_very_long_name where half = "
+
+
+def long_sinks() -> tuple[Sink, ...]:
+    """Two queries that only the 60th character and what follows tell apart."""
+    odd, even = (replace(PER_RECORD, target=f"{LONG}{half}") for half in (1, 0))
+    effect = "select id, account, amount from ledger where id % 2 = "
+    return replace(odd, effect=f"{effect}1"), replace(even, effect=f"{effect}0")
+
+
+def test_a_sink_that_is_apart_does_not_swallow_the_findings_of_its_namesake(folder: Folder) -> None:
+    folder.claim(sinks=long_sinks())
+    folder.types = [TYPES["payments"], TYPES["payments"]]
+    rows = payments(folder.records)
+    folder.tables = [[("-1", "a", "1")], rows[:-2:2]]
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VIOLATED
+    assert [(f.kind, f.position) for f in verdict.findings if f.key == {"id": "38"}] == [(Kind.LOST, 1)]
+    assert {f.sink[-9:] for f in verdict.findings} == {" (sink 1)", " (sink 2)"}
+    apart = [reason for reason in verdict.reasons if "holds not one of the keys" in reason]
+    assert len(apart) == 1 and "(sink 1) holds not one" in apart[0]
+
+
+def test_namesakes_that_must_agree_are_told_apart(folder: Folder) -> None:
+    one, two = long_sinks()
+    folder.claim(sinks=(replace(one, effect=PER_RECORD.effect), replace(two, effect=PER_RECORD.effect)), together=True)
+    folder.types = [TYPES["payments"], TYPES["payments"]]
+    folder.tables = [payments(folder.records), payments(folder.records[:-1])]
+    (finding,) = judge(folder.write()).findings
+    assert (finding.position, finding.sink[-9:]) == (1, " (sink 2)")
+    assert finding.note.endswith("(sink 1) holds this key")
+
+
 @pytest.mark.parametrize(("agree", "word"), [(False, Word.HELD), (True, Word.VIOLATED)])
 def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
     folder: Folder, agree: bool, word: Word

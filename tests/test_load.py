@@ -34,6 +34,7 @@ HEADER = """\
 # conf: {spark.other: other}
 # executors: 7
 # frontier: group
+# interval: 7s
 # setup: {postgres: other, postgres.second: other}
 # sink: {postgres: other, effect: select * from ledger, key: [other]}
 # together: true
@@ -243,6 +244,7 @@ def test_a_header_gives_defaults_and_the_scenario_wins(headed: Path) -> None:
     assert plain.setup == {"main": "other", "second": "other"}
     assert [sink.target for sink in plain.sinks] == ["other"]
     assert (plain.input.records, plain.settle_s, plain.together) == (7, 7.0, False)
+    assert plain.pipeline.interval_s == 7.0
     own = load(written(headed, "name: n\ntogether: false\npipeline: {entry: pipelines/pay.py, args: []}\ninput: {}\n"))
     assert own.pipeline.args == () and own.pipeline.executors == 7 and own.input.records == 600
 

@@ -96,8 +96,11 @@ CASES = [
     Case("wrong number", GOOD + "input: {skew: -1}\n", ["4:15: input.skew must be a number from 0 to 10, not '-1'"]),
     Case(
         "wrong durations",
-        GOOD + ("within: 3\nsettle: 0s\nrestart: {after: soon, at most: 3}\n"),
+        PIPELINE.replace("pipelines/pay.py", "{entry: pipelines/pay.py, interval: 120}")
+        + GOOD.removeprefix(PIPELINE)
+        + ("within: 3\nsettle: 0s\nrestart: {after: soon, at most: 3}\n"),
         [
+            "2:47: pipeline.interval must be a duration such as 250ms, 3s or 2m, not '120': the unit is missing",
             "4:9: within must be a duration such as 250ms, 3s or 2m, not '3': the unit is missing",
             "5:9: settle must be more than no time, not '0s'",
             "6:18: restart.after must be a duration such as 250ms, 3s or 2m, not 'soon'",
@@ -301,6 +304,29 @@ CASES = [
         PIPELINE + "sink: {postgres: t, effect: drop table ledger, key: [id]}\n",
         ["3:29: sink.effect must be a query (select or with), not 'drop table ledger'"],
     ),
+    Case(
+        "view of a table",
+        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], view: deduplicated}\n",
+        ["3:69: sink.view means nothing for a table: only a query can fold rows that are equal"],
+    ),
+    Case(
+        "view by another word",
+        PIPELINE + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], view: deduplicate}\n",
+        ["3:84: sink.view must be one of deduplicated, not 'deduplicate'; did you mean 'deduplicated'?"],
+    ),
+    Case(
+        "view and query of a console",
+        PIPELINE + "sink: {console: true, query: a, view: deduplicated}\n",
+        [
+            "3:30: sink.query means nothing for a console, which cannot be read back",
+            "3:39: sink.view means nothing for a console, which cannot be read back",
+        ],
+    ),
+    Case(
+        "query that is no folder's name",
+        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], query: ../b}\n",
+        ["3:70: sink.query must be the name of a checkpoint's folder, not '../b'"],
+    ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(
         "replay of nothing",
@@ -338,6 +364,11 @@ CASES = [
         "expect violated, bare",
         GOOD + "expect: violated\n",
         ["4:9: expect must be one of held, unknown, void, not 'violated'"],
+    ),
+    Case(
+        "expect unhurt alone",
+        GOOD + "expect: {unhurt: true}\n",
+        ["4:18: expect.unhurt belongs to violated: {violated: [KIND], unhurt: true}"],
     ),
     Case("expect a word in a mapping", GOOD + "expect: {word: held}\n", ["4:10: unknown key 'expect.word'"]),
     Case(
@@ -409,6 +440,21 @@ CASES = [
         "window without batch",
         GOOD + "schedule: [{when: {window: sink-committed}, do: kill driver}]\n",
         ["4:19: schedule[0].when.batch is missing: the window of which batch?"],
+    ),
+    Case(
+        "query beside what is no window",
+        GOOD
+        + ("schedule:\n")
+        + "  - {when: {rows: 0, query: a}, do: kill driver}\n"
+        + "  - {when: {failpoint: f, query: a}, do: crash before offset commit}\n"
+        + "  - {when: {batch: 1, query: a}, do: crash before offset commit}\n"
+        + "  - {when: {window: sink-committed, batch: 1, query: a}, do: kill driver}\n"
+        + "  - {when: {records: 3, query: a}, do: kill driver}\n",
+        [
+            "5:29: schedule[0].when.query means nothing for rows: only a window belongs to a query",
+            "6:34: schedule[1].when.query means nothing for failpoint: only a window belongs to a query",
+            "9:32: schedule[4].when.query means nothing for records: only a window belongs to a query",
+        ],
     ),
     Case(
         "window that is not one",

@@ -34,8 +34,8 @@ GOOD = Facts(
 )
 
 
-def found(kind: Kind, note: str = "", sink: str = "t") -> Finding:
-    return Finding(kind=kind, sink=sink, key={"id": "1"}, note=note)
+def found(kind: Kind, note: str = "", sink: str = "t", position: int = 0) -> Finding:
+    return Finding(kind=kind, sink=sink, key={"id": "1"}, note=note, position=position)
 
 
 def word(**changes: object) -> Word:
@@ -111,7 +111,7 @@ def test_every_kind_has_an_answer_under_every_guarantee() -> None:
         ({"counts": {**COUNTS, "sink_rows": 0}}, "nothing to compare: 5 rows expected, 0 found"),
         ({"counts": {"records": 5, "acknowledged": 5}}, "nothing to compare: 0 rows expected, 0 found"),
         (
-            {"apart": frozenset({"t"})},
+            {"apart": {0: "t"}},
             "t holds not one of the keys expected of it: is it the right table, and the right effect?",
         ),
         ({"canaries": {**FOUR, "lost row": False}}, "the comparison missed planted faults: lost row"),
@@ -244,5 +244,6 @@ def test_void_and_unknown_can_be_expected() -> None:
 
 def test_findings_of_a_sink_that_holds_nothing_expected_do_not_violate() -> None:
     lost = (found(Kind.LOST), found(Kind.UNEXPECTED))
-    assert word(findings=lost, apart=frozenset({"t"})) is Word.VOID
-    assert word(findings=(*lost, found(Kind.LOST, sink="u")), apart=frozenset({"t"})) is Word.VIOLATED
+    assert word(findings=lost, apart={0: "t"}) is Word.VOID
+    assert word(findings=(*lost, found(Kind.LOST, sink="t", position=1)), apart={0: "t"}) is Word.VIOLATED
+    assert word(findings=(*lost, found(Kind.STALLED, sink="", position=-1)), apart={0: "t"}) is Word.VIOLATED

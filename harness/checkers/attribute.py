@@ -49,18 +49,18 @@ def joined(*notes: str) -> str:
     return "; ".join(text for text in notes if text)
 
 
-def together(findings: Sequence[Finding], holders: Sequence[set[Key]], names: Sequence[str]) -> list[Finding]:
+def together(findings: Sequence[Finding], holders: Mapping[int, set[Key]], *, names: Sequence[str]) -> list[Finding]:
     """Findings of sinks that must agree: whether another sink holds the key that one lacks, or lacks the key that it
-    should not hold. `holders` has the keys that each sink holds, by its position."""
+    should not hold. `holders` has the keys that each sink holds, by its place; `names` are the sinks'."""
     return [_torn(finding, holders, names) for finding in findings]
 
 
-def _torn(finding: Finding, holders: Sequence[set[Key]], names: Sequence[str]) -> Finding:
-    if finding.kind not in (Kind.LOST, Kind.UNEXPECTED):
+def _torn(finding: Finding, holders: Mapping[int, set[Key]], names: Sequence[str]) -> Finding:
+    if finding.kind not in (Kind.LOST, Kind.UNEXPECTED) or finding.position not in holders:
         return finding
     key = tuple(finding.key.values())
     here = key in holders[finding.position]
-    other = [place for place, keys in enumerate(holders) if place != finding.position and (key in keys) != here]
+    other = [place for place, keys in holders.items() if place != finding.position and (key in keys) != here]
     words = [f"{names[place]} {'lacks this key' if here else 'holds this key'}" for place in other]
     return replace(finding, torn=bool(other), note=joined(finding.note, *words))
 

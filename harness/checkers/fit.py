@@ -27,22 +27,24 @@ class Column(NamedTuple):
     family: str
 
 
-def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described]) -> list[str]:
-    """Why the columns of effect and sink cannot be compared; empty if they can."""
+def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described], *, name: str = "") -> list[str]:
+    """Why the columns of effect and sink cannot be compared; empty if they can. `name` is what the scenario calls the
+    sink, where its own name is not enough."""
+    called = name or sink.name
     wanted = {column.name: column for column in effect}
     there = {column.name: column for column in table}
     extra = {sink.order.by} if sink.order is not None else set()
     out = []
     if len(wanted) < len(effect) or len(there) < len(table):
-        out.append(f"{sink.name}: two columns have one name in the effect or in the sink")
+        out.append(f"{called}: two columns have one name in the effect or in the sink")
     if set(wanted) - set(there) or set(there) - set(wanted) - extra:
-        out.append(f"{sink.name}: the effect has columns {_list(wanted)}; the sink has {_list(there)}")
+        out.append(f"{called}: the effect has columns {_list(wanted)}; the sink has {_list(there)}")
     if set(sink.key) - set(wanted):
-        out.append(f"{sink.name}: the key {_list(sink.key)} is not among the effect's columns {_list(wanted)}")
+        out.append(f"{called}: the key {_list(sink.key)} is not among the effect's columns {_list(wanted)}")
     for name in wanted.keys() & there.keys():
         if wanted[name].family != there[name].family:
             out.append(
-                f"{sink.name}: column {name} is {wanted[name].type} in the effect and {there[name].type} in the sink; "
+                f"{called}: column {name} is {wanted[name].type} in the effect and {there[name].type} in the sink; "
                 "cast one of them, so that the values can be compared exactly"
             )
     return sorted(out)

@@ -30,6 +30,7 @@ class OrderCase:
     families: tuple[str, ...]
     order: Order
     found: Sequence[Row]
+    position: int = 0
 
     def __post_init__(self) -> None:
         missing = [name for name in (self.order.by, self.order.follows, *self.order.per) if name not in self.columns]
@@ -55,6 +56,7 @@ def misordered(case: OrderCase) -> Iterator[Finding]:
                 found=tuple(named(case.columns, row) for row in shown),
                 copies=len(late),
                 note=f"{case.order.follows} falls when sorted by {case.order.by}",
+                position=case.position,
             )
 
 

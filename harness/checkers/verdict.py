@@ -3,15 +3,16 @@
 What violates:
 
     kind              exactly-once   at-least-once                        at-most-once
-    lost              yes            yes                                  only if a sink that must agree has it
+    lost              yes            yes                                  no if it was at stake in a hit, else yes;
+                                                                          yes if a sink that must agree has it
     duplicated        yes            only with a different payload        yes
-    wrong aggregate   yes            if a batch is missing from it;       if a batch is in it twice;
-                                     no if it only counts batches again;  no if it only misses batches;
-                                     else nobody can tell: unknown        else nobody can tell: unknown
+    wrong aggregate   yes            no if every explanation only counts batches again, or (at-most-once) only misses
+                                     what was at stake; yes if none does; else nobody can tell: unknown
     corrupted, unexpected, misordered, stalled: yes, always · recovered: never
 
 Worst wins: error > violated > void > unknown > held. Never green by silence: whatever was not put to the test
-makes a verdict void, and whatever could not be read to the end makes it unknown, with the reason in words.
+makes a verdict void, and whatever could not be read to the end makes it unknown, with the reason in words. A run in
+which no hit had anything at stake that would have shown tested nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.checkers.attribute import HOLDS
-from harness.checkers.compare import ALTERED
-from harness.checkers.explain import TOO_HIGH, TOO_LOW
-from harness.scenario import Evidence, Expect, Finding, Guarantee, Kind, StepOutcome, Verdict, Window, Word
+from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Window, Word
 
 NOT_DRAINED = "not drained"
 SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
@@ -30,8 +28,11 @@ SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """All that a verdict rests on. `void`, `unknown` and `error` are reasons found on the way here;
-    `scheduled` names the steps of the plan; `apart` names sinks that hold nothing that was expected of them."""
+    """All that a verdict rests on. `void`, `unknown` and `error` are reasons found on the way here; `scheduled` names
+    the steps of the plan; `apart` has place and name of the sinks that hold nothing that was expected of them.
+
+    `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
+    at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both."""
 
     guarantee: Guarantee
     expect: Expect
@@ -41,19 +42,28 @@ class Facts:
     canaries: Mapping[str, bool]
     counts: Mapping[str, int]
     findings: tuple[Finding, ...] = ()
+    doubtful: tuple[Finding, ...] = ()
     void: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     error: tuple[str, ...] = ()
-    apart: frozenset[str] = frozenset()
+    apart: Mapping[int, str] = field(default_factory=dict)
     tier: str = "hard"
+    stakes: tuple[Stake, ...] = ()
+    idle: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """What the findings come to: the kinds that violate, and whether some could not be told."""
+    """What the findings come to: those that violate, and how many could not be told."""
 
-    violating: frozenset[Kind] = field(default_factory=frozenset)
+    violating: tuple[Finding, ...] = ()
     untold: int = 0
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        return frozenset(finding.kind for finding in self.violating)
 
 
 def verdict(facts: Facts) -> Verdict:
@@ -69,17 +79,38 @@ def verdict(facts: Facts) -> Verdict:
             *([Word.UNKNOWN] if unknown else []),
         ]
     )
+    blamed = word is not Word.VIOLATED or explained(doubt.violating, facts.expect)
+    missed = [] if blamed or facts.expect.word is not word else [_unblamed(facts.expect)]
     return Verdict(
         word=word,
-        as_expected=_as_expected(word, doubt.violating, facts.expect, void),
+        as_expected=blamed and _as_expected(word, doubt.kinds, facts.expect, void),
         expect=str(facts.expect),
-        reasons=(*facts.error, *void, *unknown),
-        findings=facts.findings,
+        reasons=(
+            *facts.error,
+            *void,
+            *unknown,
+            *missed,
+        ),
+        findings=(*facts.findings, *facts.doubtful),
         steps=facts.steps,
         canaries=dict(facts.canaries),
         counts=dict(facts.counts),
         tier=facts.tier,
+        stakes=facts.stakes,
+        untried=facts.untried,
+        notes=facts.notes,
     )
+
+
+def explained(violating: Iterable[Finding], expect: Expect) -> bool:
+    """Is one of the findings what was expected: done by a hit, or, where that is expected, there without faults too?"""
+    return any(f.unhurt if expect.unhurt else f.faults or (f.fits and not f.unhurt) for f in violating)
+
+
+def _unblamed(expect: Expect) -> str:
+    if expect.unhurt:
+        return "expected without faults too; no control run shows it"
+    return "no hit explains a finding: the violation is not the one that the schedule was to cause"
 
 
 def worst(words: Iterable[Word]) -> Word:
@@ -89,29 +120,35 @@ def worst(words: Iterable[Word]) -> Word:
 
 def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
     """Does the finding break the guarantee? None means that nobody can tell."""
-    exactly, least = guarantee is Guarantee.EXACTLY_ONCE, guarantee is Guarantee.AT_LEAST_ONCE
     if finding.kind is Kind.RECOVERED:
         return False
+    if guarantee is Guarantee.EXACTLY_ONCE:
+        return True
+    least = guarantee is Guarantee.AT_LEAST_ONCE
     if finding.kind is Kind.LOST:
-        return exactly or least or HOLDS in finding.note
+        return least or finding.torn or not finding.staked
     if finding.kind is Kind.DUPLICATED:
-        return not least or ALTERED in finding.note
-    if finding.kind is Kind.WRONG_AGGREGATE and not exactly:
-        return _aggregate_violates(finding.note, allowed=TOO_HIGH if least else TOO_LOW)
+        return not least or finding.altered
+    if finding.kind is Kind.WRONG_AGGREGATE:
+        return _aggregate_violates(finding, allowed=Harm.REPETITION if least else Harm.LOSS)
     return True
 
 
-def _aggregate_violates(note: str, *, allowed: str) -> bool | None:
-    """A total explained by whole batches is judged by them; one that is not explained, not at all."""
-    high, low = note.startswith(TOO_HIGH), TOO_LOW in note
-    if not high and not note.startswith(TOO_LOW):
+def _aggregate_violates(finding: Finding, *, allowed: Harm) -> bool | None:
+    """By its explanations, all of them; a total without one is not judged."""
+    harms = set(finding.harms)
+    if not harms:
         return None
-    return low if allowed == TOO_HIGH else high
+    if allowed is Harm.LOSS and harms == {Harm.LOSS} and not finding.staked:
+        return True
+    if harms == {allowed}:
+        return False
+    return None if allowed in harms else True
 
 
 def _doubt(facts: Facts) -> Doubt:
-    answers = [(f.kind, violates(f, facts.guarantee)) for f in facts.findings if f.sink not in facts.apart]
-    violating = frozenset(kind for kind, answer in answers if answer)
+    answers = [(f, violates(f, facts.guarantee)) for f in facts.findings if f.position not in facts.apart]
+    violating = tuple(finding for finding, answer in answers if answer)
     return Doubt(violating, sum(answer is None for _, answer in answers))
 
 
@@ -133,13 +170,15 @@ def _silences(facts: Facts) -> Iterator[str]:
         missed = _missed(step)
         if missed:
             yield f"step `{step.name}` {missed}"
+    if facts.scheduled and not any(stake.shown for stake in facts.stakes):
+        yield from facts.idle or ("nothing shows that a hit had anything at stake",)
     if not counts.get("records"):
         yield "the source holds no record"
     if not counts.get("acknowledged"):
         yield "no record was acknowledged"
     if not counts.get("expected_rows") or not counts.get("sink_rows"):
         yield f"nothing to compare: {counts.get('expected_rows', 0)} rows expected, {counts.get('sink_rows', 0)} found"
-    for sink in sorted(facts.apart):
+    for _, sink in sorted(facts.apart.items()):
         yield f"{sink} holds not one of the keys expected of it: is it the right table, and the right effect?"
     missing = [name for name, found in facts.canaries.items() if not found]
     if missing:
@@ -175,5 +214,5 @@ def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:
     if not facts.drained and not any(reason.startswith(NOT_DRAINED) for reason in facts.unknown):
         yield f"{NOT_DRAINED}: records lie beyond what the pipeline has committed"
     if doubt.untold:
-        many = f"{doubt.untold} totals differ, and no one or two whole batches explain them"
+        many = f"{doubt.untold} totals differ, and no explanation of theirs is the only one"
         yield f"{many}: {facts.guarantee} may allow it"

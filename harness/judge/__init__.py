@@ -1,59 +1,109 @@
 """From a run folder to its verdict, with nothing else at hand: the ledger, the effect, the sinks, the laws.
 
 `plan.json` says what was claimed and what the ledger's columns are, `run.json` what became of the schedule,
-`checkpoint.json` which batch took which offsets. For each sink the effect is run over the ledger, compared with the
-rows that were read back, and the canaries are planted. While records lie beyond the frontier nothing that is missing
-is called lost: it is `unseen`, and the verdict is unknown.
+`checkpoint.json` which batch took which offsets, `snapshots/` where everything stood at each strike. For each sink the
+effect is run over the ledger, compared with the rows that were read back, and the canaries are planted; each hit is
+weighed by what it put at stake there. Findings that no snapshot explains are held against `controls/`. While records
+lie beyond the frontier nothing that is missing is called lost: it is `unseen`, and the verdict is unknown.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.checkers.attribute import attribute, faults_of, together
-from harness.checkers.verdict import NOT_DRAINED, Facts, verdict
+from harness.checkers.attribute import attribute, together
+from harness.checkers.verdict import NOT_DRAINED, Facts, verdict, violates
 from harness.effect import Effects, Source
+from harness.judge.cause import caused, mismatched
+from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
-from harness.scenario import Finding, Kind, Verdict
+from harness.judge.stakes import EARLY, POINTS, weigh
+from harness.judge.stalled import stalled
+from harness.judge.strikes import Strike, reaches, read_strikes
+from harness.scenario import Finding, Kind, Verdict, sink_names
 from harness.sinks import load
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, and how many control runs in all it asks for: more than there are, or 0."""
+
+    verdict: Verdict
+    wants: int = 0
 
 
 def judge(folder: Path) -> Verdict:
     """The verdict on the run in `folder`. Raises UsageError for a folder that holds no whole run or an effect that
     is no query, HarnessError for damage."""
+    return judged(folder).verdict
+
+
+def judged(folder: Path) -> Judged:
+    """The same, and whether control runs are needed for it."""
     run = read_run(folder)
+    strikes = read_strikes(run)
     producer = examine_producer(run)
-    examined = _examine(run)
+    examined = _examine(run, strikes)
     drained, reasons = _drained(run, examined)
-    findings = [*_stalled(run), *(f for sink in examined for f in sink.findings), *producer.recovered]
+    controls = read_controls(run, _findings)
+    hung = stalled(run, strikes, controls)
+    found = [f for sink in examined for f in sink.findings]
+    apart = {sink.position: sink.name for sink in examined if sink.apart}
+    held = _decided(run, found, controls, apart=set(apart), drained=drained)
     kinds = sum((sink.kinds for sink in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
-    void = [*producer.void, *(reason for sink in examined for reason in sink.void)]
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
-    return verdict(
-        Facts(
-            guarantee=run.scenario.guarantee,
-            expect=run.scenario.expect,
-            scheduled=tuple(step.name for step in run.scenario.schedule),
-            steps=run.steps,
-            drained=drained,
-            canaries=_canaries(examined),
-            counts={
-                **{name: count for name, count in producer.counts.items() if name != "recovered"},
-                "expected_rows": sum(sink.expected_rows for sink in examined),
-                "sink_rows": sum(sink.sink_rows for sink in examined),
-                "unseen": sum(sink.unseen for sink in examined),
-                **{kind.value: count for kind, count in sorted(kinds.items()) if count > FINDINGS_MAX},
-            },
-            findings=tuple(findings),
-            void=(*void, *(reason for reason in noted if not _open(reason))),
-            unknown=(*reasons, *_cut(run, examined), *(reason for reason in noted if _open(reason))),
-            error=(*producer.error, *([str(run.outcome["error"])] if run.outcome.get("error") else [])),
-            apart=frozenset(sink.name for sink in examined if sink.apart),
-        )
+    facts = Facts(
+        guarantee=run.scenario.guarantee,
+        expect=run.scenario.expect,
+        scheduled=tuple(step.name for step in run.scenario.schedule),
+        steps=run.steps,
+        drained=drained,
+        canaries=_canaries(examined),
+        counts={
+            **{name: count for name, count in producer.counts.items() if name != "recovered"},
+            "expected_rows": sum(sink.expected_rows for sink in examined),
+            "sink_rows": sum(sink.sink_rows for sink in examined),
+            "unseen": sum(sink.unseen for sink in examined),
+            **{kind.value: count for kind, count in sorted(kinds.items()) if count > FINDINGS_MAX},
+        },
+        findings=(*hung.stand, *held.stand, *producer.recovered),
+        doubtful=tuple(held.doubtful),
+        void=(*producer.void, *_of(examined, "void"), *(reason for reason in noted if not _open(reason))),
+        unknown=(
+            *reasons,
+            *hung.unknown,
+            *held.unknown,
+            *_cut(run, examined),
+            *(reason for reason in noted if _open(reason)),
+        ),
+        error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
+        apart=apart,
+        stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
+        idle=_idle(examined),
+        untried=_untried(examined),
+        notes=(*_of(examined, "notes"), *held.notes),
     )
+    return Judged(verdict(facts), max(hung.wants, held.wants))
+
+
+def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: set[int], drained: bool) -> Decided:
+    """What stands of the findings. Nothing is asked of controls for a sink that is another one, or before the drain."""
+    violating = [f for f in found if f.position not in apart and violates(f, run.scenario.guarantee)]
+    out = decide(found, violating, controls)
+    out.wants = out.wants if drained else 0
+    return out
+
+
+def _said(run: Run) -> list[str]:
+    return [str(run.outcome["error"])] if run.outcome.get("error") else []
+
+
+def _of(examined: list[Examined], what: str) -> list[str]:
+    return [reason for sink in examined for reason in getattr(sink, what)]
 
 
 def _cut(run: Run, examined: list[Examined]) -> list[str]:
@@ -61,7 +111,7 @@ def _cut(run: Run, examined: list[Examined]) -> list[str]:
     return [reason for reason in words if reason]
 
 
-def _examine(run: Run) -> list[Examined]:
+def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
     """Every sink on its own; then, where they must agree, side by side."""
     source = Source(
         parquet=run.source,
@@ -71,23 +121,65 @@ def _examine(run: Run) -> list[Examined]:
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and effects.size(behind=True) == effects.size()
+        names = sink_names(run.scenario.sinks)
         out = [
-            examine(effects, sink, load(run.folder, index), drained=drained)
+            examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])
             for index, sink in enumerate(run.scenario.sinks)
         ]
         for sink in out:
-            sink.findings = attribute(sink.findings, sink.clues(effects, run.steps))
+            sink.findings = attribute(sink.findings, sink.clues(effects))
+            _weighed(run, sink, effects, strikes)
     if run.scenario.together:
-        holders = {sink.name: sink.holds for sink in out}
+        holders = {sink.position: sink.holds for sink in out}
         for sink in out:
-            sink.findings = together(sink.findings, holders)
+            sink.findings = together(sink.findings, holders, names=names)
     return out
 
 
-def _stalled(run: Run) -> list[Finding]:
-    words = run.outcome.get("stalled")
-    faults = faults_of((), run.steps)
-    return [Finding(kind=Kind.STALLED, sink="", faults=faults, note=str(words))] if words else []
+def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...]) -> None:
+    """What each hit put at stake in one sink, and which findings it caused."""
+    scale = sink.scale(effects)
+    if scale is None:
+        return
+    for strike in strikes:
+        found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
+        sink.weighed.append(weigh(scale, strike, found))
+    sink.findings = caused(scale, sink.findings, sink.weighed)
+    # Who says that the sink shows its rows late may find it behind.
+    for weighed in sink.weighed if run.scenario.settle_s is None else ():
+        if totals := mismatched(scale, weighed):
+            words = f"{totals} totals of {sink.name} were not what the batches of that moment come to"
+            sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {_CANCEL}")
+
+
+_CANCEL = "shown late (then say `settle`), or one batch lost and another counted twice"
+
+
+def _findings(run: Run) -> list[Finding]:
+    """The findings of a control run."""
+    return [finding for sink in _examine(run, ()) for finding in sink.findings]
+
+
+def _idle(examined: list[Examined]) -> tuple[str, ...]:
+    """Why hits put nothing at stake that would have been seen."""
+    out: dict[str, None] = {}
+    for sink in examined:
+        for weighed in sink.weighed:
+            step = f"step {weighed.strike.number} (`{weighed.strike.outcome.name}`) was inconsequential for {sink.name}"
+            for why in [weighed.why] if weighed.why else [stake.note for stake in weighed.stakes]:
+                out[f"{step}: {why}"] = None
+    return tuple(out)
+
+
+def _untried(examined: list[Examined]) -> tuple[str, ...]:
+    """The crash points of each sink that no hit struck with anything at stake that shows."""
+    out = []
+    for sink in examined:
+        struck = {weighed.point for weighed in sink.weighed if weighed.shown}
+        own = any(weighed.reach and weighed.reach.own for weighed in sink.weighed)
+        points = (EARLY, *POINTS) if own else POINTS
+        out += [f"{sink.name}: {point}" for point in points if sink.case is not None and point not in struck]
+    return tuple(out)
 
 
 def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:

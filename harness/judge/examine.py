@@ -110,7 +110,7 @@ def examine(
     effect = effects.table(sink.effect)
     behind = effect if drained else effects.table(sink.effect, behind=True)
     out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
-    out.void += misfit(sink, effect.described, table.columns)
+    out.void += misfit(sink, effect.described, table.columns, name=name)
     if out.void:
         return out
     case = _case(out, effect, table, aggregate=effects.aggregates(sink.effect))
@@ -126,7 +126,7 @@ def examine(
 
 def _shuffled(out: Examined, case: Case, effects: Effects) -> None:
     """The ledger has no order between partitions: an effect that hangs on one says nothing."""
-    if not case.aggregate:
+    if effects.plain(out.sink.effect or ""):
         return
     for order in SHUFFLES if effects.size() <= SHUFFLED_MAX else SHUFFLES[:1]:
         rows = effects.table(out.sink.effect or "", cut=Cut(order=order)).rows
@@ -186,6 +186,7 @@ def _order(out: Examined, table: SinkTable) -> None:
     try:
         case = OrderCase(
             sink=out.name,
+            position=out.position,
             columns=names,
             families=tuple(column.family for column in table.columns),
             order=out.sink.order,
@@ -196,8 +197,7 @@ def _order(out: Examined, table: SinkTable) -> None:
         return
     if not placed(case):
         out.void.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
-    late = (replace(each, position=out.position) for each in misordered(case))
-    out.findings += [each for each in late if out.counted(each.kind)]
+    out.findings += [late for late in misordered(case) if out.counted(late.kind)]
 
 
 def _unreadable(out: Examined, table: SinkTable | None) -> str:

@@ -64,6 +64,7 @@ def _recovered(seqs: tuple[int, ...], source: Path) -> list[Finding]:
         Finding(
             kind=Kind.RECOVERED,
             sink="source",
+            position=-1,
             key={"seq": str(seq)},
             records=(RecordRef(partition=partition, offset=offset),),
             note="the send had no answer, and the record is there",

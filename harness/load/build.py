@@ -58,7 +58,8 @@ def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
 def pipeline(claim: Claim) -> Pipeline:
     """The program under test."""
     known = {key: claim.get(key) for key in ("env", "conf", "executors", "frontier") if claim.get(key) is not None}
-    return Pipeline(entry=claim.pipeline.get("entry"), args=tuple(claim.get("args", ())), **known)
+    args = tuple(claim.get("args", ()))
+    return Pipeline(entry=claim.pipeline.get("entry"), args=args, interval_s=claim.get("interval"), **known)
 
 
 def sink(section: Section) -> Sink:
@@ -73,6 +74,8 @@ def sink(section: Section) -> Sink:
         effect=section.get("effect"),
         key=tuple(section.get("key")),
         order=Order(by=order["by"], follows=order["follows"], per=tuple(order["per"])) if order else None,
+        query=section.get("query"),
+        folds=section.has("view"),
     )
 
 
@@ -106,11 +109,14 @@ def trigger(when: Section) -> Trigger:
     for kind in (When.RECORDS, When.ROWS):
         if when.has(kind.value):
             return Trigger(kind=kind, count=when.get(kind.value), batch=batch)
-    return Trigger(kind=When.WINDOW, window=when.get("window", Window.SINK_COMMITTED), batch=batch)
+    return Trigger(
+        kind=When.WINDOW, window=when.get("window", Window.SINK_COMMITTED), batch=batch, query=when.get("query")
+    )
 
 
 def expect(section: Section) -> Expect:
     """What the verdict should be."""
     if section.has("violated"):
-        return Expect(word=Word.VIOLATED, kinds=tuple(section.get("violated")))
+        kinds = tuple(section.get("violated"))
+        return Expect(word=Word.VIOLATED, kinds=kinds, unhurt=bool(section.get("unhurt")))
     return Expect(word=section.get("word", Word.HELD))

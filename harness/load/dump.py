@@ -109,6 +109,7 @@ def pipeline(p: Pipeline) -> CommentedMap:
         conf=block(p.conf),
         executors=p.executors,
         frontier=p.frontier,
+        interval=lasting(p.interval_s),
     )
 
 
@@ -117,7 +118,9 @@ def sink(s: Sink) -> CommentedMap:
     if s.backend == "console":
         return flow({"console": True})
     order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
-    return block(postgres=s.target, database=s.database, effect=s.effect, key=flows(s.key), order=order)
+    view = "deduplicated" if s.folds else None
+    where = {"postgres": s.target, "database": s.database}
+    return block(where, effect=s.effect, key=flows(s.key), order=order, query=s.query, view=view)
 
 
 def given(i: Input) -> CommentedMap:
@@ -157,9 +160,11 @@ def when(t: Trigger) -> dict[str, Any]:
         "rows": t.count if t.kind is When.ROWS else None,
         "elapsed": lasting(t.elapsed_s),
         "batch": t.batch,
+        "query": t.query,
     }
 
 
 def expect(e: Expect) -> str | CommentedMap:
     """What the verdict should be."""
-    return flow({"violated": flows(kind.value for kind in e.kinds)}) if e.kinds else e.word.value
+    kinds = flows(kind.value for kind in e.kinds)
+    return flow({"violated": kinds, "unhurt": e.unhurt or None}) if e.kinds else e.word.value

@@ -20,7 +20,7 @@ from harness.scenario import LASTING, Do, Guarantee, Input, Kind, Pipeline, Scen
 
 KINDS = ("window", "failpoint", "records", "rows", "elapsed")
 WITH_VICTIM = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.CRASH_MID_SINK, Do.CRASH_BEFORE_OFFSET_COMMIT)
-FOR_CONSOLE = ("postgres", "database", "effect", "key", "order")
+FOR_CONSOLE = ("postgres", "database", "effect", "key", "order", "query", "view")
 GENERATED_ONLY = ("workload", "keys", "skew")
 SHORTEST_S = 0.1
 WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
@@ -125,6 +125,9 @@ def readable(sink: Section) -> None:
     order = sink.section("order")
     if order.get("by") and query and order.get("by").lower() not in query:
         order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
+    if sink.get("view") and sink.get("postgres") and not QUERY.match(sink.get("postgres")):
+        words = f"{sink.path}.view means nothing for a table: only a query can fold rows that are equal"
+        sink.wrong(words, "view")
 
 
 def names(query: str | None) -> set[str]:
@@ -150,7 +153,9 @@ def data(given: Section, *, root: Path) -> None:
 def outcome(claim: Claim) -> None:
     """What is expected can be found."""
     expect = claim.top.section("expect")
-    if claim.top.get("expect") and not (expect.has("word") or expect.has("violated")):
+    if expect.has("unhurt") and not expect.has("violated"):
+        expect.wrong("expect.unhurt belongs to violated: {violated: [KIND], unhurt: true}", "unhurt")
+    elif claim.top.get("expect") and not (expect.has("word") or expect.has("violated")):
         expect.wrong("expect says nothing: held, unknown, void or {violated: [KIND]}")
     kinds = expect.get("violated", ())
     if expect.get("violated") == []:
@@ -206,6 +211,9 @@ def moment(step: Section) -> None:
         when.wrong(f"{when.path} {words}", *given[1:2])
     elif given == ["window"] and not when.has("batch"):
         when.wrong(f"{when.path}.batch is missing: the window of which batch?")
+    other = next((key for key in given if key != "window"), "")
+    if when.has("query") and other:
+        when.wrong(f"{when.path}.query means nothing for {other}: only a window belongs to a query", "query")
 
 
 def hurting(step: Section) -> None:

@@ -39,6 +39,12 @@ class Database(StrEnum):
     SECOND = "second"
 
 
+class View(StrEnum):
+    """What a sink's query may do to the rows, on purpose."""
+
+    DEDUPLICATED = "deduplicated"
+
+
 class Shape(BaseModel):
     """A mapping of known keys. `short` names the key that a bare text stands for; `hidden` may only be used so."""
 
@@ -55,6 +61,7 @@ class LaunchShape(Shape):
     conf: Annotated[dict[v.Conf, v.Template], Field(None, description="Spark's own dotted names")]
     executors: Annotated[int, v.whole(1, 64), Field(None)]
     frontier: Annotated[v.Frontier, Field(None, description="checkpoint, group, or SQL for (partition, next offset)")]
+    interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
 
 
 class PipelineShape(LaunchShape):
@@ -88,6 +95,8 @@ class SinkShape(Shape):
     effect: Annotated[v.Query, Field(None, description="SQL over the table `ledger`")]
     key: Annotated[list[v.Column], Field(None, description="the columns that name a row")]
     order: Annotated[OrderShape, Field(None)]
+    query: Annotated[v.Folder, Field(None, description="the query that feeds it, by its checkpoint's folder")]
+    view: Annotated[View, v.choice(View), Field(None, description="the query folds equal rows on purpose")]
 
 
 class InputShape(Shape):
@@ -109,9 +118,10 @@ class WhenShape(Shape):
     window: Annotated[v.Place, Field(None)]
     failpoint: Annotated[v.Label, Field(None)]
     records: Annotated[int, v.whole(1, RECORDS_MAX), Field(None)]
-    rows: Annotated[int, v.whole(1, RECORDS_MAX), Field(None)]
+    rows: Annotated[int, v.whole(0, RECORDS_MAX), Field(None, description="0: before the first row")]
     elapsed: Annotated[v.Duration, Field(None)]
     batch: Annotated[int, v.whole(0, BATCH_MAX), Field(None)]
+    query: Annotated[v.Folder, Field(None, description="a window of this query only, by its checkpoint's folder")]
 
 
 class StepShape(Shape):
@@ -138,6 +148,7 @@ class ExpectShape(Shape):
     hidden: ClassVar[bool] = True
     word: Annotated[v.PlainWord, Field(None)]
     violated: Annotated[list[v.FindingKind], Field(None)]
+    unhurt: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
 
 
 class DefaultsShape(Shape):

@@ -49,7 +49,7 @@ def headline(scenario: str, verdict: Verdict) -> str:
 def title(finding: Finding) -> str:
     """`duplicated in postgres payments: id=17, 2 copies too many`."""
     key = ", ".join(f"{visible(column, 60)}={cell(value, CELL)}" for column, value in finding.key.items())
-    text = f"{finding.kind} in {visible(finding.sink, 80)}" + (f": {key}" if key else "")
+    text = f"{finding.kind} in {visible(finding.sink, 100)}" + (f": {key}" if key else "")
     if finding.kind not in {Kind.LOST, Kind.DUPLICATED, Kind.UNEXPECTED}:
         return text
     # One row missing or too many goes without saying, but for a duplicate: its two sides look the same.

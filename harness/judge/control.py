@@ -1,0 +1,165 @@
+"""What control runs without faults say of findings that no snapshot explains.
+
+A control is a run folder inside the run's own, `controls/<k>/`: the same pipeline, input and sinks, and no fault. What
+all of them show is not the fault's doing; what none of them shows stands; where they differ, nobody can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.errors import HarnessError, UsageError
+from harness.judge.folder import Run, read_json, read_run
+from harness.scenario import Finding, Kind
+
+CONTROLS_MAX = 3
+SLOWER = 3.0
+"""A pipeline may go that much longer without a commit than it did unhurt."""
+MISFITS = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
+"""Findings that say of every run alike that the effect does not fit the pipeline."""
+SHOWN = 5
+
+Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """One control run: its findings by what they are about. `error` says why the unhurt pipeline did not work, `open`
+    that it did not get done."""
+
+    number: int
+    findings: Mapping[Signature, Finding] = field(default_factory=dict)
+    error: str = ""
+    open: bool = False
+    gap_s: float = 0.0
+
+
+@dataclass(kw_only=True)
+class Decided:
+    """What becomes of the findings: those that stand, those that may be nobody's, and the reasons."""
+
+    stand: list[Finding] = field(default_factory=list)
+    doubtful: list[Finding] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    error: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    wants: int = 0
+
+
+def signature(finding: Finding) -> Signature:
+    """What a finding is about, in any run of the same scenario."""
+    return finding.position, finding.kind, tuple(finding.key.items())
+
+
+def read_controls(run: Run, findings: Callable[[Run], Sequence[Finding]]) -> list[Control]:
+    """The control runs that lie in the run's folder; `findings` judges one. Raises HarnessError and UsageError for one
+    that is damaged."""
+    found = []
+    for number in range(1, CONTROLS_MAX + 1):
+        folder = run.folder / "controls" / str(number)
+        if not folder.is_dir():
+            break
+        found.append(_control(number, folder_run(run, number), findings))
+    return found
+
+
+def folder_run(run: Run, number: int) -> Run | str:
+    """A control's own folder, read; why not, if its pipeline did not get far enough to leave one."""
+    folder = run.folder / "controls" / str(number)
+    try:
+        return read_run(folder)
+    except UsageError as failure:
+        said = (read_json(folder / "run.json").get("outcome") or {}).get("error")
+        if said:
+            return str(said)
+        raise HarnessError(f"{folder} is damaged: {failure}") from failure
+
+
+def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding]]) -> Control:
+    if isinstance(run, str):
+        return Control(number=number, error=run)
+    outcome: Mapping[str, Any] = run.outcome
+    if outcome.get("error"):
+        return Control(number=number, error=str(outcome["error"]))
+    if not run.drained:
+        return Control(number=number, open=True, gap_s=run.progressed.gap_s)
+    by = {signature(finding): finding for finding in findings(run) if finding.kind is not Kind.RECOVERED}
+    return Control(number=number, findings=by, gap_s=run.progressed.gap_s)
+
+
+def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: Sequence[Control]) -> Decided:
+    """Hold findings against the controls. `violating` are those that would break the guarantee."""
+    out = Decided(stand=list(findings))
+    doubtful = _unexplained(violating)
+    if not doubtful:
+        return out
+    failed = [control for control in controls if control.error]
+    if failed:
+        out.error.append(f"the pipeline does not work without faults either: {failed[0].error}")
+        return out
+    usable = [control for control in controls if not control.open]
+    same = _alike(usable)
+    if not same and len(usable) > 1:
+        out.wants = 0
+    elif len(controls) < CONTROLS_MAX:
+        out.wants = len(controls) + 1
+    if len(usable) < 2 or (same and len(usable) < CONTROLS_MAX):
+        made = f"only {len(usable)} of {CONTROLS_MAX} control runs got done"
+        why = made if controls else "no control run was made"
+        out.unknown.append(f"{len(doubtful)} findings are explained by no hit, and {why}")
+        out.stand, out.doubtful = _split(findings, doubtful)
+        return out
+    return _held(findings, doubtful, usable, same)
+
+
+def _unexplained(violating: Sequence[Finding]) -> list[Finding]:
+    """The findings that need a control: of a kind that no hit explains, or that no hit so much as fits."""
+    known = {finding.kind for finding in violating if finding.faults}
+    loose = [finding for finding in violating if not finding.faults]
+    need = [finding for finding in loose if finding.kind not in known or not finding.fits]
+    return loose if need else []
+
+
+def _alike(controls: Sequence[Control]) -> bool:
+    """Do they show the same, row by row?"""
+    shown = [{key: finding.found for key, finding in control.findings.items()} for control in controls]
+    return all(each == shown[0] for each in shown)
+
+
+def _split(findings: Sequence[Finding], doubtful: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    about = {signature(finding) for finding in doubtful}
+    stand = [finding for finding in findings if signature(finding) not in about]
+    return stand, [finding for finding in findings if signature(finding) in about]
+
+
+def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Sequence[Control], same: bool) -> Decided:
+    """Finding by finding: what all controls show, what none does, and what is left open."""
+    out = Decided()
+    about = {signature(finding) for finding in doubtful}
+    for finding in findings:
+        mark = signature(finding)
+        shown = sum(mark in control.findings for control in controls)
+        if shown == len(controls):
+            finding = replace(finding, unhurt=True, faults=(), fits=())
+        if shown == len(controls) or same or mark not in about:
+            out.stand.append(finding)
+        else:
+            out.doubtful.append(finding)
+    unhurt = [finding for finding in out.stand if finding.unhurt]
+    if misfits := [finding for finding in unhurt if finding.kind in MISFITS]:
+        words = f"effect and pipeline do not fit: {len(misfits)} rows are {misfits[0].kind} in every control run"
+        out.error.append(f"{words} without faults too. Mend the effect, or the pipeline")
+    elif unhurt:
+        words = f"also without faults: {len(unhurt)} findings show in every control run"
+        out.notes.append(f"{words}, and no fault is blamed")
+    if out.doubtful:
+        keys = ", ".join(_key(finding) for finding in out.doubtful[:SHOWN])
+        words = f"not deterministic without faults: the control runs differ, and {len(out.doubtful)} findings"
+        out.unknown.append(f"{words} may be no fault's doing ({keys})")
+    return out
+
+
+def _key(finding: Finding) -> str:
+    return " ".join([str(finding.kind), *(f"{name}={cell}" for name, cell in finding.key.items())])
