@@ -63,6 +63,7 @@ HIT = StepOutcome(
     attempt=1,
     checkpoint="checkpoint",
 )
+BEFORE = replace(HIT, window="offsets-written")
 SCENARIO = Scenario(name="by hand", pipeline=Pipeline(entry="p.py"), sinks=(PER_RECORD,), schedule=(STEP,))
 TYPES = {
     "payments": [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")],
@@ -122,6 +123,7 @@ class Folder:
     states: Callable[[int], ledger.State] = lambda seq: ledger.State.ACKNOWLEDGED
     gone: frozenset[int] = frozenset()
     """Records that the source does not hold."""
+    controls: list[list[list[Row] | None] | str] = field(default_factory=list)
     positions: list[dict[str, Any]] = field(default_factory=list)
     strikes: list[Struck] | None = None
     """What each step's snapshot says; None means that of an honest pipeline, struck with batch 1 in its sinks."""
@@ -142,7 +144,19 @@ class Folder:
                 save(self.path, index, self._table(index, rows))
         for struck in self._strikes():
             self._snapshot(struck)
+        for number, tables in enumerate(self.controls, 1):
+            self._control(number, tables)
         return self.path
+
+    def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
+        """A control run: the same without faults, with these rows in its sinks, or the words of its error."""
+        path = self.path / "controls" / str(number)
+        if isinstance(tables, str):
+            path.mkdir(parents=True)
+            (path / "run.json").write_text(json.dumps({"outcome": {"error": tables}}), encoding="utf-8")
+            return
+        calm = replace(self.scenario, schedule=())
+        replace(self, path=path, scenario=calm, tables=tables, steps=[], strikes=[], controls=[], outcome={}).write()
 
     def _strikes(self) -> list[Struck]:
         if self.strikes is not None:
@@ -186,6 +200,9 @@ class Folder:
         out: list[list[Row] | None] = []
         with Effects(source, where="by hand") as effects:
             for index, sink in enumerate(self.scenario.sinks):
+                if sink.backend == "console":
+                    out.append(None)
+                    continue
                 made = effects.table(sink.effect or "from ledger", cut=Cut(only=(Span(0, 0, holds),)))
                 names = [name for name, _, _ in (self.types[index] if self.types else TYPES[sink.target])]
                 order = [made.columns.index(name) if name in made.columns else 0 for name in names]

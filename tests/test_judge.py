@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -18,12 +19,12 @@ from hypothesis import strategies as st
 from harness import ledger
 from harness.checkers.cells import Row, canonical
 from harness.errors import HarnessError, UsageError
-from harness.judge import judge
+from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
 from harness.ledger import State
 from harness.scenario import Evidence, Expect, Guarantee, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
-from tests.folders import HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, payments, values
+from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, values
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_batch_written_twice_is_named_with_records_batch_and_fault(folder: Fol
     assert [finding.key["id"] for finding in verdict.findings] == [str(i) for i in range(10, 20)]
     first = verdict.findings[0]
     assert first.records == (RecordRef(partition=0, offset=10),)
-    assert (first.batches, first.faults) == ((1,), ("kill driver at sink-committed of batch 1",))
+    assert (first.batches, first.faults) == ((1,), ("kill driver at sink-committed of batch 1, attempt 1",))
 
 
 def test_a_row_dropped_by_hand_is_lost_and_named(folder: Folder) -> None:
@@ -186,9 +187,10 @@ def test_not_drained_and_rows_ahead_of_the_frontier_are_legal(folder: Folder) ->
 
 def test_not_drained_and_a_row_twice_is_violated_all_the_same(folder: Folder) -> None:
     folder.frontier = 30
-    folder.tables = [[*payments(folder.records[:30]), payments(folder.records)[3], ("77", "a", "1")]]
+    folder.tables = [[*payments(folder.records[:30]), payments(folder.records)[13], ("77", "a", "1")]]
     verdict = judge(folder.write())
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"duplicated": 1, "unexpected": 1})
+    assert judged(folder.path).wants == 0
 
 
 def test_a_total_of_a_pipeline_that_is_not_drained_is_not_judged(folder: Folder) -> None:
@@ -348,13 +350,21 @@ def test_a_torn_ledger_is_void(folder: Folder) -> None:
     assert verdict.reasons[0].startswith("the ledger of attempts is torn at byte")
 
 
-def test_a_stalled_pipeline_violates(folder: Folder) -> None:
-    folder.frontier, folder.outcome = 30, {"stalled": "nothing was committed in the last 31 s"}
-    folder.tables = [payments(folder.records[:30])]
+def stall(**changes: Any) -> dict[str, Any]:
+    return {"stalled": {"kind": "idle", "idle_s": 91.0, "words": "nothing was committed in the last 91 s", **changes}}
+
+
+def test_a_stalled_pipeline_violates_if_it_gets_done_unhurt(folder: Folder) -> None:
+    folder.frontier, folder.outcome = 30, stall()
+    folder.tables, folder.controls = [payments(folder.records[:30])], []
+    assert (judge(folder.write()).word, judged(folder.path).wants) == (Word.UNKNOWN, 1)
+    shutil.rmtree(folder.path)
+    calm = replace(folder, frontier=None)
+    calm._control(1, [payments(folder.records)])
     verdict = judge(folder.write())
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"stalled": 1})
-    assert verdict.findings[0].note == "nothing was committed in the last 31 s"
-    assert verdict.findings[0].faults == ("kill driver at sink-committed of batch 1",)
+    assert verdict.findings[0].note == "nothing was committed in the last 91 s"
+    assert verdict.findings[0].faults == ("kill driver at sink-committed of batch 1, attempt 1",)
 
 
 def test_reasons_of_the_run_loop_are_sorted_by_what_they_mean(folder: Folder) -> None:
@@ -387,10 +397,21 @@ def test_a_total_counted_twice_is_explained_by_its_batch(folder: Folder) -> None
 
 def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
     folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE)
+    folder.strikes, folder.steps = [Struck(holds=10)], [BEFORE]
+    folder.tables = [totals(folder.records[:10] + folder.records[20:])]
+    verdict = judge(folder.write())
+    assert {f.note for f in verdict.findings} == {"too low by exactly batch 1"}
+    assert {f.faults for f in verdict.findings} == {("kill driver at offsets-written of batch 1, attempt 1",)}
+    assert verdict.word is Word.HELD
+
+
+def test_a_total_that_misses_what_no_hit_had_at_stake_violates_at_most_once(folder: Folder) -> None:
+    folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE)
     folder.tables = [totals(folder.records[:20] + folder.records[30:])]
+    folder.controls = [[totals(folder.records)]] * 3
     verdict = judge(folder.write())
     assert {f.note for f in verdict.findings} == {"too low by exactly batch 2"}
-    assert verdict.word is Word.HELD
+    assert (verdict.word, {f.faults for f in verdict.findings}) == (Word.VIOLATED, {()})
 
 
 def test_a_total_by_a_computed_key_names_the_batches(folder: Folder) -> None:
@@ -445,6 +466,7 @@ def test_a_sink_that_is_apart_does_not_swallow_the_findings_of_its_namesake(fold
     folder.types = [TYPES["payments"], TYPES["payments"]]
     rows = payments(folder.records)
     folder.tables = [[("-1", "a", "1")], rows[:-2:2]]
+    folder.controls = [[rows, rows]] * 3
     verdict = judge(folder.write())
     assert verdict.word is Word.VIOLATED
     assert [(f.kind, f.position) for f in verdict.findings if f.key == {"id": "38"}] == [(Kind.LOST, 1)]
@@ -469,7 +491,8 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 ) -> None:
     second = replace(PER_RECORD, database="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
-    folder.tables = [payments(folder.records), payments(folder.records[:-1])]
+    folder.strikes, folder.steps = [Struck(holds=10)], [BEFORE]
+    folder.tables = [payments(folder.records), payments(folder.records[:10] + folder.records[20:])]
     assert judge(folder.write()).word is word
 
 
@@ -525,13 +548,13 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
     assert any("too many findings in postgres payments" in reason for reason in verdict.reasons)
 
 
-def test_without_batches_findings_name_records_and_the_steps_that_hit(folder: Folder) -> None:
+def test_without_batches_findings_name_records(folder: Folder) -> None:
     folder.batch_size, folder.tables = 10**6, [payments(folder.records[1:])]
     path = folder.write()
     checkpoint = json.loads((path / "checkpoint.json").read_text())
     (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "batches": []}))
     (finding,) = judge(path).findings
-    assert (finding.batches, finding.faults) == ((), ("kill driver at sink-committed of batch 1",))
+    assert (finding.batches, finding.faults, finding.fits) == ((), (), ())
     assert finding.records == (RecordRef(partition=0, offset=0),)
 
 
@@ -543,6 +566,7 @@ def test_judging_twice_gives_the_same_verdict(folder: Folder) -> None:
 
 def test_a_wrong_effect_names_scenario_words_and_columns(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, effect="select idd from ledger"),))
+    folder.strikes = []
     with pytest.raises(UsageError) as refusal:
         judge(folder.write())
     words = str(refusal.value)
