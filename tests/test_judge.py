@@ -232,6 +232,8 @@ LATEST = replace(
 
 def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_under_way(folder: Folder) -> None:
     folder.claim(sinks=(LATEST,))
+    evidence = replace(HIT.evidence, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)})
+    folder.strikes, folder.steps = [Struck(planned=3, committed=2)], [replace(HIT, batch=2, evidence=evidence)]
     folder.frontier = 30
     rows = payments(folder.records[20:30] + folder.records[10:20])
     folder.tables = [[(str(int(row[0] or 0) % 20), *row[1:]) for row in rows]]
