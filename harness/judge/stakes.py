@@ -121,7 +121,7 @@ class _Weighing:
         self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
         self.touched = [key for key in self.own if self._differs(key, self.base)]
-        self.whole = bool(self.own) and not any(self._differs(key, full, at_least=True) for key in self.own)
+        self.whole = bool(self.touched) and not any(self._differs(key, full, at_least=True) for key in self.own)
 
     def _differs(self, key: Key, other: Held, *, at_least: bool = False) -> bool:
         here, there = self.last.rows.get(key, Counter()), other.get(key, Counter())
@@ -148,7 +148,7 @@ class _Weighing:
         """Where the sink stood, whatever the trigger was called."""
         if not self.reach.taken or not self._in_hand():
             return EARLY if self._unwritten() else COMMITTED
-        if self.whole and self.touched:
+        if self.whole:
             return WRITTEN
         return WRITING if self.begun else PLANNED
 
@@ -287,18 +287,15 @@ class _Weighing:
         if not scale.case.aggregate:
             return ""
         expected = Counter(scale.case.expected)
-        for batch, other in self._others():
+        for batch, other in self._others(spans):
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if Counter(scale.rows(cut)) == expected:
                 return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
-    def _others(self) -> Iterator[tuple[int, Spans]]:
-        """The batches that nobody has seen right: those after this one."""
-        known = [each for each in self.scale.effects.ranges() if each[0] != self.reach.batch]
-        for batch, spans in known[-BATCHES_MAX:]:
-            if not all(span.end <= self.reach.low.get(span.partition, 0) for span in spans):
-                yield batch, spans
+    def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike."""
+        return [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)][-BATCHES_MAX:]
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
