@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import combinations
 
 from harness.checkers.compare import Key
@@ -48,6 +49,12 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     return _Causes(scale, known, findings).told()
 
 
+def _covers(inner: Spans, outer: Spans) -> bool:
+    """Do the outer stretches hold all of the inner ones, of which there are some?"""
+    within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
+    return bool(inner) and all(within)
+
+
 def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
     return tuple(each.strike.label for each in weighed)
 
@@ -61,6 +68,7 @@ class _Causes:
         self.missing = [self._keys(hit.missing) for hit in hits]
         self.end = Look(scale.case, held(scale.case, scale.case.found))
         self.units = [list(self._units(hit)) for hit in hits]
+        self.ranges = dict(scale.effects.ranges())
         self._tables: dict[Cut, Held] = {}
 
     def _keys(self, spans: Spans) -> set[Key]:
@@ -73,10 +81,9 @@ class _Causes:
     def _told(self, finding: Finding) -> Finding:
         key = tuple(finding.key.values())
         told = list(self._explained(finding, key))
-        near = [hit for place, hit in enumerate(self.hits) if key in self.again[place] or key in self.missing[place]]
-        staked = [hit for place, hit in enumerate(self.hits) if key in self.missing[place]]
-        finding = replace(finding, staked=bool(staked), fits=_labels(near or self._any(finding)))
-        if finding.kind is Kind.LOST and staked:
+        near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
+        finding = replace(finding, staked=self._staked(key, finding), fits=_labels(near or self._any(finding)))
+        if finding.kind is Kind.LOST and finding.staked:
             finding = replace(finding, harms=(Harm.LOSS,))
         if not told:
             return finding
@@ -86,7 +93,27 @@ class _Causes:
         out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=harms)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
-        return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
+        staked = finding.staked or Harm.LOSS in harms
+        return replace(
+            out, staked=staked, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note
+        )
+
+    def _near(self, place: int, key: Key, finding: Finding) -> bool:
+        """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
+        hit = self.hits[place]
+        if finding.kind is Kind.WRONG_AGGREGATE and finding.harms:
+            stakes = joined(hit.again, hit.missing)
+            return any(_covers((span,), stakes) for batch in finding.batches for span in self.ranges.get(batch, ()))
+        if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place, key):
+            return False
+        return key in self.again[place] or key in self.missing[place]
+
+    def _staked(self, key: Key, finding: Finding) -> bool:
+        """Was the loss at stake: of the row, or of every batch that a total may miss?"""
+        if finding.kind is not Kind.WRONG_AGGREGATE:
+            return any(key in missing for missing in self.missing)
+        stakes = joined(*(hit.missing for hit in self.hits))
+        return bool(finding.batches) and all(_covers(self.ranges.get(each, ()), stakes) for each in finding.batches)
 
     def _any(self, finding: Finding) -> Sequence[Weighed]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
@@ -150,16 +177,30 @@ class _Causes:
     def _total(self, finding: Finding, key: Key) -> Iterator[Told]:
         """The combinations of hits whose harm comes to just this total."""
         now = self.end.rows.get(key, NONE)
-        for hit in self.hits:
+        for place, hit in enumerate(self.hits):
             for inside, more in self._repeats(hit):
-                if self._wrote(hit, key, inside) and self._as(Cut(again=(more,)), key) == now:
+                right = self._wrote(hit, key, inside) and self._as(Cut(again=(more,)), key) == now
+                if right and self._later(place, key, Cut(again=(more,))):
                     yield Told((hit,), Harm.REPETITION)
                     return
             for part in self._parts(hit.missing):
-                if self._lacked(hit, key, part) and self._as(Cut(without=part), key) == now:
+                right = self._lacked(hit, key, part) and self._as(Cut(without=part), key) == now
+                if right and self._later(place, key, Cut(without=part)):
                     yield Told((hit,), Harm.LOSS)
                     return
         yield from self._several(key, now)
+
+    def _later(self, place: int, key: Key, cut: Cut) -> bool:
+        """Was the total wrong by just that when each later fault struck?"""
+        return all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
+
+    def _shows(self, hit: Weighed, key: Key, cut: Cut) -> bool:
+        assert hit.last is not None and hit.reach is not None
+        there = hit.last.rows.get(key, NONE)
+        low = between({}, hit.reach.low)
+        taken = hit.reach.taken
+        parts = [taken] if hit.reach.after else [(), *self._parts(taken)]
+        return any(there == self._at(hit.last, replace(cut, only=joined(low, part)), key) for part in parts)
 
     def _several(self, key: Key, now: Counter[object]) -> Iterator[Told]:
         """Hits that repeated something each."""
@@ -220,7 +261,8 @@ def _note(told: Told, batches: Sequence[int]) -> str:
 
 def mismatched(scale: Scale, hit: Weighed) -> int:
     """How many totals were, when the fault struck, neither what the committed batches come to nor that with the batch
-    in hand. A key that is not there yet is late, and is not counted."""
+    in hand, nor between the two where it may have been written in part. A key that is not there yet is late, and is
+    not counted."""
     if hit.reach is None or hit.at is None or not scale.case.aggregate:
         return 0
     base = hit.at.of(scale.rows(Cut(only=between({}, hit.reach.low))))
@@ -229,6 +271,25 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     partly = {} if hit.reach.after else own
     wrong = 0
     for key, rows in hit.at.rows.items():
-        allowed = [full.get(key, NONE)] if hit.reach.after else [base.get(key, NONE), full.get(key, NONE)]
-        wrong += rows not in allowed and key not in partly
+        ends = base.get(key, NONE), full.get(key, NONE)
+        allowed = ends[1:] if hit.reach.after else ends
+        wrong += rows not in allowed and not (key in partly and _partial(scale, hit.at, rows, ends))
     return wrong
+
+
+def _partial(scale: Scale, at: Look, rows: Counter[object], ends: tuple[Counter[object], Counter[object]]) -> bool:
+    """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
+    known = [list(each.elements()) for each in (rows, *ends)]
+    if at.places is not None or any(len(each) != 1 for each in known):
+        return True
+    there, low, high = (each[0] for each in known)
+    assert isinstance(there, tuple) and isinstance(low, tuple) and isinstance(high, tuple)
+    places = [place for place in scale.case.payload_places() if scale.case.families[place] == "number"]
+    return all(_within(there[place], low[place], high[place]) for place in places)
+
+
+def _within(cell: str | None, one: str | None, other: str | None) -> bool:
+    numbers = [Decimal(each) for each in (cell, one, other) if each is not None]
+    if len(numbers) < 3 or not all(number.is_finite() for number in numbers):
+        return True
+    return min(numbers[1:]) <= numbers[0] <= max(numbers[1:])
