@@ -106,7 +106,14 @@ class _Causes:
             return any(_covers((span,), stakes) for batch in finding.batches for span in self.ranges.get(batch, ()))
         if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place, key):
             return False
+        if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
+            return False
         return key in self.again[place] or key in self.missing[place]
+
+    def _wrong_then(self, hit: Weighed, key: Key, finding: Finding) -> bool:
+        """Was the wrong row there before the next attempt worked?"""
+        wrong = Counter(tuple(row.values()) for row in finding.found)
+        return hit.last is not None and hit.last.places is None and wrong <= hit.last.rows.get(key, NONE)
 
     def _staked(self, key: Key, finding: Finding) -> bool:
         """Was the loss at stake: of the row, or of every batch that a total may miss?"""
