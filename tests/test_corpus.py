@@ -35,10 +35,9 @@ def told(right: Right) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_case_and_twin_are_told_apart(case: Adversary, tmp_path: Path) -> None:
+def test_case_and_twin_are_told_apart(case: Adversary) -> None:
     assert told(case.right) != told(case.twin)
     assert case.title.endswith(".") and len(case.title) > 40
-    assert len(case.differs(tmp_path / "case")) == 1
 
 
 def test_every_item_has_its_cases() -> None:
