@@ -120,12 +120,11 @@ class _Weighing:
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
         self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
-        self.touched = [key for key in self.own if self._differs(key, self.base)]
-        self.whole = bool(self.touched) and not any(self._differs(key, full, at_least=True) for key in self.own)
+        self.touched = [key for key in self.own if self._more(key)]
+        self.whole = bool(self.touched) and not any(self._lacks(key, full) for key in self.own)
 
-    def _differs(self, key: Key, other: Held, *, at_least: bool = False) -> bool:
-        here, there = self.last.rows.get(key, Counter()), other.get(key, Counter())
-        return not here >= there if at_least else here != there
+    def _lacks(self, key: Key, other: Held) -> bool:
+        return not self.last.rows.get(key, Counter()) >= other.get(key, Counter())
 
     def weighed(self) -> Weighed:
         """The stakes, and why there are none."""
@@ -282,11 +281,14 @@ class _Weighing:
         return next(iter(compare(replace(case, found=list(planted.elements())))), None) is not None
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
-        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
+        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost. Rows
+        that are added again are hidden by none."""
         scale = self.scale
         if not scale.case.aggregate:
             return ""
         expected = Counter(scale.case.expected)
+        if harm is Harm.REPETITION and Counter(scale.rows(Cut(again=(spans,)))) == expected:
+            return ""
         for batch, other in self._others(spans):
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if Counter(scale.rows(cut)) == expected:
