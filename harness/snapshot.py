@@ -37,7 +37,8 @@ class Snapshot:
     """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
     checkpoint. `sent` is how far the topic was acknowledged. `writing` has, by sink, the statements of the open
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks).
-    `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began."""
+    `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began. `error` says
+    what could not be looked at; empty if all could."""
 
     step: int
     moment: str
@@ -49,6 +50,7 @@ class Snapshot:
     writing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rows_counted: int | None = None
     rows_before: int | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
