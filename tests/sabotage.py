@@ -133,7 +133,9 @@ def filtered_out(scenario: Scenario) -> Scenario:
 
 def _filtered(sink: Sink, scenario: Scenario) -> Sink:
     test = FIRST[scenario.input.workload]
-    effect = f"with kept as (select * from ledger where {test}) {(sink.effect or '').replace('from ledger', 'from kept')}"
+    effect = (
+        f"with kept as (select * from ledger where {test}) {(sink.effect or '').replace('from ledger', 'from kept')}"
+    )
     expected = {
         "transactions": f"select * from {sink.target} where id < 40",
         "access_logs": f"select * from {sink.target} where minute < timestamp '2026-07-30 14:01:00'",

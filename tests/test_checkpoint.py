@@ -20,6 +20,7 @@ from harness.checkpoint import Progress, behind, count, listing, offsets_of
 from harness.journal import Journal
 from harness.run.observer import Observer, lowest
 from harness.scenario import Window
+from harness.snapshot import Batch
 from harness.triggers.watch import CheckpointWatch, Sight, sight
 from harness.wait import until
 
@@ -70,11 +71,11 @@ def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_
     write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":2,"1":0}}')
     assert progress.planned() == {0: 12, 1: 8}
     assert progress.frontier() == {0: 9, 1: 3}
-    assert progress.batches() == [
-        {"batch": 0, "ranges": {"0": [2, 5], "1": [0, 3]}, "committed": True},
-        {"batch": 1, "ranges": {"0": [5, 9], "1": [3, 3]}, "committed": True},
-        {"batch": 2, "ranges": {"0": [9, 12], "1": [3, 8]}, "committed": False},
-    ]
+    assert progress.batches() == (
+        Batch(batch=0, ranges={0: (2, 5), 1: (0, 3)}, committed=True),
+        Batch(batch=1, ranges={0: (5, 9), 1: (3, 3)}, committed=True),
+        Batch(batch=2, ranges={0: (9, 12), 1: (3, 8)}, committed=False),
+    )
 
 
 def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_sight_names_the_window(path: str, window: Window) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["c/offsets/.3.0a-1b.tmp", "c/commits/.3.crc", "c/commits/.3.0a.tmp.crc", "c/state/0/3", "c/sources/1/0"]
+    "path", ["c/offsets/.3.0a-1b.tmp", "c/commits/.3.crc", "c/commits/.3.0a.tmp.crc", "c/state/0/3", "c/sources/1/1"]
 )
 def test_sight_is_blind_to_the_rest(path: str) -> None:
     assert sight(Path(path)) is None

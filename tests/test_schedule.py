@@ -448,7 +448,9 @@ class Boxed:
 def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
     supervisor = SimpleNamespace(processes=lambda: hosts)
     journal = SimpleNamespace(elapsed_s=lambda: 1.0)
-    scene: Any = SimpleNamespace(supervisor=supervisor, stop=threading.Event(), tripwire=None, journal=journal)
+    scene: Any = SimpleNamespace(
+        supervisor=supervisor, stop=threading.Event(), tripwire=None, snapshots=None, journal=journal
+    )
     cut = step(Trigger(kind=When.ELAPSED, elapsed_s=0.1), Do.DISCONNECT_DRIVER, for_s=0.01)
     assert strike.disconnect(scene, cut, Moment(None)) == said
 
@@ -469,6 +471,7 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
         supervisor=supervisor,
         stop=stop,
         tripwire=None,
+        snapshots=None,
         lease=SimpleNamespace(folder=tmp_path),
         journal=SimpleNamespace(elapsed_s=lambda: 1.0),
     )

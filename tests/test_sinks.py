@@ -57,6 +57,7 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         ],
         "rows": 1,
         "unreadable": "",
+        "form": "whole",
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 

@@ -44,24 +44,25 @@ def held(case: Case, rows: Iterable[Row]) -> Held:
     return out
 
 
-def look(case: Case, table: SinkTable | None) -> Look | None:
-    """The sink of `case` as `table` has it; None if it was not there or cannot be compared."""
+def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:
+    """The sink of `case` as `table` has it; None if it was not there or cannot be compared. `names` are the sink's
+    columns in its own order."""
     if table is None or table.unreadable:
         return None
-    names = [column.name for column in table.columns]
+    here = [column.name for column in table.columns]
     if table.form != WHOLE:
-        return _marks(case, table, names)
-    if not set(case.columns) <= set(names):
+        return _marks(case, table, here, names)
+    if not set(case.columns) <= set(here):
         return None
-    order = [names.index(name) for name in case.columns]
+    order = [here.index(name) for name in case.columns]
     return Look(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
 
 
-def _marks(case: Case, table: SinkTable, names: Sequence[str]) -> Look | None:
+def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> Look | None:
     """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns."""
-    if not set(case.columns) <= set(table.marked) or names[:-1] != list(case.key):
+    if set(names) != set(case.columns) or here[:-1] != list(case.key):
         return None
     rows: Held = {}
     for *key, mark in table.rows:
         rows.setdefault(tuple(key), Counter())[mark] += 1
-    return Look(case, rows, tuple(case.columns.index(name) for name in table.marked))
+    return Look(case, rows, tuple(case.columns.index(name) for name in names))

@@ -17,7 +17,7 @@ from harness.checkers.compare import Case, Key, compare
 from harness.checkers.spans import Cut, Spans, between, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, look
-from harness.judge.strikes import Reach, Strike
+from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Harm, Sink, Stake
 from harness.sinks import SinkTable
 
@@ -81,8 +81,8 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     """Weigh one hit. `found` are the queries that may feed the sink."""
     if strike.at is None:
         return Weighed(strike=strike, why=strike.why)
-    at = look(scale.case, strike.at.tables[scale.position])
-    eve = look(scale.case, strike.eve.tables[scale.position]) if strike.eve else None
+    at = _look(scale, strike.at)
+    eve = _look(scale, strike.eve) if strike.eve else None
     if at is None:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
@@ -92,6 +92,11 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
         many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
         return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
     return _Weighing(scale, strike, reach, at, eve or at).weighed()
+
+
+def _look(scale: Scale, seen: Seen) -> Look | None:
+    names = [column.name for column in scale.table.columns]
+    return look(scale.case, seen.tables[scale.position], names=names)
 
 
 def _feeding(scale: Scale, found: Sequence[Reach], at: Look) -> Reach | None:

@@ -87,10 +87,9 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
     at = _seen(run, number, STRIKE)
     if at is None:
         return Strike(number=number, outcome=step, why="no snapshot was taken when it struck")
-    if at.snapshot.error:
+    if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
-    eve = _seen(run, number, RESTART)
-    return Strike(number=number, outcome=step, at=at, eve=eve if eve and not eve.snapshot.error else None)
+    return Strike(number=number, outcome=step, at=at, eve=_seen(run, number, RESTART))
 
 
 def _seen(run: Run, number: int, moment: str) -> Seen | None:

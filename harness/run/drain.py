@@ -15,6 +15,7 @@ from harness.judge import judge
 from harness.run.frontier import end_offsets
 from harness.scenario import Kind, plain
 from harness.sinks import busy, mark, read, save
+from harness.snapshot import Progressed
 from harness.wait import Deadline
 from harness.workload.readback import read_back
 
@@ -55,6 +56,7 @@ class Drain:
         ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=within_s)
         live.attempts.close()
         self._drained = self._finish(ends)
+        live.snapshots.finish()
         if self._drained:
             self._quiet()
         live.journal.write("phase", name="reading")
@@ -166,17 +168,20 @@ class Drain:
             save(live.folder.path, index, read(sink, live.lease.dsns))
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
 
-    def _checkpoint(self, ends: dict[int, int]) -> dict[str, Any]:
+    def _checkpoint(self, ends: dict[int, int]) -> Progressed:
         live = self._live
         known = live.observer.all()
         # Two checkpoints side by side number their batches each for itself: then no record has one batch.
         alone = bool(known) and all(other.first_life > known[0].first_life for other in known[1:])
-        return {
-            "batches": known[0].batches() if alone and live.frontier.kind == "checkpoint" else [],
-            "frontier": {str(p): o for p, o in sorted(live.frontier.committed().items())},
-            "end": {str(p): o for p, o in sorted(ends.items())},
-            "drained": self._drained,
-        }
+        return Progressed(
+            queries=live.observer.queries(),
+            positions=live.positions.seen(),
+            batches=known[0].batches() if alone and live.frontier.kind == "checkpoint" else (),
+            frontier=dict(sorted(live.frontier.committed().items())),
+            end=dict(sorted(ends.items())),
+            drained=self._drained,
+            gap_s=round(max(live.observer.gap_s(), live.positions.gap_s()), 3),
+        )
 
     def _outcome(self) -> dict[str, Any]:
         live = self._live

@@ -20,10 +20,12 @@ from harness.run.feed import Feeder
 from harness.run.frontier import Frontier, end_offsets, frontier
 from harness.run.observer import Observer
 from harness.run.pace import Pace
+from harness.run.positions import Positions
 from harness.run.scene import Scene
 from harness.run.schedule import Schedule
+from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
-from harness.scenario import Pipeline, Scenario, When
+from harness.scenario import Pipeline, Scenario, Sink, When
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
 from harness.triggers.tripwire import Tripwire
@@ -90,6 +92,8 @@ class Live:
         self._exit.callback(self.observer.close)
         self.frontier: Frontier = frontier(self.scenario, lease, self.observer)
         self._exit.callback(self.frontier.close)
+        self.positions = Positions(self.frontier.committed, journal)
+        self._exit.callback(self.positions.close)
         self.tripwire = self._tripwire()
         self.attempts = Attempts(self.folder.attempts)
         self._exit.callback(self.attempts.close)
@@ -104,11 +108,17 @@ class Live:
         self.folder.save(0, run={"program": program, "spark": self.stack.conf(lease, pipeline)})
         self.supervisor = Supervisor(self.stack, lease, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
+        self.snapshots = Snapshots(self._looked_at())
+        self._exit.callback(self.snapshots.close)
         self.schedule = Schedule(self.scenario.schedule, self._scene())
         self._exit.callback(self.schedule.stop)
 
+    def _counted(self) -> list[Sink]:
+        """The sinks that are tables of the run's own; rows are counted in the first."""
+        return [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
+
     def _tripwire(self) -> Tripwire | None:
-        tables = [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
+        tables = self._counted()
         if not tables or all(step.when.kind is not When.ROWS for step in self.scenario.schedule):
             return None
         try:
@@ -134,6 +144,24 @@ class Live:
             in_flight=self._in_flight,
             hopeless=self._hopeless,
             awake=self.awake,
+            snapshots=self.snapshots,
+            feeds=next((sink.query for sink in self._counted()), None),
+        )
+
+    def _looked_at(self) -> Parts:
+        by_hand = self.frontier.kind != "checkpoint"
+        return Parts(
+            folder=self.folder.path,
+            sinks=self.scenario.sinks,
+            lease=self.lease,
+            supervisor=self.supervisor,
+            observer=self.observer,
+            journal=self.journal,
+            tripwire=self.tripwire,
+            sent=lambda: self.producer.reached,
+            position=self.frontier.committed if by_hand else lambda: None,
+            moved=self.positions.moved if by_hand else lambda attempt: False,
+            start_s=lambda: self.start_s,
         )
 
     def _in_flight(self) -> str:
@@ -175,13 +203,15 @@ class Live:
 
     def healthy(self) -> None:
         """Raise if a part of the harness or of the stack failed that nobody hurt."""
-        for part in (self.observer, self.feeder, self.schedule, self.supervisor):
+        for part in (self.observer, self.positions, self.feeder, self.schedule, self.supervisor):
             part.healthy()
         self.stack.health()
 
     def _warm_up(self) -> None:
         """The pipeline commits something, or a fault was there first; anything else is an error of the set-up."""
         began = monotonic()
+        if self.frontier.kind != "checkpoint":
+            self.positions.start()
         self.supervisor.start(self.scenario.restart, self._launched)
         within_s = min(WARM_UP_S, self.scenario.within_s)
         try:
@@ -199,7 +229,7 @@ class Live:
     def _launched(self, number: int) -> None:
         self.observer.life = number
         # Where a pipeline without a checkpoint goes on from: once it has moved, this life is at work.
-        self._found = {} if self.frontier.kind == "checkpoint" else self.frontier.committed()
+        self._found = {} if self.frontier.kind == "checkpoint" else self.positions.launched(number)
 
     def _begun(self) -> bool | Waiting:
         self._unhurt()

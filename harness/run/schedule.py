@@ -58,14 +58,14 @@ class Schedule:
 
     def _guarded(self) -> None:
         try:
-            for step in self._steps:
-                outcome = self._perform(step)
+            for number, step in enumerate(self._steps, 1):
+                outcome = self._perform(number, step)
                 self.outcomes.append(outcome)
                 self._tell("step", outcome)
         except BaseException as failure:
             self.failure = failure
 
-    def _perform(self, step: Step) -> StepOutcome:
+    def _perform(self, number: int, step: Step) -> StepOutcome:
         outcome = StepOutcome(name=step.name, window=step.when.place, batch=step.when.batch, hit=False)
         for slip in range(TRIES):
             try:
@@ -79,6 +79,7 @@ class Schedule:
                     evidence=Evidence(note=str(never)),
                 )
             self._acted.set()
+            moment.step = number
             outcome = strike(self._scene, step, moment)
             if outcome.hit or outcome.evidence.signalled or step.when.kind is not When.WINDOW:
                 break

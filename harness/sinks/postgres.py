@@ -64,29 +64,37 @@ def read(dsn: str, target: str) -> tuple[tuple[SinkColumn, ...], list[Row]]:
 
     Raises UsageError if it is not there, is wrong, or has a column that cannot be compared; StackError if the server
     does not answer."""
-    with _snapshot(dsn, f"read the sink {_short(target)}") as connection:
-        source = _source(connection, target)
+    with stream(dsn, target) as (columns, parts):
+        return columns, [row for part in parts for row in part]
+
+
+@contextmanager
+def stream(dsn: str, target: str, *, wait_ms: int = 0) -> Iterator[tuple[tuple[SinkColumn, ...], Iterator[list[Row]]]]:
+    """Columns, and canonical rows in parts of at most `FETCH_ROWS`, of one moment. Raises as `read` does, and with
+    `wait_ms` where a lock keeps readers out for longer than that."""
+    with snapshot(dsn, f"read the sink {short(target)}", wait_ms=wait_ms) as connection:
+        source = source_of(connection, target)
         columns = _columns(connection, source, target)
         cells = sql.SQL(", ").join(_cell(place, column) for place, column in enumerate(columns))
         names = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in range(len(columns)))
-        query = sql.SQL("select {} from {} as sink({})").format(cells, source, names)
-        families = [column.family for column in columns]
         with connection.cursor(name="onceproof") as cursor:
             cursor.itersize = FETCH_ROWS
-            cursor.execute(query)
-            rows: list[Row] = []
-            while part := cursor.fetchmany(FETCH_ROWS):
-                rows += canonical_rows(part, families)
-    return columns, rows
+            cursor.execute(sql.SQL("select {} from {} as sink({})").format(cells, source, names))
+            yield columns, _parts(cursor, [column.family for column in columns])
+
+
+def _parts(cursor: Any, families: list[str]) -> Iterator[list[Row]]:
+    while part := cursor.fetchmany(FETCH_ROWS):
+        yield canonical_rows(part, families)
 
 
 def mark(dsn: str, target: str) -> str:
     """A fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
 
     A table that is not there yet has a fingerprint too. Raises as `read` does otherwise."""
-    with _snapshot(dsn, f"look at the sink {_short(target)}") as connection:
+    with snapshot(dsn, f"look at the sink {short(target)}") as connection:
         try:
-            source = _source(connection, target)
+            source = source_of(connection, target)
         except UsageError:
             return "no such table"
         query = "select count(*), coalesce(sum(hashtextextended(sink::text, 0)::numeric), 0) from {} as sink"
@@ -108,33 +116,39 @@ def busy(dsn: str, *, shared: bool = False) -> str:
     that has touched the run's schema. In a `shared` database other people's statements do not count.
 
     The statement of a client that was killed goes on, and may yet commit. Raises StackError."""
-    with _snapshot(dsn, "name the statements at work") as connection, connection.cursor() as cursor:
+    with snapshot(dsn, "name the statements at work") as connection, connection.cursor() as cursor:
         cursor.execute(BUSY, {"shared": shared})
         found = cursor.fetchone()
-    return _short(found[0]) if found else ""
+    return short(found[0]) if found else ""
 
 
 @contextmanager
-def _snapshot(dsn: str, asked: str) -> Iterator[Any]:
-    """A read-only transaction that sees one moment. Failures become words, without the password."""
+def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
+    """A read-only transaction that sees one moment. Failures become words, without the password. `wait_ms` is how long
+    it waits for a lock, and a tenth of what a statement may take; 0 stands for `STATEMENT_MS` in all."""
+    limit_ms = wait_ms * 10 or STATEMENT_MS
     try:
         with closing(psycopg2.connect(dsn, connect_timeout=CONNECT_S, application_name="onceproof sink")) as connection:
             connection.set_session(isolation_level=ISOLATION_LEVEL_REPEATABLE_READ, readonly=True)
             with connection.cursor() as cursor:
                 cursor.execute(SETTINGS)
-                cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
+                cursor.execute(f"set statement_timeout = {limit_ms}; set lock_timeout = {wait_ms}")
             yield connection
             connection.rollback()
     except psycopg2.errors.QueryCanceled as failure:
-        raise UsageError(f"asked Postgres to {asked}; it took longer than {STATEMENT_MS / 1000:g} s") from failure
+        raise UsageError(f"asked Postgres to {asked}; it took longer than {limit_ms / 1000:g} s") from failure
+    except psycopg2.errors.LockNotAvailable as failure:
+        saw = f"a transaction that writes locked every reader out for {wait_ms / 1000:g} s"
+        raise UsageError(f"asked Postgres to {asked}; {saw}") from failure
     except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
         raise StackError(f"asked Postgres to {asked}; saw {_words(failure)}. See logs/postgres.log") from failure
     except psycopg2.Error as failure:
         raise UsageError(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
 
 
-def _source(connection: Any, target: str) -> sql.Composable:
-    """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name."""
+def source_of(connection: Any, target: str) -> sql.Composable:
+    """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name. Raises
+    UsageError if there is none of that name."""
     if _QUERY.match(target):
         # The line break ends a comment that would otherwise eat the bracket.
         return sql.SQL("(") + sql.SQL(target.rstrip().rstrip(";")) + sql.SQL("\n)")
@@ -145,7 +159,7 @@ def _source(connection: Any, target: str) -> sql.Composable:
         except (psycopg2.ProgrammingError, psycopg2.NotSupportedError):
             found = None
     if found is None:
-        asked = f"asked for the sink table {_short(target)}; the database has none of that name"
+        asked = f"asked for the sink table {short(target)}; the database has none of that name"
         raise UsageError(f"{asked}. Make it in `setup`, or mend the name in `sink`")
     return sql.SQL(found[0])
 
@@ -162,7 +176,7 @@ def _columns(connection: Any, source: sql.Composable, target: str) -> tuple[Sink
 def _column(name: str, type_: str, words: str, textual: bool, *, target: str) -> SinkColumn:
     family = FAMILIES.get(type_, "text" if textual else "")
     if not family:
-        asked = f"the sink {_short(target)} has a column {name} of type {words}, which cannot be compared exactly"
+        asked = f"the sink {short(target)} has a column {name} of type {words}, which cannot be compared exactly"
         raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in the effect alike")
     return SinkColumn(name=name, type=words, family=family)
 
@@ -175,7 +189,7 @@ def _cell(place: int, column: SinkColumn) -> sql.Composable:
     return sql.SQL("{}::text").format(name)
 
 
-def _short(target: str) -> str:
+def short(target: str) -> str:
     text = " ".join(target.split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
