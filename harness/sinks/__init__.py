@@ -10,7 +10,7 @@ from harness.scenario import Sink
 from harness.sinks import postgres
 from harness.sinks.table import SinkColumn, SinkTable, load, save
 
-__all__ = ["SinkColumn", "SinkTable", "busy", "load", "mark", "read", "save"]
+__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "load", "mark", "read", "save"]
 
 CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
 
@@ -24,10 +24,22 @@ def read(sink: Sink, dsns: Mapping[str, str]) -> SinkTable:
     if sink.backend == "console":
         return replace(about, unreadable=CONSOLE)
     try:
-        columns, rows = postgres.read(_dsn(sink, dsns), sink.target)
+        found = postgres.read(_dsn(sink, dsns), sink.target, key=sink.key)
     except UsageError as failure:
         return replace(about, unreadable=str(failure))
-    return replace(about, columns=columns, rows=rows)
+    return replace(about, columns=found.columns, rows=found.rows, unique=found.unique)
+
+
+def columns(sink: Sink, dsns: Mapping[str, str]) -> tuple[SinkColumn, ...] | None:
+    """The columns of a sink without its rows; None if it is not there yet, or is a console.
+
+    Raises StackError, or UsageError for a wrong query or a column that cannot be compared."""
+    if sink.backend == "console":
+        return None
+    try:
+        return postgres.columns(_dsn(sink, dsns), sink.target)
+    except postgres.Missing:
+        return None
 
 
 def mark(sink: Sink, dsns: Mapping[str, str]) -> str:

@@ -28,7 +28,10 @@ class SinkColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkTable:
-    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read."""
+    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read.
+
+    `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
+    not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words."""
 
     name: str
     backend: str
@@ -36,6 +39,9 @@ class SinkTable:
     columns: tuple[SinkColumn, ...] = ()
     rows: list[Row] = field(default_factory=list, repr=False)
     unreadable: str = ""
+    unique: bool = False
+    folds: bool | None = None
+    folding: str = ""
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:
@@ -48,6 +54,9 @@ def save(folder: Path, index: int, table: SinkTable) -> None:
         "columns": [asdict(column) for column in table.columns],
         "rows": len(table.rows),
         "unreadable": table.unreadable,
+        "unique": table.unique,
+        "folds": table.folds,
+        "folding": table.folding,
     }
     # Columns are named by place: a query may give two columns one name.
     cells = {str(at): pa.array([row[at] for row in table.rows], pa.string()) for at in range(len(table.columns))}
@@ -81,6 +90,9 @@ def load(folder: Path, index: int) -> SinkTable | None:
         columns=columns,
         rows=list(zip(*cells, strict=True)),
         unreadable=about.get("unreadable", ""),
+        unique=about.get("unique") is True,
+        folds=about.get("folds") if isinstance(about.get("folds"), bool) else None,
+        folding=str(about.get("folding", "")),
     )
 
 
