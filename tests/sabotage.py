@@ -133,12 +133,11 @@ def filtered_out(scenario: Scenario) -> Scenario:
 
 def _filtered(sink: Sink, scenario: Scenario) -> Sink:
     test = FIRST[scenario.input.workload]
-    effect = (
-        f"with kept as (select * from ledger where {test}) {(sink.effect or '').replace('from ledger', 'from kept')}"
-    )
+    own = (sink.effect or "").replace("from ledger", "from kept")
     expected = {
         "transactions": f"select * from {sink.target} where id < 40",
         "access_logs": f"select * from {sink.target} where minute < timestamp '2026-07-30 14:01:00'",
         "replay": f"select * from {sink.target} where day = date '2013-01-01'",
     }
+    effect = f"with kept as (select * from ledger where {test}) {own}"
     return replace(sink, effect=effect, target=expected[scenario.input.workload])

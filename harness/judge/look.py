@@ -45,8 +45,11 @@ def held(case: Case, rows: Iterable[Row]) -> Held:
 
 
 def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:
-    """The sink of `case` as `table` has it; None if it was not there or cannot be compared. `names` are the sink's
+    """The sink of `case` as `table` has it; None if it could not be read or compared; one
+    that was not made yet held nothing. `names` are the sink's
     columns in its own order."""
+    if table is not None and table.absent:
+        return Look(case, {})
     if table is None or table.unreadable:
         return None
     here = [column.name for column in table.columns]

@@ -34,6 +34,8 @@ from harness.workload.base import Workload
 from harness.workload.producer import Producer
 
 WARM_UP_S = 60.0
+LATE_S = 1.0
+"""How often a sink that is not there yet is looked for."""
 
 
 class Live:
@@ -64,13 +66,13 @@ class Live:
         self._phase("set up")
         held = before.sinks_now(self.scenario, self.lease)
         self._set_up()
-        before.look(self.scenario, workload, self.lease, before=held)
+        self._looked = before.look(self.scenario, workload, self.lease, before=held)
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
         self.deadline, self.pace = Deadline(self.scenario.within_s), Pace()
         self._phase("feeding")
-        self._fed()
+        self._fed(workload)
         Drain(self).drain()
 
     def _phase(self, name: str) -> None:
@@ -254,11 +256,16 @@ class Live:
         driver = self.supervisor.driver
         return tail(driver.log) if driver else "(it never started)"
 
-    def _fed(self) -> None:
+    def _fed(self, workload: Workload) -> None:
         """Wait until all is sent and each step has an outcome, or nothing can come any more."""
+        rest = Deadline(0.0)
 
         def look() -> bool | Waiting:
+            nonlocal rest
             self._unhurt()
+            if rest.over() and not self.schedule.striking:
+                before.late(self.scenario, workload, self.lease, self._looked)
+                rest = Deadline(LATE_S)
             committed = count(self.frontier.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up):

@@ -28,6 +28,7 @@ class Schedule:
         self.outcomes: list[StepOutcome] = []
         self.failure: BaseException | None = None
         self._acted = threading.Event()
+        self._striking = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="schedule", daemon=True)
 
     def start(self) -> None:
@@ -44,6 +45,11 @@ class Schedule:
     def acted(self) -> bool:
         """True from the moment at which the first fault begins."""
         return self._acted.is_set()
+
+    @property
+    def striking(self) -> bool:
+        """True while a fault is being done: whoever need not ask the stack now lets it be."""
+        return self._striking.is_set()
 
     def stop(self) -> None:
         """Give up what has not fired; returns when the thread is gone."""
@@ -80,7 +86,9 @@ class Schedule:
                 )
             self._acted.set()
             moment.step = number
+            self._striking.set()
             outcome = strike(self._scene, step, moment)
+            self._striking.clear()
             if outcome.hit or outcome.evidence.signalled or step.when.kind is not When.WINDOW:
                 break
             self._tell("missed", outcome)

@@ -13,7 +13,7 @@ from harness.scenario import Sink
 from harness.sinks import postgres
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint, load, save, save_parts
 
-__all__ = ["SinkColumn", "SinkTable", "busy", "keep", "load", "mark", "read", "save"]
+__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "keep", "load", "mark", "read", "save"]
 
 CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
 
@@ -27,10 +27,22 @@ def read(sink: Sink, dsns: Mapping[str, str]) -> SinkTable:
     if sink.backend == "console":
         return replace(about, unreadable=CONSOLE)
     try:
-        columns, rows = postgres.read(_dsn(sink, dsns), sink.target)
+        found = postgres.read(_dsn(sink, dsns), sink.target, key=sink.key)
     except UsageError as failure:
-        return replace(about, unreadable=str(failure))
-    return replace(about, columns=columns, rows=rows)
+        return replace(about, unreadable=str(failure), absent=isinstance(failure, postgres.Missing))
+    return replace(about, columns=found.columns, rows=found.rows, unique=found.unique)
+
+
+def columns(sink: Sink, dsns: Mapping[str, str]) -> tuple[SinkColumn, ...] | None:
+    """The columns of a sink without its rows; None if it is not there yet, or is a console.
+
+    Raises StackError, or UsageError for a wrong query or a column that cannot be compared."""
+    if sink.backend == "console":
+        return None
+    try:
+        return postgres.columns(_dsn(sink, dsns), sink.target)
+    except postgres.Missing:
+        return None
 
 
 def keep(folder: Path, index: int, sink: Sink, dsns: Mapping[str, str], *, rows_max: int, wait_ms: int) -> int:
@@ -52,7 +64,8 @@ def keep(folder: Path, index: int, sink: Sink, dsns: Mapping[str, str], *, rows_
         save(folder, index, replace(about, rows=held))
         return len(held)
     except UsageError as failure:
-        save(folder, index, replace(about, columns=(), unreadable=str(failure)))
+        absent = isinstance(failure, postgres.Missing)
+        save(folder, index, replace(about, columns=(), unreadable=str(failure), absent=absent))
         return 0
 
 

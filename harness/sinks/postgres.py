@@ -1,6 +1,7 @@
 """Reads a Postgres table or query whole and exactly, and takes its fingerprint while it may still change.
 
-One read-only snapshot. The server writes every value as text (ISO dates, UTC, shortest exact floats), so nothing is
+One read-only snapshot. Types have their modifiers (`harness.sinks.shape`), and a table says whether its key is unique.
+The server writes every value as text (ISO dates, UTC, shortest exact floats), so nothing is
 rounded on the way; a type that has no exact and comparable text is refused by name. Trailing blanks of `char(n)` are
 padding and not data. Table names are looked up by the server, and quoted by it.
 """
@@ -8,9 +9,9 @@ padding and not data. Table names are looked up by the server, and quoted by it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg2
 from psycopg2 import sql
@@ -18,6 +19,7 @@ from psycopg2.extensions import ISOLATION_LEVEL_REPEATABLE_READ
 
 from harness.checkers.cells import Row, canonical_rows
 from harness.errors import StackError, UsageError
+from harness.sinks import shape
 from harness.sinks.table import SinkColumn
 
 FETCH_ROWS = 20_000
@@ -59,33 +61,70 @@ select oid, typname, format_type(oid, null), typtype = 'e' or typcategory = 'S' 
 """
 
 
-def read(dsn: str, target: str) -> tuple[tuple[SinkColumn, ...], list[Row]]:
-    """Columns and canonical rows of a table or query.
+_UNIQUE = """
+select bool_or(not exists (
+    select from unnest(i.indkey::int2[]) with ordinality as at(attnum, place)
+    left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = at.attnum and at.attnum > 0
+    where at.place <= i.indnkeyatts and not coalesce(a.attname = any(%s), false)))
+from pg_index i where i.indrelid = to_regclass(%s) and i.indisunique and i.indisvalid and i.indpred is null
+"""
+
+
+class Missing(UsageError):
+    """A sink that is not there, or not yet."""
+
+
+class Reading(NamedTuple):
+    """What was read: columns, canonical rows, and whether the table lets no two rows have one key."""
+
+    columns: tuple[SinkColumn, ...]
+    rows: list[Row]
+    unique: bool
+
+
+def read(dsn: str, target: str, *, key: Sequence[str] = ()) -> Reading:
+    """Columns and canonical rows of a table or query; `key` names a row.
 
     Raises UsageError if it is not there, is wrong, or has a column that cannot be compared; StackError if the server
     does not answer."""
-    with stream(dsn, target) as (columns, parts):
-        return columns, [row for part in parts for row in part]
+    with snapshot(dsn, f"read the sink {short(target)}") as connection:
+        with _streamed(connection, dsn, target) as (columns, parts):
+            rows = [row for part in parts for row in part]
+        return Reading(columns, rows, _unique(connection, target, key))
 
 
 @contextmanager
 def stream(dsn: str, target: str, *, wait_ms: int = 0) -> Iterator[tuple[tuple[SinkColumn, ...], Iterator[list[Row]]]]:
     """Columns, and canonical rows in parts of at most `FETCH_ROWS`, of one moment. Raises as `read` does, and with
     `wait_ms` where a lock keeps readers out for longer than that."""
-    with snapshot(dsn, f"read the sink {short(target)}", wait_ms=wait_ms) as connection:
-        source = source_of(connection, target)
-        columns = _columns(connection, source, target)
-        cells = sql.SQL(", ").join(_cell(place, column) for place, column in enumerate(columns))
-        names = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in range(len(columns)))
-        with connection.cursor(name="onceproof") as cursor:
-            cursor.itersize = FETCH_ROWS
-            cursor.execute(sql.SQL("select {} from {} as sink({})").format(cells, source, names))
-            yield columns, _parts(cursor, [column.family for column in columns])
+    with (
+        snapshot(dsn, f"read the sink {short(target)}", wait_ms=wait_ms) as connection,
+        _streamed(connection, dsn, target) as found,
+    ):
+        yield found
+
+
+@contextmanager
+def _streamed(connection: Any, dsn: str, target: str) -> Iterator[tuple[tuple[SinkColumn, ...], Iterator[list[Row]]]]:
+    source = source_of(connection, target)
+    columns = _columns(connection, source, target, dsn)
+    cells = sql.SQL(", ").join(_cell(place, column) for place, column in enumerate(columns))
+    names = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in range(len(columns)))
+    with connection.cursor(name="onceproof") as cursor:
+        cursor.itersize = FETCH_ROWS
+        cursor.execute(sql.SQL("select {} from {} as sink({})").format(cells, source, names))
+        yield columns, _parts(cursor, [column.family for column in columns])
 
 
 def _parts(cursor: Any, families: list[str]) -> Iterator[list[Row]]:
     while part := cursor.fetchmany(FETCH_ROWS):
         yield canonical_rows(part, families)
+
+
+def columns(dsn: str, target: str) -> tuple[SinkColumn, ...]:
+    """The columns of a table or query, without its rows. Raises Missing if it is not there, and as `read` does."""
+    with snapshot(dsn, f"look at the sink {short(target)}") as connection:
+        return _columns(connection, source_of(connection, target), target, dsn)
 
 
 def mark(dsn: str, target: str) -> str:
@@ -142,6 +181,8 @@ def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
         raise UsageError(f"asked Postgres to {asked}; {saw}") from failure
     except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
         raise StackError(f"asked Postgres to {asked}; saw {_words(failure)}. See logs/postgres.log") from failure
+    except psycopg2.errors.UndefinedTable as failure:
+        raise Missing(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
     except psycopg2.Error as failure:
         raise UsageError(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
 
@@ -149,7 +190,7 @@ def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
 def source_of(connection: Any, target: str) -> sql.Composable:
     """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name. Raises
     UsageError if there is none of that name."""
-    if _QUERY.match(target):
+    if is_query(target):
         # The line break ends a comment that would otherwise eat the bracket.
         return sql.SQL("(") + sql.SQL(target.rstrip().rstrip(";")) + sql.SQL("\n)")
     with connection.cursor() as cursor:
@@ -160,17 +201,41 @@ def source_of(connection: Any, target: str) -> sql.Composable:
             found = None
     if found is None:
         asked = f"asked for the sink table {short(target)}; the database has none of that name"
-        raise UsageError(f"{asked}. Make it in `setup`, or mend the name in `sink`")
+        raise Missing(f"{asked}. Make it in `setup`, or mend the name in `sink`")
     return sql.SQL(found[0])
 
 
-def _columns(connection: Any, source: sql.Composable, target: str) -> tuple[SinkColumn, ...]:
+def _columns(connection: Any, source: sql.Composable, target: str, dsn: str) -> tuple[SinkColumn, ...]:
     with connection.cursor() as cursor:
         cursor.execute(sql.SQL("select * from {} as sink limit 0").format(source))
         described = [(column.name, column.type_code) for column in cursor.description]
         cursor.execute(_TYPES, ([oid for _, oid in described],))
         types = {oid: (name, words, textual) for oid, name, words, textual in cursor.fetchall()}
-    return tuple(_column(name, *types[oid], target=target) for name, oid in described)
+        if is_query(target):
+            found = shape.of_query(dsn, source, columns=len(described))
+        else:
+            found = shape.of_relation(cursor, shape.relation(cursor, target))
+    # What was changed in between has no modifiers, rather than another column's.
+    exact = [words for _, words in found] if [oid for oid, _ in found] == [oid for _, oid in described] else []
+    plain = [words for _, words, _ in (types[oid] for _, oid in described)]
+    return tuple(
+        _column(name, types[oid][0], words, types[oid][2], target=target)
+        for (name, oid), words in zip(described, exact or plain, strict=True)
+    )
+
+
+def _unique(connection: Any, target: str, key: Sequence[str]) -> bool:
+    """Does a unique index of the table cover only columns of the key?"""
+    if is_query(target):
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(_UNIQUE, (list(key), target))
+        return bool(cursor.fetchone()[0])
+
+
+def is_query(target: str) -> bool:
+    """A query, rather than a table's name?"""
+    return bool(_QUERY.match(target))
 
 
 def _column(name: str, type_: str, words: str, textual: bool, *, target: str) -> SinkColumn:

@@ -33,8 +33,12 @@ class SinkColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkTable:
-    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read. `form` is
-    `whole`, or `fingerprints`: then the last column is the `fingerprint` of a row, the others are the sink's key."""
+    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read; `absent` that it
+    was not there yet. `form` is `whole`, or `fingerprints`: then the last column is the `fingerprint` of a row, the
+    others are the sink's key.
+
+    `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
+    not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words."""
 
     name: str
     backend: str
@@ -42,9 +46,11 @@ class SinkTable:
     columns: tuple[SinkColumn, ...] = ()
     rows: list[Row] = field(default_factory=list, repr=False)
     unreadable: str = ""
+    absent: bool = False
     form: str = WHOLE
+    unique: bool = False
     folds: bool | None = None
-    unique: bool | None = None
+    folding: str = ""
 
 
 def fingerprint(row: Row) -> str:
@@ -83,7 +89,11 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
             "columns": [asdict(column) for column in table.columns],
             "rows": count,
             "unreadable": table.unreadable,
+            "absent": table.absent,
             "form": table.form,
+            "unique": table.unique,
+            "folds": table.folds,
+            "folding": table.folding,
         }
         (room / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
@@ -113,7 +123,11 @@ def load(folder: Path, index: int) -> SinkTable | None:
         columns=columns,
         rows=list(zip(*cells, strict=True)),
         unreadable=about.get("unreadable", ""),
+        absent=about.get("absent") is True,
         form=about.get("form", WHOLE),
+        unique=about.get("unique") is True,
+        folds=about.get("folds") if isinstance(about.get("folds"), bool) else None,
+        folding=str(about.get("folding", "")),
     )
 
 
