@@ -227,7 +227,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log",
         "sink-committed (repetition; loss)",
         "while rows are written",
-        "No control run was made: no finding asked for one.",
+        "No control run was made. One is made only where the snapshots explain nothing.",
         "onceproof replay ",
         "onceproof run scenarios/append.yaml --seed 7",
         "stack.kafka.version",

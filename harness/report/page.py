@@ -209,7 +209,7 @@ def _titled(verdict: Verdict, number: int) -> str:
 
 def _controls_said(count: int) -> str:
     if not count:
-        return "No control run was made: no finding asked for one."
+        return "No control run was made. One is made only where the snapshots explain nothing."
     return f"{plural(count, 'control run')} of the same input without faults; what each showed is in the findings."
 
 
