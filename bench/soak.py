@@ -163,7 +163,9 @@ def _moments(random: Random, twin: Twin, batch: int, *, alone: bool) -> Iterator
 def _faults(when: Trigger) -> Iterator[Fault]:
     yield Fault(kind=Do.KILL_DRIVER)
     yield Fault(kind=Do.CRASH_APPLICATION)
-    yield Fault(kind=Do.KILL_DRIVER, victim=Victim.JVM)
+    if when.kind is not When.FAILPOINT:
+        # There the Python program stands still, and would outlive its JVM.
+        yield Fault(kind=Do.KILL_DRIVER, victim=Victim.JVM)
     if when.window is Window.OFFSETS_WRITTEN:
         # Later on the JVM would commit the batch before it notices.
         yield Fault(kind=Do.KILL_DRIVER, victim=Victim.PYTHON)
