@@ -96,6 +96,7 @@ def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
     sample.control(folder, "1", seconds=12, cached=False, outcome={"drained": False})
     sample.control(folder, "3", outcome={"error": "it crashed"})
     (sample.control(folder, "4") / "run.json").unlink()
+    sample.control(folder, ".5.half", seconds=1)
     assert [(c.name, c.seconds, c.cached, c.drained) for c in kept.controls(folder.path)] == [
         ("1", "12.0", "no", "no"),
         ("2", "11.0", "yes", "yes"),

@@ -60,9 +60,10 @@ def controls(folder: Path) -> list[ControlText]:
 
 
 def _folders(room: Path) -> Iterator[Path]:
-    # A link could lead out of the run folder.
+    # A link could lead out of the run folder; a hidden folder is one that was never finished.
     if room.is_dir() and not room.is_symlink():
-        yield from (path for path in room.iterdir() if path.is_dir() and not path.is_symlink())
+        found = (path for path in room.iterdir() if not path.name.startswith("."))
+        yield from (path for path in found if path.is_dir() and not path.is_symlink())
 
 
 def _step(name: str) -> int | None:
