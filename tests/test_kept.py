@@ -92,7 +92,7 @@ def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path
 
 
 def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
-    sample.control(folder, "2", seconds=11.04, cached=True, outcome={"drained": True})
+    sample.control(folder, "2", cached=True, outcome={"drained": True, "seconds": 11.04})
     sample.control(folder, "1", seconds=12, cached=False, outcome={"drained": False})
     sample.control(folder, "3", outcome={"error": "it crashed"})
     (sample.control(folder, "4") / "run.json").unlink()

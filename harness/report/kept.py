@@ -144,7 +144,7 @@ def _control(folder: Path) -> ControlText:
     outcome = run.get("outcome")
     if not isinstance(outcome, dict):
         outcome = {}
-    seconds = run.get("seconds")
+    seconds = outcome.get("seconds", run.get("seconds"))
     ended = "no: it ended in an error" if outcome.get("error") else _yes_or_no(outcome.get("drained"))
     return ControlText(
         name=folder.name,
