@@ -6,8 +6,8 @@
     watched.ended(summary_run)
     watched.close()
 
-Plain lines are one a phase, death, fault and verdict, with the seconds since the run began. Under GitHub Actions
-each scenario is a folded group, and a verdict that is not as expected an annotation.
+Plain lines are one a phase, death, fault and verdict, with the seconds since the run began; below a held, what it
+rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an annotation.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from harness.journal import Listener
+from harness.report.stakes import rests
 from harness.report.summary import Run
 from harness.report.table import COLOURS, mark
 from harness.report.text import visible
@@ -80,7 +81,7 @@ class Seen:
         out += [f"{self.sent:,}/{self.total:,} records"] if self.total else []
         out += [f"batch {self.batch}"] if self.batch is not None else []
         out += [f"faults {self.fired}/{self.faults}"] if self.faults else []
-        return out + ([f"driver life {self.life}"] if self.life > 1 else [])
+        return out + ([f"attempt {self.life}"] if self.life > 1 else [])
 
 
 def line(event: Mapping[str, Any]) -> str | None:
@@ -126,6 +127,8 @@ class Plain:
     def ended(self, run: Run) -> None:
         text = headline(run.scenario, run.verdict)
         self._say(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
+        for told in rests(run.verdict):
+            self._say(f"{' ' * 15}{told}")
         if self._github:
             self._say("::endgroup::")
             if not run.verdict.as_expected:
@@ -168,6 +171,8 @@ class Lively:
         text.append(f"{self._seen.place} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
         text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")
+        for told in rests(run.verdict):
+            text.append(f"\n     {told}", style="dim")
         self._console.print(text)
 
     def _line(self) -> Text:
