@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, lowest
 from harness.judge.folder import Run, read_json
-from harness.scenario import Sink, StepOutcome, Window
+from harness.scenario import Do, Sink, StepOutcome, Window
 from harness.sinks import SinkTable, load
 from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
+
+KILLS = (Do.KILL_DRIVER, Do.KILL_EXECUTOR, Do.CRASH_APPLICATION)
+"""Faults whose victims must be gone when the snapshot is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +90,9 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
     at = _seen(run, number, STRIKE)
     if at is None:
         return Strike(number=number, outcome=step, why="no snapshot was taken when it struck")
+    fault = run.scenario.schedule[number - 1].do.kind if number <= len(run.scenario.schedule) else None
+    if fault in KILLS and (alive := set(step.evidence.signalled) & set(at.snapshot.alive)):
+        return Strike(number=number, outcome=step, why=f"{', '.join(sorted(alive))} lived on when it had struck")
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
     return Strike(number=number, outcome=step, at=at, eve=_seen(run, number, RESTART))

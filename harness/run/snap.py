@@ -178,11 +178,16 @@ class Snapshots:
             writing=writers,
             rows_counted=rows,
             rows_before=before,
+            alive=look.at(self._alive, ()),
             error="; ".join(look.failures),
         )
         look.at(lambda: save_snapshot(room, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
         parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
+
+    def _alive(self) -> tuple[str, ...]:
+        """Asked of the process table, not of who signalled."""
+        return tuple(dict.fromkeys(process.name for process in self._parts.supervisor.living()))
 
     def _writing(self, look: _Look, empty: int | None) -> dict[str, tuple[str, ...]]:
         """Who writes, by the sink's position; `empty` is a server's process that stands before its first row."""

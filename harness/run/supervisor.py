@@ -156,7 +156,7 @@ class Supervisor:
     def leftovers(self) -> list[Process]:
         """Living processes of the run that are older than the present life and no part of it."""
         present, born = self.processes(), self._born()
-        return [process for process in self._living() if process not in present and process.born < born]
+        return [process for process in self.living() if process not in present and process.born < born]
 
     def stop(self) -> None:
         """End the application for good: no restart, driver and executors killed and seen to be gone."""
@@ -168,7 +168,7 @@ class Supervisor:
                 raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
         limit = Deadline(STOP_WITHIN_S)
         # Again until none is left: a process may have started another while it was being killed.
-        while left := self._living():
+        while left := self.living():
             if limit.over():
                 names = ", ".join(process.name for process in left)
                 raise HarnessError(f"could not end the pipeline within {STOP_WITHIN_S:g} s; left: {names}")
@@ -176,7 +176,8 @@ class Supervisor:
             if self.driver is not None:
                 self.driver.poll()
 
-    def _living(self) -> list[Process]:
+    def living(self) -> list[Process]:
+        """Every living process of the run."""
         found = [*self.processes(), *signals.family(self._stack.processes(self._lease)), *self._left]
         return [process for process in found if process.lives()]
 
