@@ -85,7 +85,8 @@ def _examine(run: Run) -> list[Examined]:
 
 
 def _stalled(run: Run) -> list[Finding]:
-    words = run.outcome.get("stalled")
+    stalled = run.outcome.get("stalled")
+    words = stalled.get("words") if isinstance(stalled, dict) else stalled
     faults = faults_of((), run.steps)
     return [Finding(kind=Kind.STALLED, sink="", faults=faults, note=str(words))] if words else []
 

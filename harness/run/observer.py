@@ -11,6 +11,7 @@ from harness.checkpoint import Offsets, Progress, listing, read_offsets
 from harness.errors import HarnessError
 from harness.journal import Journal
 from harness.scenario import Window
+from harness.snapshot import QueryState
 from harness.triggers.watch import CheckpointWatch, Sight
 
 Hook = Callable[[Sight], Callable[[], None] | None]
@@ -120,6 +121,12 @@ class Observer:
         ends = [read_offsets(folder / "offsets" / str(number), self._topic) for number in (batch - 1, batch)]
         return None not in ends and ends[0] == ends[1]
 
+    def states(self) -> tuple[QueryState, ...]:
+        """Where each query of the program stands right now, whatever it reads, in the order of first sight."""
+        with self._lock:
+            known = list(self._known.values())
+        return tuple(_state(progress) for progress in known)
+
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""
         folder = folder or self.folder()
@@ -136,6 +143,16 @@ class Observer:
     def committed(self) -> Offsets:
         """Next offsets that are committed in every checkpoint of the current life."""
         return lowest([p.frontier() for p in self.current()])
+
+
+def _state(progress: Progress) -> QueryState:
+    found = listing(progress.folder)
+    return QueryState(
+        checkpoint=progress.folder.name,
+        ours=not progress.elsewhere,
+        offsets=found["offsets"],
+        commits=found["commits"],
+    )
 
 
 def lowest(many: list[Offsets]) -> Offsets:
