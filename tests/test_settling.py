@@ -23,7 +23,7 @@ HOUSE = Path(__file__).parents[1]
 Run = Callable[[Scenario], Result]
 
 SECOND_HOP = """
-name: a second hop every ten seconds
+name: a second hop every twenty seconds
 pipeline: programs/second_hop.py
 input: {records: 300}
 schedule:
@@ -48,11 +48,12 @@ def scenario(project: Path, text: str) -> Scenario:
     return load(path)
 
 
+@pytest.mark.slow
 def test_what_a_second_query_has_not_passed_on_yet_is_not_lost(tmp_path: Path, run_scenario: Run) -> None:
     result = run_scenario(scenario(tmp_path, SECOND_HOP))
     assert (result.verdict.word, result.verdict.reasons) == (Word.HELD, ())
     outcome = json.loads((result.folder / "run.json").read_text())["outcome"]
-    assert outcome["drained"] and outcome["stalled"] is None
+    assert outcome["drained"] and outcome["stalled"] is None and len(outcome["deaths"]) == 1
 
 
 def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
@@ -96,7 +97,7 @@ def test_a_program_that_does_not_work_unhurt_is_an_outcome(tmp_path: Path, stack
     run = json.loads((made / "run.json").read_text())
     assert not run["outcome"]["drained"]
     assert "no such account: fatal" in run["outcome"]["error"]
-    assert [path.name for path in (made / "logs").iterdir()] == ["driver-1.log"]
+    assert (made / "logs" / "driver-1.log").is_file()
     assert not (cache.root() / "controls" / run["digest"]).exists()
 
 

@@ -1,5 +1,6 @@
-"""Payments in two hops: one query writes what it reads as JSON files, another one reads these every ten seconds and
-upserts the payments. When the first query has committed its last batch, rows are still on their way.
+"""Payments in two hops: one query writes what it reads as JSON files, another one reads these every twenty seconds and
+upserts the payments. It begins on a tick and finds nothing: long after the other one has committed its last batch, all
+rows are still on their way.
 """
 
 # /// onceproof
@@ -15,11 +16,14 @@ upserts the payments. When the first query has committed its last batch, rows ar
 from __future__ import annotations
 
 import argparse
+import threading
+import time
 from pathlib import Path
 
 import psycopg2
 from pyspark.sql import DataFrame, SparkSession
 
+EVERY_S = 20
 PAYMENT = "id bigint, account string"
 SAVE = "insert into payments (id, account) values (%s, %s) on conflict (id) do nothing"
 
@@ -50,10 +54,11 @@ def main() -> None:
     )
     payments = records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
     first = payments.writeStream.format("json").option("checkpointLocation", f"{args.folder}/checkpoints/first")
-    first.start(str(between))
     written = spark.readStream.schema(PAYMENT).json(str(between))
     second = written.writeStream.foreachBatch(batch).option("checkpointLocation", f"{args.folder}/checkpoints/second")
-    second.trigger(processingTime="10 seconds").start()
+    threading.Event().wait(EVERY_S - time.time() % EVERY_S)
+    second.trigger(processingTime=f"{EVERY_S} seconds").start()
+    first.start(str(between))
     spark.streams.awaitAnyTermination()
 
 
