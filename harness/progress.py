@@ -6,8 +6,8 @@
     watched.ended(summary_run)
     watched.close()
 
-Plain lines are one a phase, death, fault and verdict, with the seconds since the run began; below a held, what it
-rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an annotation.
+Plain lines are one a phase, death, fault, control and verdict, with the seconds since the run began; below a held, what
+it rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an annotation.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Seen:
             return replace(self, life=int(event.get("number") or 0))
         if what == "sent":
             return replace(self, sent=int(event.get("records") or 0), total=int(event.get("total") or 0))
+        if what == "control":
+            return replace(self, phase=f"control {event.get('number')}")
         if what == "step":
             return replace(self, fired=self.fired + 1)
         return self
@@ -97,6 +99,12 @@ def line(event: Mapping[str, Any]) -> str | None:
     if what in {"step", "missed"}:
         hit = "hit" if get("hit") else "MISSED"
         return f"fault {hit}: {visible(str(get('name')), 120)}{where(str(get('window') or ''), get('batch'))}"
+    if what == "control":
+        number, state = get("number"), get("state")
+        if state == "begins":
+            return None
+        how = "failed" if get("failed") else "drained" if get("drained") else "not drained"
+        return f"control {number}, without faults: {how}{', from the cache' if state == 'cached' else ''}"
     if what == "gave up":
         return f"gave up: {visible(str(get('why')), 200)}"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,12 @@ from harness.ledger import Attempts
 from harness.load import filled
 from harness.run import before
 from harness.run.drain import Drain
-from harness.run.feed import Feeder
+from harness.run.feed import PATIENCE_S, Feeder
 from harness.run.frontier import Frontier, end_offsets, frontier
 from harness.run.observer import Observer
 from harness.run.pace import Pace
 from harness.run.positions import Positions
+from harness.run.rhythm import Rhythm
 from harness.run.scene import Scene
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
@@ -42,13 +44,26 @@ class Live:
     """The parts of one run. `play` does everything up to save 1; `close` ends whatever is left, always."""
 
     def __init__(
-        self, scenario: Scenario, stack: Stack, folder: RunFolder, journal: Journal, *, run_id: str, root: Path
+        self,
+        scenario: Scenario,
+        stack: Stack,
+        folder: RunFolder,
+        journal: Journal,
+        *,
+        run_id: str,
+        root: Path,
+        seed: int = 0,
+        portions: Sequence[int] = (),
     ) -> None:
         self.scenario = scenario
         self.stack = stack
         self.folder = folder
         self.journal = journal
         self.root = root
+        self._seed = seed
+        self._portions = portions
+        self.rhythm = Rhythm()
+        journal.listen(self.rhythm.heard)
         self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions, root=root.absolute())
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.lease)
@@ -70,7 +85,8 @@ class Live:
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
-        self.deadline, self.pace = Deadline(self.scenario.within_s), Pace()
+        self.deadline = Deadline(self.scenario.within_s)
+        self.pace = Pace(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
         self._fed(workload)
         Drain(self).drain()
@@ -103,7 +119,15 @@ class Live:
             lease.bootstrap, lease.topic, workload, self.attempts, partitions=self.scenario.input.partitions
         )
         self._exit.callback(self.producer.close)
-        self.feeder = Feeder(self.producer, self.frontier, journal, self.scenario.input.rate_per_s)
+        self.feeder = Feeder(
+            self.producer,
+            self.frontier,
+            journal,
+            rate_per_s=self.scenario.input.rate_per_s,
+            seed=self._seed,
+            exact=self._portions,
+            patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),
+        )
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, lease, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
@@ -172,9 +196,10 @@ class Live:
 
     def look(self, *, committed: int, outstanding: bool) -> None:
         """Keep the pace: so many records lie behind the frontier, and there are more or not."""
-        # While the policy waits before a restart nobody could commit anything.
-        waiting = outstanding and self.supervisor.alive
-        self.pace.look(committed=committed, outstanding=waiting, faults=len(self.schedule.outcomes))
+        if self.frontier.kind != "checkpoint":
+            self.rhythm.stood(committed, self.observer.life, self.journal.elapsed_s())
+        faults, alive = len(self.schedule.outcomes), self.supervisor.alive
+        self.pace.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
     def awake(self, *, whole: bool = False) -> bool:
         """Has the newest life of the driver done something, and is it there? `whole`: has each of its queries?"""
