@@ -74,8 +74,14 @@ class Snapshots:
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._rows: dict[tuple[Path, int], int] = {}
+        self._glanced: dict[str, tuple[str, ...]] = {}
         if parts.tripwire is not None:
             parts.observer.listen(self._count)
+
+    def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
+        """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
+        _, empty = self._counted(_Look(), self._before(folder, batch), held)
+        self._glanced = self._writing(_Look(), empty)
 
     def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
         """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
@@ -160,11 +166,11 @@ class Snapshots:
         at_s = round(parts.journal.elapsed_s(), 3)
         queries = look.at(parts.observer.states, _NONE)
         position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
-        # The one that is held has drawn its number, and is not in.
-        rows = look.at(parts.tripwire.rows, None) if parts.tripwire else None
-        rows = rows if rows is None or held is None else rows - 1
-        empty = held.backend if held is not None and rows == (before or 0) else None
+        rows, empty = self._counted(look, before, held)
         writers = self._writing(look, empty)
+        if moment == STRIKE:
+            writers = _both(self._glanced, writers)
+            self._glanced = {}
         room = self._room(step, moment)
         kept = [self._sink(look, room, index) for index in range(len(parts.sinks))]
         taken = Snapshot(
@@ -184,6 +190,14 @@ class Snapshots:
         look.at(lambda: save_snapshot(room, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
         parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
+
+    def _counted(self, look: _Look, before: int | None, held: Held | None) -> tuple[int | None, int | None]:
+        """How many rows the sink was handed, and the server's process that is held before its first one."""
+        tripwire = self._parts.tripwire
+        rows = look.at(tripwire.rows, None) if tripwire else None
+        # The one that is held has drawn its number, and is not in.
+        rows = rows if rows is None or held is None else rows - 1
+        return rows, held.backend if held is not None and rows == (before or 0) else None
 
     def _alive(self) -> tuple[str, ...]:
         """Asked of the process table, not of who signalled."""
@@ -213,6 +227,12 @@ class Snapshots:
             about = SinkTable(name=sink.name, backend=sink.backend, target=sink.target)
             look.at(lambda: save(room, index, replace(about, unreadable=look.failures[-1])), None)
         return max(kept, 0)
+
+
+def _both(one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The writers of two looks."""
+    places = sorted({*one, *other})
+    return {place: tuple(dict.fromkeys((*one.get(place, ()), *other.get(place, ())))) for place in places}
 
 
 def _sorted(offsets: Mapping[int, int] | None) -> Offsets | None:

@@ -85,6 +85,12 @@ def look(scene: Scene, moment: Moment) -> None:
         scene.snapshots.strike(moment.step, attempt, folder=folder, batch=moment.batch, held=moment.held)
 
 
+def glance(scene: Scene, moment: Moment) -> None:
+    """Who writes, as long as they are there: the server rolls back what a dead client had open."""
+    if scene.snapshots is not None:
+        scene.snapshots.glance(struck_in(scene, moment), moment.batch, held=moment.held)
+
+
 def beyond(scene: Scene, moment: Moment) -> str:
     """What a query that reads something else than the run's topic has in hand; empty for others, which are counted in
     records."""
@@ -136,11 +142,12 @@ def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
         # A JVM that lives on must not commit what the dead one had in hand before that was looked at.
         jvms = [each for each in scene.supervisor.processes(Victim.JVM) if each not in targets]
         moment.frozen += signals.freeze(jvms if targets else [])
+        # All stand still before the first dies, so that none can act on the death of another.
+        signals.freeze(targets)
+    glance(scene, moment)
     if fault.kind is Do.STOP_DRIVER:
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
     else:
-        # All stand still before the first dies, so that none can act on the death of another.
-        signals.freeze(targets)
         signalled = signals.kill(targets)
     if fault.kind in DRIVER_DIES and driver is not None and signals.all_died(signalled):
         signalled[f"driver {driver.number}"] = ending(scene, driver.number)
