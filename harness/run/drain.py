@@ -14,7 +14,7 @@ from harness.checkpoint import behind, count
 from harness.judge import judge
 from harness.run.frontier import end_offsets
 from harness.scenario import Kind, plain
-from harness.sinks import busy, mark, read, save
+from harness.sinks import busy, mark, read, save, tried
 from harness.wait import Deadline
 from harness.workload.readback import read_back
 
@@ -68,7 +68,7 @@ class Drain:
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
             self._reasons.append("not drained: the topic grew after its records had been read back")
-        self._read(ends)
+        self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
         """True once every record lies behind the committed frontier; else says why not."""
@@ -160,10 +160,11 @@ class Drain:
         verdict = judge(self._live.folder.path)
         return any(finding.kind in LATE for finding in verdict.findings)
 
-    def _read(self, ends: dict[int, int]) -> None:
+    def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
         for index, sink in enumerate(live.scenario.sinks):
-            save(live.folder.path, index, read(sink, live.lease.dsns))
+            table = read(sink, live.lease.dsns)
+            save(live.folder.path, index, tried(sink, table, live.lease.dsns, after=live.since) if last else table)
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
 
     def _checkpoint(self, ends: dict[int, int]) -> dict[str, Any]:

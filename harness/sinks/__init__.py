@@ -8,9 +8,10 @@ from dataclasses import replace
 from harness.errors import UsageError
 from harness.scenario import Sink
 from harness.sinks import postgres
+from harness.sinks.folding import since, tried
 from harness.sinks.table import SinkColumn, SinkTable, load, save
 
-__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "load", "mark", "read", "save"]
+__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "load", "mark", "read", "save", "since", "tried"]
 
 CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
 
