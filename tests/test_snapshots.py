@@ -114,7 +114,7 @@ def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_befo
 ) -> None:
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         left: list[bool] = []
-        database.asked = lambda: left.extend(p.stands() for p in w.supervisor._living())
+        database.asked = lambda: left.extend(p.stands() for p in w.supervisor.living())
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_DRIVER, victim=Victim.PYTHON))
         assert outcome.hit
         assert left[0]
