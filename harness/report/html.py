@@ -61,13 +61,13 @@ def render_index(folder: Path, runs: Sequence[Run]) -> str:
 
 def _parts(found: store.RunFolder) -> page.Parts:
     stored = found.read()
-    verdict = Run.read(found.path).verdict
+    verdict, plan = Run.read(found.path).verdict, stored.get("plan", {}).get("scenario")
     return page.Parts(
         # Not the whole path: the page travels, and says nothing of the machine that it was made on.
         folder=str(Path(*found.path.parts[-3:])),
         run=stored["run"],
         verdict=verdict,
-        plan=stored.get("plan", {}).get("scenario", {}),
+        plan=plan if isinstance(plan, dict) else {},
         scenario_file=stored.get("scenario", ""),
         journal=_events(found.journal),
         logs=[] if verdict.as_expected else _logs(found, verdict),
