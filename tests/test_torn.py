@@ -90,7 +90,7 @@ def test_the_judge_of_a_torn_folder_never_fails_in_an_unforeseen_way(wholes: lis
 
 
 def test_the_page_of_a_torn_folder_without_verdict_never_fails_in_an_unforeseen_way(
-    wholes: list[Files], room: Path
+    wholes: list[Files], room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that ended early has no digests, and a page all the same."""
     whole = {name: data for name, data in wholes[0].items() if name in ("plan.json", "journal.jsonl", "scenario.yaml")}
@@ -100,6 +100,7 @@ def test_the_page_of_a_torn_folder_without_verdict_never_fails_in_an_unforeseen_
         torn.lay(files, room)
         try:
             suite.report([room])
+            capsys.readouterr()
         except HarnessError as refusal:
             assert str(refusal)
         except Exception as failure:

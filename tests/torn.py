@@ -151,10 +151,10 @@ def cell(files: Files, rng: Random) -> None:
         return
     at = rng.randrange(table.num_columns)
     column = table.column_names[at]
-    rows = table[column].to_pylist()
+    rows = table[at].to_pylist()
     how = rng.randrange(6)
     if how == 0:
-        table = table.drop_columns([column])
+        table = table.remove_column(at)
     elif how == 1:
         table = table.slice(0, rng.randrange(table.num_rows + 1))
     elif how == 2:
@@ -166,7 +166,7 @@ def cell(files: Files, rng: Random) -> None:
         field = pa.field(column, table.schema.field(at).type)
         table = table.set_column(at, field, pa.array(rows, field.type))
         if how == 5 and column in ledger.SOURCE.names and table.column_names == ledger.SOURCE.names:
-            table = table.cast(ledger.SOURCE) if not table[column].null_count else table
+            table = table.cast(ledger.SOURCE) if not table[at].null_count else table
     out = io.BytesIO()
     pq.write_table(table, out)
     files[name] = out.getvalue()

@@ -17,7 +17,7 @@ from harness import __version__, journal, store
 from harness.report import page, table
 from harness.report.summary import Run
 from harness.report.text import tail, visible
-from harness.scenario import Verdict
+from harness.scenario import Verdict, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,7 +67,7 @@ def _parts(found: store.RunFolder) -> page.Parts:
         folder=str(Path(*found.path.parts[-3:])),
         run=stored["run"],
         verdict=verdict,
-        plan=plan if isinstance(plan, dict) else {},
+        plan=plain(store.scenario_of(plan)) if plan else {},
         scenario_file=stored.get("scenario", ""),
         journal=_events(found.journal),
         logs=[] if verdict.as_expected else _logs(found, verdict),
