@@ -42,6 +42,9 @@ CLOSED = {
     "python_enable_replacements": "false",
 }
 
+REFUSALS = (duckdb.Error, ValueError, RuntimeError)
+"""What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
+
 _FAMILIES = {
     "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
     "float": "FLOAT DOUBLE",
@@ -207,7 +210,7 @@ class Effects:
         timer.start()
         try:
             self._db.execute(_RECORDS.format(columns=", ".join([*own, *rest, "_behind"])))
-        except (duckdb.Error, ValueError) as failure:
+        except REFUSALS as failure:
             raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
         finally:
             timer.cancel()
@@ -240,7 +243,7 @@ class Effects:
             yield
         except duckdb.InterruptException as failure:
             raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
-        except (duckdb.Error, ValueError) as failure:
+        except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
         finally:
             timer.cancel()

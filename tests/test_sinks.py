@@ -13,6 +13,8 @@ from typing import Any
 
 import psycopg2
 import psycopg2.extras
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -426,3 +428,49 @@ def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(dsns: dict
         until("nobody", lambda: not busy(sink("payments"), dsns), within_s=10.0)
         cursor.execute("drop table left_open")
         writer.commit()
+
+
+def test_a_bit_that_flips_in_the_rows_is_never_another_row(tmp_path: Path) -> None:
+    same = table([(str(number), f"text {number}") for number in range(50)])
+    save(tmp_path, 0, same)
+    path = tmp_path / "sink" / "0.parquet"
+    whole, rng, told = path.read_bytes(), Random(4), 0
+    for _ in range(400):
+        torn = bytearray(whole)
+        torn[rng.randrange(len(torn))] ^= 1 << rng.randrange(8)
+        path.write_bytes(torn)
+        try:
+            assert load(tmp_path, 0) == same
+        except HarnessError:
+            told += 1
+    assert told > 100
+
+
+@pytest.mark.parametrize(
+    ("family", "cells"),
+    [
+        ("number", pa.array(["1", "x"])),
+        ("number", pa.array(["1", "1e5"])),
+        ("number", pa.array(["1", "1E99999999"])),
+        ("float", pa.array(["1.5", ""])),
+        ("text", pa.array([1, 2])),
+        ("text", pa.array([b"a", b"b"])),
+        ("colour", pa.array(["1", "2"])),
+    ],
+)
+def test_cells_that_are_none_of_their_family_are_refused(tmp_path: Path, family: str, cells: pa.Array) -> None:
+    column = SinkColumn(name="id", type="t", family=family)
+    about = SinkTable(name="n", backend="postgres", target="t", columns=(column,), rows=[("1",), ("2",)])
+    save(tmp_path, 0, about)
+    pq.write_table(pa.table({"0": cells}), tmp_path / "sink" / "0.parquet")
+    with pytest.raises(HarnessError, match="is damaged: the column id"):
+        load(tmp_path, 0)
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 5e-324, 1.7976931348623157e308, float("nan"), float("-inf"), 1e16, 1e-5])
+def test_any_float_comes_back(tmp_path: Path, number: float) -> None:
+    column = SinkColumn(name="id", type="double precision", family="float")
+    row = (canonical(number, "float"),)
+    same = SinkTable(name="n", backend="postgres", target="t", columns=(column,), rows=[row, (None,)])
+    save(tmp_path, 0, same)
+    assert load(tmp_path, 0) == same
