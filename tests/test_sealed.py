@@ -6,14 +6,18 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness import sealed, store
 from harness.errors import HarnessError, UsageError
+from harness.journal import Journal
+from harness.run import loop
 from harness.sealed import DIGESTS, Mismatch, mismatches, opened
 from harness.store import RunFolder
+from tests import sample_runs as sample
 from tests.folders import Folder, payments
 
 
@@ -215,3 +219,41 @@ def test_a_folder_without_its_run_json_is_still_known_by_its_digests(run: RunFol
         RunFolder.open(run.path)
     with pytest.raises(UsageError, match=r"is not a run folder"):
         opened(tmp_path)
+
+
+workload: Any = None
+
+
+def live(folder: RunFolder, *, fails: bool = False) -> Any:
+    """What the loop asks of a run, without a stack: its journal and its end say a secret."""
+    journal = Journal(folder.journal)
+
+    def play(workload: object) -> None:
+        if fails:
+            raise HarnessError("the broker died")
+
+    def close() -> None:
+        journal.write("ended", said="geheim-4711")
+        (folder.logs / "driver-1.log").write_text("geheim-4711")
+        raise OSError("its topic is gone already")
+
+    return SimpleNamespace(
+        folder=folder, journal=journal, play=play, close=close, lease=SimpleNamespace(secrets=("geheim-4711",))
+    )
+
+
+def test_the_loop_seals_a_run_when_all_else_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "judge", lambda folder: sample.held())
+    folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
+    assert loop._judged(live(folder), workload, 0.0) == sample.held()
+    assert "geheim" not in folder.journal.read_text()
+    assert '"what": "not ended"' in folder.journal.read_text()
+    assert opened(folder.path).verdict() == sample.held()
+
+
+def test_the_loop_does_not_seal_a_run_that_failed(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
+    with pytest.raises(HarnessError, match="the broker died"):
+        loop._judged(live(folder, fails=True), workload, 0.0)
+    with pytest.raises(HarnessError, match="the run ended before it had a verdict: the broker died"):
+        opened(folder.path)

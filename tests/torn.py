@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -193,7 +194,7 @@ def block(files: Files, rng: Random) -> None:
     for _ in range(rng.choice((1, 1, 8))):
         payload[rng.randrange(length)] ^= 1 << rng.randrange(8)
     kind = rng.choice((kind, kind, ledger.MEANT, ledger.ANSWERS))
-    check = ledger.crc32(payload, ledger.crc32(ledger._SIGNED.pack(kind, length)))
+    check = crc32(payload, crc32(ledger._SIGNED.pack(kind, length)))
     files[name] = ledger._HEAD.pack(ledger.MAGIC, kind, length, check) + payload + data[head + length :]
 
 
