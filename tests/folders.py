@@ -207,8 +207,9 @@ class Folder:
                     continue
                 made = effects.table(sink.effect or "from ledger", cut=Cut(only=(Span(0, 0, holds),)))
                 names = [name for name, _, _ in (self.types[index] if self.types else TYPES[sink.target])]
-                order = [made.columns.index(name) if name in made.columns else 0 for name in names]
-                out.append([tuple(row[place] for place in order) for row in made.rows])
+                there = set(names) <= set(made.columns)
+                order = [made.columns.index(name) for name in names] if there else []
+                out.append([tuple(row[place] for place in order) for row in made.rows] if there else [])
         return out
 
     def _table(self, index: int, rows: list[Row]) -> SinkTable:

@@ -51,7 +51,9 @@ def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunF
         "scenario.yaml",
         "sink/0.json",
         "sink/0.parquet",
+        "snapshots/1-strike/sink/0.json",
         "snapshots/1-strike/sink/0.parquet",
+        "snapshots/1-strike/snapshot.json",
         "verdict.json",
     ]
     (run.logs / "driver-1.log").unlink()
@@ -120,6 +122,9 @@ def test_a_folder_that_cannot_be_listed_is_told(run: RunFolder, monkeypatch: pyt
         "sink: not of the run",
         "sink/0.json: missing",
         "sink/0.parquet: missing",
+        "snapshots/1-strike/sink: not of the run",
+        "snapshots/1-strike/sink/0.json: missing",
+        "snapshots/1-strike/sink/0.parquet: missing",
     ]
 
 
@@ -243,7 +248,7 @@ def live(folder: RunFolder, *, fails: bool = False) -> Any:
 
 
 def test_the_loop_seals_a_run_when_all_else_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "judge", lambda folder: sample.held())
+    monkeypatch.setattr(loop, "_verdict", lambda live, workload: sample.held())
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     assert loop._judged(live(folder), workload, 0.0) == sample.held()
     assert "geheim" not in folder.journal.read_text()

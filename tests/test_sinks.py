@@ -96,8 +96,9 @@ def test_a_sink_of_before_it_was_tried_is_read(tmp_path: Path) -> None:
     about = json.loads(path.read_text())
     path.write_text(json.dumps({name: about[name] for name in about if name not in ("unique", "folds", "folding")}))
     assert load(tmp_path, 0) == table([("1", "a")])
-    path.write_text(json.dumps(about | {"folds": "no", "unique": "yes"}))
-    assert load(tmp_path, 0) == table([("1", "a")])
+    path.write_text(json.dumps(about | {"folds": "perhaps"}))
+    with pytest.raises(UsageError, match="folds"):
+        load(tmp_path, 0)
 
 
 def test_a_sink_that_was_never_saved_is_none(tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, caps
     made = Folder(stored.path)
     save(stored.path, 0, made._table(0, payments(made.records[1:])))
     stored.checkpoint_json.unlink()
-    (stored.path / "snapshots").mkdir()
     (stored.path / "snapshots" / "0-strike.json").write_text("{}")
     with pytest.raises(HarnessError) as refusal:
         suite.check(stored.path)

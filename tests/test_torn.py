@@ -33,9 +33,8 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
     plain = Folder(place / "plain")
     plain.tables = [payments(plain.records)]
     held = plain.sealed()
-    for room in ("snapshots/1-strike", "controls/0"):
-        shutil.copytree(held.sink, held.path / room / "sink")
-        shutil.copy(held.checkpoint_json, held.path / room)
+    shutil.copytree(held.sink, held.path / "controls/0/sink")
+    shutil.copy(held.checkpoint_json, held.path / "controls/0")
     sealed.write(held.path)
     both = Folder(place / "both", frontier=30)
     both.claim(sinks=(PER_RECORD, TOTALS), together=True)
