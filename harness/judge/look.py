@@ -44,24 +44,27 @@ def held(case: Case, rows: Iterable[Row]) -> Held:
     return out
 
 
-def look(case: Case, table: SinkTable | None) -> Look | None:
-    """The sink of `case` as `table` has it; None if it was not there or cannot be compared."""
+def look(case: Case, table: SinkTable | None, whole: SinkTable) -> Look | None:
+    """The sink of `case` as `table` has it; None if it was not there or cannot be compared. `whole` is the same sink
+    as it was read in the end: its columns, in their order, are those that fingerprints are of."""
     if table is None or table.unreadable:
         return None
     names = [column.name for column in table.columns]
     if table.form != WHOLE:
-        return _marks(case, table, names)
+        return _marks(case, table, names, [column.name for column in whole.columns])
     if not set(case.columns) <= set(names):
         return None
     order = [names.index(name) for name in case.columns]
     return Look(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
 
 
-def _marks(case: Case, table: SinkTable, names: Sequence[str]) -> Look | None:
-    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns."""
-    if not set(case.columns) <= set(table.marked) or names[:-1] != list(case.key):
+def _marks(case: Case, table: SinkTable, names: Sequence[str], marked: Sequence[str]) -> Look | None:
+    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
+    be said of a sink without a key, nor of one with columns that the effect has not."""
+    if sorted(marked) != sorted(case.columns) or not case.key or sorted(names[:-1]) != sorted(case.key):
         return None
+    order = [names.index(case.columns[place]) for place in case.key_places()]
     rows: Held = {}
-    for *key, mark in table.rows:
-        rows.setdefault(tuple(key), Counter())[mark] += 1
-    return Look(case, rows, tuple(case.columns.index(name) for name in table.marked))
+    for row in table.rows:
+        rows.setdefault(key_of(row, order), Counter())[row[-1]] += 1
+    return Look(case, rows, tuple(case.columns.index(name) for name in marked))

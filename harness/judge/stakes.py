@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, compare
+from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, look
@@ -81,8 +82,8 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     """Weigh one hit. `found` are the queries that may feed the sink."""
     if strike.at is None:
         return Weighed(strike=strike, why=strike.why)
-    at = look(scale.case, strike.at.tables[scale.position])
-    eve = look(scale.case, strike.eve.tables[scale.position]) if strike.eve else None
+    at = look(scale.case, strike.at.tables[scale.position], scale.table)
+    eve = look(scale.case, strike.eve.tables[scale.position], scale.table) if strike.eve else None
     if at is None:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
@@ -121,7 +122,8 @@ class _Weighing:
         self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
         self.touched = [key for key in self.own if self._differs(key, self.base)]
-        self.whole = bool(self.own) and not any(self._differs(key, full, at_least=True) for key in self.own)
+        # Where the batch changes nothing that shows, nothing shows that it was written.
+        self.whole = bool(self.touched) and not any(self._differs(key, full, at_least=True) for key in self.own)
 
     def _differs(self, key: Key, other: Held, *, at_least: bool = False) -> bool:
         here, there = self.last.rows.get(key, Counter()), other.get(key, Counter())
@@ -148,7 +150,7 @@ class _Weighing:
         """Where the sink stood, whatever the trigger was called."""
         if not self.reach.taken or not self._in_hand():
             return EARLY if self._unwritten() else COMMITTED
-        if self.whole and self.touched:
+        if self.whole:
             return WRITTEN
         return WRITING if self.begun else PLANNED
 
@@ -159,7 +161,8 @@ class _Weighing:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
         if self.snapshot.writing.get(str(self.scale.position)):
             return f"an open transaction had written into {self.scale.case.sink}"
-        handed = (self.snapshot.rows_counted or 0) - (self.snapshot.rows_before or 0)
+        counted, before = self.snapshot.rows_counted, self.snapshot.rows_before
+        handed = counted - before if counted is not None and before is not None else 0
         return f"{handed} rows had been handed to the sink" if handed > 0 else ""
 
     def _more(self, key: Key) -> int:
@@ -186,20 +189,19 @@ class _Weighing:
             return ()
         rows = self.last.of(self.scale.rows(Cut(only=last)))
         before = self.last.of(self.scale.rows(Cut(only=self._before(last))))
-        absent = all(self.last.rows.get(key, Counter()) == before.get(key, Counter()) for key in rows)
-        return last if rows and absent else ()
+        none: Counter[object] = Counter()
+        telling = any(before.get(key, none) != self.base.get(key, none) for key in rows)
+        absent = all(self.last.rows.get(key, none) == before.get(key, none) for key in rows)
+        return last if telling and absent else ()
 
     def _before(self, last: Spans) -> Spans:
         ends = {span.partition: span.start for span in last}
         return between({}, {p: ends.get(p, end) for p, end in self.reach.low.items()})
 
     def _nothing(self) -> str:
-        where = f"batch {self.reach.batch}" if self.reach.batch is not None else ""
-        if where and not self.reach.taken:
-            return f"{where} held no record"
-        if where:
-            return f"{where} was written and nothing of it is open"
-        if self.reach.own and self.reach.taken:
+        if self.reach.batch is not None and not self.reach.taken:
+            return f"batch {self.reach.batch} held no record"
+        if self.reach.taken:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"
 
@@ -279,7 +281,8 @@ class _Weighing:
             return False
         ground = Counter(case.found if self.scale.clean else case.expected)
         planted = ground - gone + new
-        return next(iter(compare(replace(case, found=list(planted.elements())))), None) is not None
+        marks = compare(replace(case, found=list(planted.elements())))
+        return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
