@@ -313,14 +313,13 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     which went on may have changed meanwhile."""
     if hit.reach is None or hit.at is None or not scale.case.aggregate or hit.strike.moving:
         return 0
-    right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    base = hit.at.of(scale.rows(Cut(only=between({}, hit.reach.low))))
-    full = hit.at.of(scale.rows(Cut(only=between({}, hit.reach.high))))
-    own = hit.at.of(scale.rows(Cut(only=hit.reach.taken))) if hit.reach.taken else {}
-    partly = {} if hit.reach.after else own
-    wrong = 0
-    for key, rows in hit.at.rows.items():
-        allowed = [full.get(key, NONE)] if hit.reach.after else [base.get(key, NONE), full.get(key, NONE)]
-        fine = right.get(key, NONE) == end.get(key, NONE)
-        wrong += fine and rows not in allowed and key not in partly
-    return wrong
+    case, taken, after = scale.case, hit.reach.taken, hit.reach.after
+    base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (hit.reach.low, hit.reach.high))
+    states = [full] if after else [base, full]
+    right, end = held(case, case.expected), held(case, case.found)
+    if not case.key:
+        partly = bool(taken) and not after
+        return int(bool(hit.at.rows) and right == end and not partly and hit.at.rows not in states)
+    own = hit.at.of(scale.rows(Cut(only=taken))) if taken and not after else {}
+    fine = (key for key in hit.at.rows if right.get(key, NONE) == end.get(key, NONE) and key not in own)
+    return sum(hit.at.rows[key] not in [state.get(key, NONE) for state in states] for key in fine)

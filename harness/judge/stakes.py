@@ -111,6 +111,12 @@ def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
     return all(at.rows.get(key, none) in (base.get(key, none), full.get(key, none)) for key in keys)
 
 
+def _changed(one: Held, other: Held) -> list[Key]:
+    """The keys whose rows differ."""
+    none: Counter[object] = Counter()
+    return [key for key in {**one, **other} if one.get(key, none) != other.get(key, none)]
+
+
 class _Weighing:
     """One hit, one sink, one query."""
 
@@ -119,15 +125,14 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
-        self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
-        self.touched = [key for key in self.own if self._differs(key, self.base)]
+        changed = _changed(self.base, full)
+        self.touched = [key for key in changed if self._here(key) != self.base.get(key, Counter())]
         # Where the batch changes nothing that shows, nothing shows that it was written.
-        self.whole = bool(self.touched) and not any(self._differs(key, full, at_least=True) for key in self.own)
+        self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
 
-    def _differs(self, key: Key, other: Held, *, at_least: bool = False) -> bool:
-        here, there = self.last.rows.get(key, Counter()), other.get(key, Counter())
-        return not here >= there if at_least else here != there
+    def _here(self, key: Key) -> Counter[object]:
+        return self.last.rows.get(key, Counter())
 
     def weighed(self) -> Weighed:
         """The stakes, and why there are none."""
@@ -166,8 +171,7 @@ class _Weighing:
         return f"{handed} rows had been handed to the sink" if handed > 0 else ""
 
     def _more(self, key: Key) -> int:
-        more = self.last.rows.get(key, Counter()) - self.base.get(key, Counter())
-        return more.total()
+        return (self._here(key) - self.base.get(key, Counter())).total()
 
     def _again(self) -> Spans:
         """What may be processed once more, and has left something in the sink."""
@@ -185,14 +189,10 @@ class _Weighing:
     def _unwritten(self) -> Spans:
         """What the pipeline calls done, and the sink has nothing of."""
         last = self.reach.last
-        if not last:
-            return ()
-        rows = self.last.of(self.scale.rows(Cut(only=last)))
-        before = self.last.of(self.scale.rows(Cut(only=self._before(last))))
-        none: Counter[object] = Counter()
-        telling = any(before.get(key, none) != self.base.get(key, none) for key in rows)
-        absent = all(self.last.rows.get(key, none) == before.get(key, none) for key in rows)
-        return last if telling and absent else ()
+        before = self.last.of(self.scale.rows(Cut(only=self._before(last)))) if last else self.base
+        changed = _changed(before, self.base)
+        absent = bool(changed) and all(self._here(key) == before.get(key, Counter()) for key in changed)
+        return last if absent else ()
 
     def _before(self, last: Spans) -> Spans:
         ends = {span.partition: span.start for span in last}
