@@ -27,6 +27,7 @@ from typing import Any
 
 from harness.errors import HarnessError, UsageError
 from harness.scenario import Scenario, Verdict
+from harness.snapshot import Snapshot
 
 NEED_BYTES = 200 * 1024 * 1024
 """What a run of the usual size may write (logs, ledger, sink); a bigger one asks for more."""
@@ -116,6 +117,11 @@ class RunFolder:
         return self.path / "sink"
 
     @property
+    def snapshots(self) -> Path:
+        """The folder of `<step>-<moment>/`, each with a snapshot.json and a `sink` of its own."""
+        return self.path / "snapshots"
+
+    @property
     def verdict_json(self) -> Path:
         return self.path / PARTS["verdict"]
 
@@ -153,7 +159,8 @@ class RunFolder:
     def digests(self) -> dict[str, str]:
         """SHA-256 by file of the verdict and all that it rests on, and of the outcome that stands in run.json."""
         names = [PARTS["plan"], PARTS["checkpoint"], PARTS["verdict"], "ledger/source.parquet"]
-        files = [*(self.path / name for name in names), self.attempts, *sorted(self.sink.glob("*"))]
+        kept = [*sorted(self.sink.glob("*")), *sorted(self.snapshots.rglob("*"))]
+        files = [*(self.path / name for name in names), self.attempts, *kept]
         outcome = json.dumps(self.read().get("run", {}).get("outcome"), sort_keys=True)
         found = {str(f.relative_to(self.path)): digest(f) for f in files if f.is_file()}
         return {**found, OUTCOME: sha256(outcome.encode()).hexdigest()}
@@ -178,6 +185,13 @@ class RunFolder:
         if link.is_symlink() and link.resolve() == self.path.resolve():
             link.unlink()
         shutil.rmtree(self.path)
+
+
+def save_snapshot(room: Path, snapshot: Snapshot) -> None:
+    """Write snapshot.json into the folder of one snapshot. Raises HarnessError when the disk refuses."""
+    with disk("keep a snapshot", room):
+        room.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write(room / "snapshot.json", _json(snapshot))
 
 
 def scenario_of(data: Mapping[str, Any]) -> Scenario:

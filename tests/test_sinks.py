@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,16 +18,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness import load as scenarios
 from harness import sinks
 from harness.checkers.canaries import canaries
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare
+from harness.checkers.fit import misfit
+from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
 from harness.scenario import Sink
 from harness.sinks import SinkColumn, SinkTable, busy, load, mark, read, save
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 from harness.wait import until
+from harness.workload import make
 from tests.laws import FAULTS, good_rows
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
@@ -57,6 +62,11 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         ],
         "rows": 1,
         "unreadable": "",
+        "absent": False,
+        "form": "whole",
+        "unique": False,
+        "folds": None,
+        "folding": "",
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 
@@ -68,6 +78,23 @@ def test_a_sink_may_have_two_columns_of_one_name_or_none(tmp_path: Path) -> None
     none = SinkTable(name="n", backend="postgres", target="t", unreadable="no such table")
     save(tmp_path, 0, none)
     assert load(tmp_path, 0) == none
+
+
+@pytest.mark.parametrize("folds", [True, False, None])
+def test_what_was_tried_on_a_sink_is_kept(tmp_path: Path, folds: bool | None) -> None:
+    one = replace(table([("1", "a")]), unique=True, folds=folds, folding="a doubled row of payments does not show")
+    save(tmp_path, 0, one)
+    assert load(tmp_path, 0) == one
+
+
+def test_a_sink_of_before_it_was_tried_is_read(tmp_path: Path) -> None:
+    save(tmp_path, 0, table([("1", "a")]))
+    path = tmp_path / "sink" / "0.json"
+    about = json.loads(path.read_text())
+    path.write_text(json.dumps({name: about[name] for name in about if name not in ("unique", "folds", "folding")}))
+    assert load(tmp_path, 0) == table([("1", "a")])
+    path.write_text(json.dumps(about | {"folds": "no", "unique": "yes"}))
+    assert load(tmp_path, 0) == table([("1", "a")])
 
 
 def test_a_sink_that_was_never_saved_is_none(tmp_path: Path) -> None:
@@ -353,6 +380,124 @@ def test_a_wrong_or_writing_query_is_refused_in_postgres_words(dsns: dict[str, s
     there = read(sink(query), dsns)
     assert there.unreadable.startswith("asked Postgres to read the sink")
     assert len(read(sink("payments"), dsns).rows) == 1
+
+
+MODIFIED = [
+    ("numeric(12,2)", "numeric(12,2)"),
+    ("numeric", "numeric"),
+    ("integer", "integer"),
+    ("real", "real"),
+    ("double precision", "double precision"),
+    ("timestamp(0)", "timestamp(0) without time zone"),
+    ("timestamp", "timestamp without time zone"),
+    ("timestamptz(3)", "timestamp(3) with time zone"),
+    ("time(1)", "time(1) without time zone"),
+    ("varchar(7)", "character varying(7)"),
+    ("char(3)", "character(3)"),
+    ("cents", "numeric(9,2)"),
+    ("more_cents", "numeric(9,2)"),
+    ("text", "text"),
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("target", ["t", "v", "select * from t", "with w as (select * from t) select * from w -- all"])
+def test_a_columns_type_has_its_modifier_in_tables_views_and_queries(dsns: dict[str, str], target: str) -> None:
+    kinds = [kind for kind, _ in MODIFIED]
+    listed = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
+    run(
+        dsns,
+        "create domain cents as numeric(9,2)",
+        "create domain more_cents as cents check (value > 0)",
+        f"create table t (gone int, {listed})",
+        "alter table t drop column gone",
+        "create view v as select * from t",
+    )
+    there = read(sink(target), dsns)
+    assert [(column.name, column.type) for column in there.columns] == [
+        (f"c{place}", words) for place, (_, words) in enumerate(MODIFIED)
+    ]
+    assert sinks.columns(sink(target), dsns) == there.columns
+
+
+@pytest.mark.stack
+def test_an_enum_is_called_by_its_name_and_a_computed_column_has_no_modifier(dsns: dict[str, str]) -> None:
+    run(dsns, "create type mood as enum ('good')", "create table t (m mood, n numeric(9,2))")
+    there = read(sink("select m, m as m, sum(n) from t group by 1"), dsns)
+    assert [(c.name, c.type, c.family) for c in there.columns] == [
+        ("m", "mood", "text"), ("m", "mood", "text"), ("sum", "numeric", "number"),
+    ]  # fmt: skip
+
+
+@pytest.mark.stack
+def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
+    dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(dsns, "create table t (n numeric(9,2))")
+    refused = psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables")
+
+    def deny(*_: object, **__: object) -> None:
+        raise refused
+
+    monkeypatch.setattr("harness.sinks.shape.as_view", deny)
+    assert [column.type for column in read(sink("select n from t"), dsns).columns] == ["numeric"]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("target", ["nothing", "no.such", "select * from nothing", "select * from no.such"])
+def test_a_sink_that_is_not_there_yet_has_no_columns(dsns: dict[str, str], target: str) -> None:
+    assert sinks.columns(sink(target), dsns) is None
+    assert sinks.columns(Sink(backend="console", target=""), dsns) is None
+    with pytest.raises(UsageError, match=r"it said: column .no. does not exist"):
+        sinks.columns(sink("select no from (select 1 as yes) as t"), dsns)
+
+
+UNIQUE = [
+    ("id int primary key, n int", ("id",), True),
+    ("id int primary key, n int", ("id", "n"), True),
+    ("id int, n int, primary key (id, n)", ("id",), False),
+    ("id int, n int, unique (n)", ("id",), False),
+    ("id int, n int, unique (n), unique (id)", ("id",), True),
+    ("id int, n int, unique (id) include (n)", ("id",), True),
+    ("id int, n int", ("id",), False),
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("columns", "key", "unique"), UNIQUE)
+def test_whether_a_table_lets_no_two_rows_have_one_key(
+    dsns: dict[str, str], columns: str, key: tuple[str, ...], unique: bool
+) -> None:
+    run(dsns, f"create table t ({columns})")
+    assert read(sink("t", key=key), dsns).unique is unique
+    assert read(sink("select * from t", key=key), dsns).unique is False
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("index", ["(id) where n > 0", "(abs(id))", "(abs(id), id)"])
+def test_an_index_over_a_part_or_an_expression_makes_no_key_unique(dsns: dict[str, str], index: str) -> None:
+    run(dsns, "create table t (id int, n int)", f"create unique index on t {index}")
+    assert read(sink("t", key=("id",)), dsns).unique is False
+
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(dsns: dict[str, str], path: Path) -> None:
+    scenario = scenarios.load(path)
+    for database, text in scenario.setup.items():
+        run(dsns, text, database=database)
+    workload = make(scenario.input, seed=1, root=ROOT)
+    names = tuple((column.name, column.type, column.expression) for column in workload.columns)
+    with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
+        for each in scenario.sinks:
+            there = sinks.columns(each, dsns)
+            assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
+            if there is not None and each.effect is not None:
+                assert misfit(each, effects.table(each.effect).described, there) == []
 
 
 @pytest.mark.stack

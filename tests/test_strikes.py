@@ -258,15 +258,29 @@ def change(folder: Folder, name: str, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def test_a_snapshot_that_failed_says_why_and_a_later_one_that_failed_is_none(folder: Folder) -> None:
-    folder.strikes = [Struck(), Struck(moment=RESTART)]
+def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     folder.write()
-    change(folder, "1-restart", error="the server is gone")
-    (late,) = read_strikes(read_run(folder.path))
-    assert late.at is not None and late.eve is None
-    change(folder, "1-strike", error="the server is gone")
-    (first,) = read_strikes(read_run(folder.path))
-    assert (first.at, first.eve, first.why) == (None, None, "its snapshot failed: the server is gone")
+    change(folder, "1-strike", error="the count failed")
+    (part,) = read_strikes(read_run(folder.path))
+    assert part.at is not None
+    change(folder, "1-strike", error="the server is gone", queries=[])
+    (none,) = read_strikes(read_run(folder.path))
+    assert (none.at, none.eve, none.why) == (None, None, "its snapshot failed: the server is gone")
+    change(folder, "1-strike", position={"0": 10})
+    (own,) = read_strikes(read_run(folder.path))
+    assert own.at is not None
+
+
+def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
+    folder.write()
+    change(folder, "1-strike", alive=["4712"])
+    assert read_strikes(read_run(folder.path))[0].why == ""
+    change(folder, "1-strike", alive=["4712", "4711", "driver 1"])
+    (hit,) = read_strikes(read_run(folder.path))
+    assert (hit.at, hit.why) == (None, "4711, driver 1 lived on when it had struck")
+    plan = folder.path / "plan.json"
+    plan.write_text(plan.read_text().replace('"kind": "kill driver"', '"kind": "pause driver"'))
+    assert read_strikes(read_run(folder.path))[0].why == ""
 
 
 def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:

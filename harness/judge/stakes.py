@@ -18,7 +18,7 @@ from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, look
-from harness.judge.strikes import Reach, Strike
+from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Harm, Sink, Stake
 from harness.sinks import SinkTable
 
@@ -82,8 +82,8 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     """Weigh one hit. `found` are the queries that may feed the sink."""
     if strike.at is None:
         return Weighed(strike=strike, why=strike.why)
-    at = look(scale.case, strike.at.tables[scale.position], scale.table)
-    eve = look(scale.case, strike.eve.tables[scale.position], scale.table) if strike.eve else None
+    at = _look(scale, strike.at)
+    eve = _look(scale, strike.eve) if strike.eve else None
     if at is None:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
@@ -93,6 +93,11 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
         many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
         return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
     return _Weighing(scale, strike, reach, at, eve or at).weighed()
+
+
+def _look(scale: Scale, seen: Seen) -> Look | None:
+    names = [column.name for column in scale.table.columns]
+    return look(scale.case, seen.tables[scale.position], names=names)
 
 
 def _feeding(scale: Scale, found: Sequence[Reach], at: Look) -> Reach | None:
@@ -255,6 +260,8 @@ class _Weighing:
             return "it holds no record"
         if harm is Harm.REPETITION and scale.table.folds:
             return "the sink's query folds equal rows"
+        if harm is Harm.REPETITION and scale.table.folds is None and scale.table.folding:
+            return f"nobody knows whether the sink's query folds equal rows: {scale.table.folding}"
         models = [model for model in self._models(harm, spans) if self._seen(model)]
         if not models:
             part = scale.rows(Cut(only=spans))

@@ -20,6 +20,8 @@ from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Sna
 
 LIVES = (Do.KILL_EXECUTOR, Do.DISCONNECT_DRIVER)
 """The faults under which a driver neither dies nor stands still."""
+KILLS = (Do.KILL_DRIVER, Do.KILL_EXECUTOR, Do.CRASH_APPLICATION)
+"""Faults whose victims must be gone when the snapshot is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +101,12 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
     at = _seen(run, number, STRIKE)
     if at is None:
         return Strike(number=number, outcome=step, why="no snapshot was taken when it struck")
-    if at.snapshot.error:
+    fault = run.scenario.schedule[number - 1].do.kind if number <= len(run.scenario.schedule) else None
+    if fault in KILLS and (alive := set(step.evidence.signalled) & set(at.snapshot.alive)):
+        return Strike(number=number, outcome=step, why=f"{', '.join(sorted(alive))} lived on when it had struck")
+    if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
-    eve = _seen(run, number, RESTART)
-    return Strike(number=number, outcome=step, at=at, eve=eve if eve and not eve.snapshot.error else None)
+    return Strike(number=number, outcome=step, at=at, eve=_seen(run, number, RESTART))
 
 
 def _seen(run: Run, number: int, moment: str) -> Seen | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from harness import __version__, journal, store
-from harness.report import page, table
+from harness.report import kept, page, table
 from harness.report.summary import Run
 from harness.report.text import tail, visible
 from harness.scenario import Verdict
@@ -71,6 +71,8 @@ def _parts(found: store.RunFolder) -> page.Parts:
         scenario_file=stored.get("scenario", ""),
         journal=_events(found.journal),
         logs=[] if verdict.as_expected else _logs(found, verdict),
+        snapshots=kept.snapshots(found.path),
+        controls=kept.controls(found.path),
     )
 
 

@@ -1,8 +1,10 @@
 """What a suite says of itself to other programs: `reports/latest/summary.json`.
 
     {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
-               "faults": [{"name", "window", "batch", "hit", "evidence"}], "seconds",
-               "canaries": {name: found}, "tier", "reasons", "stack", "folder"}]}
+               "faults": [{"name", "window", "batch", "attempt", "hit", "evidence"}], "seconds",
+               "canaries": {name: found}, "tier", "reasons", "stack", "folder",
+               "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
+               "struck": [crash point], "untried": [crash point], "notes"}]}
 
 Written again after each scenario, so that a suite that is killed leaves what it had.
 """
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import store
-from harness.report import claims
+from harness.report import claims, stakes
 from harness.scenario import StepOutcome, Verdict, Word, plain
 
 # What a page and a table put first: the runs that need a reader.
@@ -98,12 +100,17 @@ def entry(run: Run) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "stack": run.stack,
         "folder": str(run.folder) if run.folder else None,
+        "stakes": [plain(stake) for stake in verdict.stakes],
+        "struck": stakes.struck(verdict),
+        "untried": list(verdict.untried),
+        "notes": list(verdict.notes),
     }
 
 
 def _fault(step: StepOutcome) -> dict[str, Any]:
     evidence = {name: value for name, value in plain(step.evidence).items() if value not in ({}, "", None)}
-    return {"name": step.name, "window": step.window, "batch": step.batch, "hit": step.hit, "evidence": evidence}
+    place = {"window": step.window, "batch": step.batch, "attempt": step.attempt}
+    return {"name": step.name, **place, "hit": step.hit, "evidence": evidence}
 
 
 def _why(run: dict[str, Any]) -> str:
