@@ -85,6 +85,8 @@ ALLOWED: list[tuple[Finding, tuple[bool | None, bool | None, bool | None]]] = [
     (found(Kind.WRONG_AGGREGATE), (True, None, None)),
     (found(Kind.WRONG_AGGREGATE, note="too high by exactly batch 3"), (True, None, None)),
     (found(Kind.WRONG_AGGREGATE, harms=AGAIN), (True, False, True)),
+    (found(Kind.WRONG_AGGREGATE, harms=AGAIN, faults=(), fits=("kill driver",)), (True, None, True)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE, faults=(), staked=True), (True, True, False)),
     (found(Kind.WRONG_AGGREGATE, harms=GONE), (True, True, True)),
     (found(Kind.WRONG_AGGREGATE, harms=GONE, staked=True), (True, True, False)),
     (found(Kind.WRONG_AGGREGATE, harms=AGAIN + GONE), (True, None, None)),
@@ -103,7 +105,7 @@ def test_what_a_guarantee_allows(finding: Finding, answers: tuple[bool | None, .
     assert out.word is words[answer]
     assert out.findings == (finding,)
     if answer is None:
-        many = "1 totals differ, and no explanation of theirs is the only one"
+        many = "1 totals differ, and nothing shows which explanation is the right one"
         assert out.reasons == (f"{many}: {guarantee} may allow it",)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import combinations
 
 from harness.checkers.compare import Key
@@ -49,6 +50,17 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     return _Causes(scale, known, findings).told()
 
 
+def _meet(one: Spans, other: Spans) -> bool:
+    """Do two sets of stretches have a record in common?"""
+    return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
+
+
+def _covers(inner: Spans, outer: Spans) -> bool:
+    """Do the outer stretches hold all of the inner ones, of which there are some?"""
+    within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
+    return bool(inner) and all(within)
+
+
 def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
     return tuple(each.strike.label for each in weighed)
 
@@ -66,7 +78,7 @@ class _Causes:
         keys = {*self.right, *self.end.rows}
         self.wrong = {key for key in keys if self.right.get(key, NONE) != self.end.rows.get(key, NONE)}
         self.open = joined(*(hit.missing for hit in hits))
-        self.ranges = scale.effects.ranges()
+        self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
 
     def _keys(self, spans: Spans) -> set[Key]:
@@ -84,7 +96,7 @@ class _Causes:
     def _told(self, finding: Finding) -> Finding:
         key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
         told = list(self._explained(finding, key))
-        near = [hit for place, hit in enumerate(self.hits) if key in self.again[place] or key in self.missing[place]]
+        near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
         lost = any(Harm.LOSS is each.harm for each in told)
         finding = replace(finding, staked=lost or self._staked(finding, key), fits=_labels(near or self._any(finding)))
         if finding.kind is Kind.LOST and finding.staked:
@@ -99,12 +111,28 @@ class _Causes:
             return out
         return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
 
+    def _near(self, place: int, key: Key, finding: Finding) -> bool:
+        """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
+        hit = self.hits[place]
+        if finding.kind is Kind.WRONG_AGGREGATE and finding.harms:
+            stakes = joined(hit.again, hit.missing)
+            return any(_covers((span,), stakes) for batch in finding.batches for span in self.ranges.get(batch, ()))
+        if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows.get(key, NONE).total():
+            return False
+        if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
+            return False
+        return key in self.again[place] or key in self.missing[place]
+
+    def _wrong_then(self, hit: Weighed, key: Key, finding: Finding) -> bool:
+        """Was the wrong row there before the next attempt worked?"""
+        wrong = Counter(tuple(row.values()) for row in finding.found)
+        return hit.last is not None and hit.last.places is None and wrong <= hit.last.rows.get(key, NONE)
+
     def _staked(self, finding: Finding, key: Key) -> bool:
-        """Is nothing missing but what was at stake in a hit?"""
+        """Is nothing missing but what was at stake in a hit: of the rows, or of every batch that a total may miss?"""
         if finding.kind is Kind.LOST:
             return bool(self.open) and self._as(Cut(without=self.open), key) <= self.end.rows.get(key, NONE)
-        taken = tuple(span for batch, spans in self.ranges if batch in finding.batches for span in spans)
-        return finding.harms == (Harm.LOSS,) and joined(self.open, taken) == self.open
+        return bool(finding.batches) and all(_covers(self.ranges.get(b, ()), self.open) for b in finding.batches)
 
     def _any(self, finding: Finding) -> Sequence[Weighed]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
@@ -197,28 +225,41 @@ class _Causes:
         for place, hit in enumerate(self.hits):
             if self._mended(place, key):
                 continue
-            if any(self._repeated(hit, key, inside, more) for inside, more in self._repeats(hit)):
+            if any(self._repeated(place, key, inside, more) for inside, more in self._repeats(hit)):
                 yield Told((hit,), Harm.REPETITION)
                 return
-            if any(self._missed(hit, key, part) for part in self._parts(hit.missing)):
+            if any(self._missed(place, key, part) for part in self._parts(hit.missing)):
                 yield Told((hit,), Harm.LOSS)
                 return
         yield from self._several(key, self.end.rows.get(key, NONE))
 
-    def _repeated(self, hit: Weighed, key: Key, inside: Spans, more: Spans) -> bool:
+    def _repeated(self, place: int, key: Key, inside: Spans, more: Spans) -> bool:
         """Was the total right with `inside` in it, and has it `more` once more than it should?"""
-        cut = Cut(again=(more,))
-        if not self._wrote(hit, key, inside) or self._as(cut, key) != self.end.rows.get(key, NONE):
+        hit, cut = self.hits[place], Cut(again=(more,))
+        if not self._wrote(hit, key, inside) or not self._comes_to(place, key, cut):
             return False
         written = (other for other in self._keys(more) if self._wrote(hit, other, inside))
-        return self._throughout(cut, written) and not self._tied(hit, more, key, Harm.REPETITION)
+        return self._throughout(cut, written) and not self._tied(more, key, Harm.REPETITION)
 
-    def _missed(self, hit: Weighed, key: Key, part: Spans) -> bool:
+    def _missed(self, place: int, key: Key, part: Spans) -> bool:
         """Was the total right but for `part`, and is that all that it lacks?"""
-        cut = Cut(without=part)
-        if not self._lacked(hit, key, part) or self._as(cut, key) != self.end.rows.get(key, NONE):
+        hit, cut = self.hits[place], Cut(without=part)
+        if not self._lacked(hit, key, part) or not self._comes_to(place, key, cut):
             return False
-        return self._throughout(cut, self._keys(part)) and not self._tied(hit, part, key, Harm.LOSS)
+        return self._throughout(cut, self._keys(part)) and not self._tied(part, key, Harm.LOSS)
+
+    def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
+        """Is the total wrong by just that in the end, and was it when each later fault struck?"""
+        now = self._as(cut, key) == self.end.rows.get(key, NONE)
+        return now and all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
+
+    def _shows(self, hit: Weighed, key: Key, cut: Cut) -> bool:
+        assert hit.last is not None and hit.reach is not None
+        there = hit.last.rows.get(key, NONE)
+        low = between({}, hit.reach.low)
+        taken = hit.reach.taken
+        parts = [taken] if hit.reach.after else [(), *self._parts(taken)]
+        return any(there == self._at(hit.last, replace(cut, only=joined(low, part)), key) for part in parts)
 
     def _mended(self, place: int, key: Key) -> bool:
         """Was the total right when a later fault struck? Then it was none of the earlier ones."""
@@ -234,16 +275,13 @@ class _Causes:
         """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
         return all(key in self.wrong for key in keys if self._as(cut, key) != self.right.get(key, NONE))
 
-    def _tied(self, hit: Weighed, spans: Spans, key: Key, harm: Harm) -> bool:
-        """Does the same harm to another batch, which was not yet seen right, come to the same?"""
-        assert hit.reach is not None
-        now, low = self.end.rows.get(key, NONE), hit.reach.low
-        for _, other in self.ranges[-BATCHES_MAX:]:
-            inside = joined(spans, other) == joined(spans)
-            if inside or all(span.end <= low.get(span.partition, 0) for span in other):
-                continue
+    def _tied(self, spans: Spans, key: Key, harm: Harm) -> bool:
+        """Does the same harm to another batch come to the same? Then no snapshot tells the one from the other."""
+        for other in list(self.ranges.values())[-BATCHES_MAX:]:
             cut = Cut(again=(other,)) if harm is Harm.REPETITION else Cut(without=other)
-            if self._as(cut, key) == now and self._throughout(cut, self._keys(other)):
+            if _meet(spans, other):
+                continue
+            if self._as(cut, key) == self.end.rows.get(key, NONE) and self._throughout(cut, self._keys(other)):
                 return True
         return False
 
@@ -309,17 +347,35 @@ def _count(look: Look, key: Key, row: object) -> int:
 
 def mismatched(scale: Scale, hit: Weighed) -> int:
     """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
-    nor that with the batch in hand. A key that is not there yet is late, and is not counted; nor is any that a driver
-    which went on may have changed meanwhile."""
+    nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
+    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile."""
     if hit.reach is None or hit.at is None or not scale.case.aggregate or hit.strike.moving:
         return 0
-    case, taken, after = scale.case, hit.reach.taken, hit.reach.after
+    taken, after = hit.reach.taken, hit.reach.after
     base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (hit.reach.low, hit.reach.high))
-    states = [full] if after else [base, full]
-    right, end = held(case, case.expected), held(case, case.found)
-    if not case.key:
-        partly = bool(taken) and not after
-        return int(bool(hit.at.rows) and right == end and not partly and hit.at.rows not in states)
-    own = hit.at.of(scale.rows(Cut(only=taken))) if taken and not after else {}
-    fine = (key for key in hit.at.rows if right.get(key, NONE) == end.get(key, NONE) and key not in own)
-    return sum(hit.at.rows[key] not in [state.get(key, NONE) for state in states] for key in fine)
+    partly = hit.at.of(scale.rows(Cut(only=taken))) if taken and not after else {}
+    right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
+    wrong = 0
+    for key, rows in hit.at.rows.items():
+        ends = base.get(key, NONE), full.get(key, NONE)
+        open_ = rows in (ends[1:] if after else ends) or (key in partly and _partial(scale, hit.at, rows, ends))
+        wrong += not open_ and right.get(key, NONE) == end.get(key, NONE)
+    return wrong
+
+
+def _partial(scale: Scale, at: Look, rows: Counter[object], ends: tuple[Counter[object], Counter[object]]) -> bool:
+    """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
+    known = [list(each.elements()) for each in (rows, *ends)]
+    if at.places is not None or any(len(each) != 1 for each in known):
+        return True
+    there, low, high = (each[0] for each in known)
+    assert isinstance(there, tuple) and isinstance(low, tuple) and isinstance(high, tuple)
+    places = [place for place, family in enumerate(scale.case.families) if family == "number"]
+    return all(_within(there[place], low[place], high[place]) for place in places)
+
+
+def _within(cell: str | None, one: str | None, other: str | None) -> bool:
+    numbers = [Decimal(each) for each in (cell, one, other) if each is not None]
+    if len(numbers) < 3 or not all(number.is_finite() for number in numbers):
+        return True
+    return min(numbers[1:]) <= numbers[0] <= max(numbers[1:])

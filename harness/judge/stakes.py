@@ -297,18 +297,15 @@ class _Weighing:
         if not scale.case.aggregate:
             return ""
         expected = Counter(scale.case.expected)
-        for batch, other in self._others():
+        for batch, other in self._others(spans):
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if Counter(scale.rows(cut)) == expected:
                 return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
-    def _others(self) -> Iterator[tuple[int, Spans]]:
-        """The batches that nobody has seen right: those after this one."""
-        known = [each for each in self.scale.effects.ranges() if each[0] != self.reach.batch]
-        for batch, spans in known[-BATCHES_MAX:]:
-            if not all(span.end <= self.reach.low.get(span.partition, 0) for span in spans):
-                yield batch, spans
+    def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike."""
+        return [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)][-BATCHES_MAX:]
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
