@@ -11,7 +11,10 @@ from typing import Any
 from harness import store
 from harness.errors import HarnessError, UsageError
 from harness.scenario import Scenario, StepOutcome
-from harness.snapshot import Progressed
+from harness.snapshot import Offsets, Progressed, Query
+
+CHECKPOINT = "checkpoint"
+"""The frontier of a pipeline whose offsets are in Spark's checkpoints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,22 @@ class Run:
     def frontier(self) -> dict[int, int]:
         """Next offsets by partition, as far as the pipeline has committed."""
         return dict(self.progressed.frontier)
+
+    @property
+    def reached(self) -> bool:
+        """Has each query of the newest attempt committed the whole topic, as far as checkpoints say?"""
+        if self.scenario.pipeline.frontier != CHECKPOINT:
+            return True
+        # A checkpoint that was deleted and begun anew comes again: the last one counts.
+        ours = {query.checkpoint: query for query in self.progressed.queries if query.ours}.values()
+        newest = max((attempt for query in ours for attempt in query.first), default=0)
+        return all(_done(query, self.progressed.end) for query in ours if newest in query.first)
+
+
+def _done(query: Query, end: Offsets) -> bool:
+    done = [batch for batch in query.batches if batch.committed and batch.ranges]
+    ranges = max(done, key=lambda batch: batch.batch).ranges if done else {}
+    return all(ranges.get(partition, (0, 0))[1] >= offset for partition, offset in end.items())
 
 
 def read_run(folder: Path) -> Run:
