@@ -308,15 +308,52 @@ def test_an_effect_without_rows_is_void(folder: Folder) -> None:
     assert "the effect of postgres payments calls for no row" in judge(folder.write()).reasons
 
 
-def test_one_row_is_too_little_for_canaries(folder: Folder) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=()),))
+GRAND = "select 1 as one, count(*) as n, sum(amount) as total from ledger"
+GRAND_TYPES = [("one", "integer", "number"), ("n", "bigint", "number"), ("total", "numeric", "number")]
+
+
+@pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
+def test_a_grand_total_is_judged(folder: Folder, n: str, word: Word) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect=GRAND, key=("one",)),))
+    total = str(sum(Decimal(record["amount"]) for record in folder.records))
+    folder.tables, folder.types = [[("1", n, canonical(total, "number"))]], [GRAND_TYPES]
+    folder.controls = [[[("1", "40", canonical(total, "number"))]]] * 3
+    verdict = judge(folder.write())
+    assert (verdict.word, set(verdict.canaries.values())) == (word, {True})
+
+
+@pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
+def test_a_grand_total_may_be_its_own_key(folder: Folder, n: str, word: Word) -> None:
+    effect = "select count(*) as n, sum(amount) as total from ledger"
+    folder.claim(sinks=(replace(PER_RECORD, effect=effect, key=("n", "total")),))
+    total = canonical(str(sum(Decimal(record["amount"]) for record in folder.records)), "number")
+    folder.tables, folder.types = [[(n, total)]], [GRAND_TYPES[1:]]
+    folder.controls = [[[("40", total)]]] * 3
+    verdict = judge(folder.write())
+    assert (verdict.word, set(verdict.canaries.values())) == (word, {True})
+
+
+def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder.write())
+    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.VOID, [False])
+    assert "batch 2 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+
+
+def test_a_grand_total_that_is_not_there_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
+    folder.tables, folder.types = [[]], [[("n", "bigint", "number")]]
+    assert judge(folder.write()).word is Word.VOID
+
+
+def test_no_row_is_too_little_for_canaries(folder: Folder) -> None:
+    effect = "select id, account, amount from ledger where id < 0"
+    folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
+    folder.tables = [[]]
+    verdict = judge(folder.write())
     assert (verdict.word, set(verdict.canaries.values())) == (Word.VOID, {False})
-    assert (
-        "canary `lost row` of postgres payments: fewer than two rows of postgres payments to plant in"
-        in verdict.reasons
-    )
+    assert "canary `lost row` of postgres payments: no row of postgres payments to plant in" in verdict.reasons
 
 
 def test_the_producer_lost_an_acknowledged_record(folder: Folder) -> None:

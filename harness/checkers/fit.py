@@ -28,6 +28,15 @@ class Described(Protocol):
     def family(self) -> str: ...
 
 
+class Tried(Protocol):
+    """Whether a doubled row does not show in what a sink's query gives, None if nobody knows, and why."""
+
+    @property
+    def folds(self) -> bool | None: ...
+    @property
+    def folding(self) -> str: ...
+
+
 class Column(NamedTuple):
     """A column of an effect."""
 
@@ -56,6 +65,24 @@ def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described], 
             types = f"{wanted[column].type} in the effect and {there[column].type} in the sink"
             out.append(f"{called}: column {column} is {types}{cure}")
     return sorted(out)
+
+
+def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
+    """Why a repetition could not be seen in this sink, though the scenario does not say so; empty if it could."""
+    if sink.folds or not table.folds:
+        return ""
+    cure = "Read the sink by a query that keeps every row, or say `view: deduplicated` of this one"
+    return f"{name or sink.name} is a query that folds equal rows: {table.folding}. {cure}"
+
+
+def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
+    """What the sink's query leaves open, and the scenario may leave open; empty if nothing."""
+    called = name or sink.name
+    if sink.folds and table.folds is not False:
+        return f"{called}: the sink's query folds equal rows: a repetition does not show in it"
+    if table.folds is None and table.folding:
+        return f"{called}: whether the sink's query folds equal rows could not be tried: {table.folding}"
+    return ""
 
 
 def _unequal(effect: Described, sink: Described) -> str:

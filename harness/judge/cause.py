@@ -21,7 +21,7 @@ from itertools import combinations
 from harness.checkers.compare import Key
 from harness.checkers.explain import TOO_HIGH, TOO_LOW
 from harness.checkers.spans import Cut, Spans, between, joined
-from harness.judge.look import Held, Look, held
+from harness.judge.look import Held, Look, held, named_by
 from harness.judge.stakes import WRITING, Scale, Weighed
 from harness.scenario import Finding, Harm, Kind
 
@@ -71,7 +71,7 @@ class _Causes:
         return [self._told(finding) for finding in self.findings]
 
     def _told(self, finding: Finding) -> Finding:
-        key = tuple(finding.key.values())
+        key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
         told = list(self._explained(finding, key))
         near = [hit for place, hit in enumerate(self.hits) if key in self.again[place] or key in self.missing[place]]
         staked = [hit for place, hit in enumerate(self.hits) if key in self.missing[place]]

@@ -28,17 +28,23 @@ class Look:
         if self.places is None:
             return held(self.case, rows)
         out: Held = {}
-        keys = self.case.key_places()
+        keys = named_by(self.case)
         for row in rows:
             mark = fingerprint(tuple([row[place] for place in self.places]))
             out.setdefault(key_of(row, keys), Counter())[mark] += 1
         return out
 
 
+def named_by(case: Case) -> tuple[int, ...]:
+    """The columns that name a row while it changes; none for one total that is all key."""
+    alone = case.aggregate and not case.payload_places() and len(case.expected) == 1
+    return () if alone else case.key_places()
+
+
 def held(case: Case, rows: Iterable[Row]) -> Held:
     """Rows of the effect by key."""
     out: Held = {}
-    places = case.key_places()
+    places = named_by(case)
     for row in rows:
         out.setdefault(key_of(row, places), Counter())[row] += 1
     return out
@@ -67,5 +73,5 @@ def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[st
         return None
     rows: Held = {}
     for *key, mark in table.rows:
-        rows.setdefault(tuple(key), Counter())[mark] += 1
+        rows.setdefault(tuple(key) if named_by(case) else (), Counter())[mark] += 1
     return Look(case, rows, tuple(case.columns.index(name) for name in names))

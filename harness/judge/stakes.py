@@ -258,6 +258,8 @@ class _Weighing:
             return "it holds no record"
         if harm is Harm.REPETITION and scale.table.folds:
             return "the sink's query folds equal rows"
+        if harm is Harm.REPETITION and scale.table.folds is None and scale.table.folding:
+            return f"nobody knows whether the sink's query folds equal rows: {scale.table.folding}"
         models = [model for model in self._models(harm, spans) if self._seen(model)]
         if not models:
             part = scale.rows(Cut(only=spans))

@@ -163,8 +163,7 @@ class Aim:
         """Count rows from where batch N begins: when `commits/N-1` appears, no row of batch N can be in yet."""
         rows, batch = when.count or 0, when.batch or 0
         if batch == 0:
-            # Where more have gone in already, the next one is the first that can be held.
-            tripwire.hold_after(max(rows, tripwire.rows()))
+            self._until(when, lambda: armed(tripwire, rows))
             return
         met = threading.Event()
 
@@ -214,6 +213,14 @@ class Aim:
         listing = self._scene.observer.listing(folder)
         batch = max(listing.get("offsets", ()), default=None)
         return batch if running(batch, listing) else None
+
+
+def armed(tripwire: Tripwire, rows: int) -> bool:
+    """Hold the row after `rows`; where more have gone in already, the next one is the first that can be held. False if
+    a row slipped by while that was asked for."""
+    hold = max(rows, tripwire.rows())
+    tripwire.hold_after(hold)
+    return tripwire.rows() <= hold or tripwire.held() is not None
 
 
 def disarm(folder: Path, when: Trigger) -> None:

@@ -18,7 +18,7 @@ from harness.run.frontier import end_offsets
 from harness.run.pace import quiet_s, settle_s
 from harness.run.rhythm import unplanned
 from harness.scenario import Kind, Sink, plain
-from harness.sinks import busy, load, mark, read, save
+from harness.sinks import busy, load, mark, read, save, tried
 from harness.snapshot import Progressed
 from harness.wait import Deadline
 from harness.workload.readback import read_back
@@ -73,7 +73,7 @@ class Drain:
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
             self._reasons.append("not drained: the topic grew after its records had been read back")
-        self._read(ends)
+        self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
         """True once every record lies behind the committed frontier; else says why not."""
@@ -207,10 +207,11 @@ class Drain:
             return True
         return any(finding.kind in LATE for finding in judge(folder).findings)
 
-    def _read(self, ends: dict[int, int]) -> None:
+    def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
         for index, sink in enumerate(live.scenario.sinks):
-            save(live.folder.path, index, read(sink, live.lease.dsns))
+            table = read(sink, live.lease.dsns)
+            save(live.folder.path, index, tried(sink, table, live.lease.dsns, after=live.since) if last else table)
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
 
     def _checkpoint(self, ends: dict[int, int]) -> Progressed:

@@ -28,6 +28,7 @@ from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
 from harness.scenario import Pipeline, Scenario, Sink, When
+from harness.sinks import since
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
 from harness.triggers.tripwire import Tripwire
@@ -68,6 +69,8 @@ class Live:
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.lease)
         self._ends: Offsets | None = None
+        self.since: dict[str, int] = {}
+        """By database a transaction from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
         self.deadline = Deadline(scenario.within_s + WARM_UP_S)
@@ -81,6 +84,7 @@ class Live:
         self._phase("set up")
         held = before.sinks_now(self.scenario, self.lease)
         self._set_up()
+        self.since = since(self.scenario.sinks, self.lease.dsns)
         self._looked = before.look(self.scenario, workload, self.lease, before=held)
         self._start(workload)
         self._phase("warm-up")

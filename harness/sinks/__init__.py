@@ -11,9 +11,10 @@ from harness.checkers.cells import Row
 from harness.errors import UsageError
 from harness.scenario import Sink
 from harness.sinks import postgres
+from harness.sinks.folding import since, tried
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint, load, save, save_parts
 
-__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "keep", "load", "mark", "read", "save"]
+__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "keep", "load", "mark", "read", "save", "since", "tried"]
 
 CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
 

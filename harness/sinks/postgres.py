@@ -191,8 +191,7 @@ def source_of(connection: Any, target: str) -> sql.Composable:
     """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name. Raises
     UsageError if there is none of that name."""
     if is_query(target):
-        # The line break ends a comment that would otherwise eat the bracket.
-        return sql.SQL("(") + sql.SQL(target.rstrip().rstrip(";")) + sql.SQL("\n)")
+        return bracketed(target)
     with connection.cursor() as cursor:
         try:
             cursor.execute(_TABLE, (target,))
@@ -231,6 +230,12 @@ def _unique(connection: Any, target: str, key: Sequence[str]) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_UNIQUE, (list(key), target))
         return bool(cursor.fetchone()[0])
+
+
+def bracketed(query: str) -> sql.Composable:
+    """A query in brackets."""
+    # The line break ends a comment that would otherwise eat the bracket.
+    return sql.SQL("(") + sql.SQL(query.rstrip().rstrip(";")) + sql.SQL("\n)")
 
 
 def is_query(target: str) -> bool:

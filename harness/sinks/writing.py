@@ -26,8 +26,9 @@ from changed join pg_stat_activity a on a.pid = changed.pid
 where a.backend_xid is not null and a.backend_type = 'client backend' and a.application_name not like 'onceproof%'
 union
 select null, changed.relation, changed.schema, 'prepared transaction ' || p.gid
-from changed join pg_prepared_xacts p on changed.virtualtransaction = '-1/' || p.transaction
-where changed.pid is null
+from pg_prepared_xacts p
+join pg_locks own on own.locktype = 'transactionid' and own.transactionid = p.transaction and own.pid is null
+join changed on changed.virtualtransaction = own.virtualtransaction and changed.pid is null
 order by 2, 4
 """
 """A lock alone does not say that anything was written: a transaction has an id from its first write on."""
