@@ -290,22 +290,34 @@ class _Weighing:
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
-        scale = self.scale
-        if not scale.case.aggregate:
+        if not self.scale.case.aggregate:
             return ""
-        expected = Counter(scale.case.expected)
         for batch, other in self._others():
-            cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
-            if Counter(scale.rows(cut)) == expected:
+            past = self._past(other)
+            if past and spans == self.reach.taken and self._ties(Harm.LOSS if self.whole else Harm.REPETITION, other):
+                return f"batch {batch} comes to the same totals, and nobody can tell which of the two the sink held"
+            if not past and self._balances(harm, spans, other):
                 return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
+    def _past(self, spans: Spans) -> bool:
+        """Was all of it committed when the fault struck?"""
+        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
+
+    def _ties(self, harm: Harm, other: Spans) -> bool:
+        """Would the sink have stood as it did with `other` wrong already, and this batch about to make up for it? Where
+        Spark's own word says that this batch was in the sink, the totals of that moment say that the rest was right."""
+        return not (self.reach.after and self.whole) and self._balances(harm, self.reach.taken, other)
+
+    def _balances(self, harm: Harm, spans: Spans, other: Spans) -> bool:
+        """Does the harm done to one, and the opposite done to the other, come to what is expected?"""
+        cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
+        return Counter(self.scale.rows(cut)) == Counter(self.scale.case.expected)
+
     def _others(self) -> Iterator[tuple[int, Spans]]:
-        """The batches that nobody has seen right: those after this one."""
+        """The batches that are not this one."""
         known = [each for each in self.scale.effects.ranges() if each[0] != self.reach.batch]
-        for batch, spans in known[-BATCHES_MAX:]:
-            if not all(span.end <= self.reach.low.get(span.partition, 0) for span in spans):
-                yield batch, spans
+        yield from known[-BATCHES_MAX:]
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
