@@ -293,9 +293,9 @@ class _Weighing:
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
-        scale = self.scale
-        if not scale.case.aggregate:
+        if not self.scale.case.aggregate:
             return ""
+        scale = self.scale
         expected = Counter(scale.case.expected)
         for batch, other in self._others(spans):
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
