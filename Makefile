@@ -3,6 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+SUITE := proving
 STAMP := $(VENV)/set-up
 PIP_FLAGS := --disable-pip-version-check --no-input --quiet
 # Newer ones are not tried with the locked Spark, so an older one that fits goes first.
@@ -12,8 +13,13 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove test lint format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
+# SUITE: proving, or a longer one that is not part of CI: sabotage, soak, torn.
 prove: set-up
-	@$(BIN)/onceproof run scenarios/proving $(ARGS)
+	@case "$(SUITE)" in \
+	  proving) $(BIN)/onceproof run scenarios/proving $(ARGS) ;; \
+	  sabotage|soak|torn) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sabotage, soak, torn" >&2; exit 2 ;; \
+	esac
 
 test: lint
 	@$(BIN)/pytest tests -rs --no-fold-skipped $(ARGS)

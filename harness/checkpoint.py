@@ -1,7 +1,9 @@
 """What Spark's checkpoint folder says: which batches are planned, which are committed, which offsets each covers.
 
 Layout (Spark's MicroBatchExecution): `offsets/N` is written before batch N runs, `commits/N` after its sink is
-committed; both appear by a rename from `.N.<uuid>.tmp`. `sources/0/0` holds where batch 0 began.
+committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line for
+each source; `sources/K/0` holds where source K began. A query with several sources on the topic (a self-join, a union)
+is as far as the slowest of them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from harness.snapshot import Batch, Query, QueryState
 
 Offsets = dict[int, int]
 """Next offset by partition."""
@@ -40,22 +44,49 @@ def _begun(commits: Path) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def offsets_of(text: str, topic: str) -> Offsets | None:
-    """Next offsets of `topic` in one file of the offset log (or `sources/0/0`); None if it names no such topic."""
-    for line in text.splitlines():
+def lines_of(text: str) -> tuple[str, ...]:
+    """The lines of a file of the offset log that stand for its sources, as they are."""
+    return tuple(text.splitlines()[2:])
+
+
+def sources_of(lines: Iterable[str], topic: str) -> list[Offsets]:
+    """Next offsets of `topic` by each source that reads it, in the order of the lines."""
+    out = []
+    for line in lines:
         try:
             words: Any = json.loads(line)
         except json.JSONDecodeError:
             continue
         if isinstance(words, dict) and isinstance(words.get(topic), dict):
-            return {int(partition): int(offset) for partition, offset in words[topic].items()}
-    return None
+            out.append({int(partition): int(offset) for partition, offset in words[topic].items()})
+    return out
+
+
+def slowest(sources: Iterable[Offsets]) -> Offsets:
+    """Partition by partition, the lowest of the sources that read it."""
+    out: Offsets = {}
+    for offsets in sources:
+        for partition, offset in offsets.items():
+            out[partition] = min(offset, out.get(partition, offset))
+    return out
+
+
+def offsets_of(text: str, topic: str) -> Offsets | None:
+    """Next offsets of `topic` in one file of the offset log (or `sources/K/0`), by the slowest of its sources; None if
+    it names no such topic."""
+    found = sources_of(text.splitlines(), topic)
+    return slowest(found) if found else None
 
 
 def read_offsets(path: Path, topic: str) -> Offsets | None:
     """`offsets_of` the file at `path`; None while it cannot be read."""
+    text = _read(path)
+    return None if text is None else offsets_of(text, topic)
+
+
+def _read(path: Path) -> str | None:
     try:
-        return offsets_of(path.read_text(encoding="utf-8", errors="replace"), topic)
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
 
@@ -71,19 +102,39 @@ class Progress:
     first_life: int = 0
     life: int = 0
     """The lives of the driver that touched it first and last."""
-    begun: bool = False
-    """Where its first batch begins has been seen (`sources/0/0`)."""
+    starts: dict[int, str] = field(default_factory=dict)
+    """Where each source began, as `sources/K/0` says it: its last line."""
+    begun: set[int] = field(default_factory=set)
+    """The sources whose beginning was seen to appear."""
+    lines: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """By batch, the line of each source in `offsets/N`."""
+    attempts: dict[int, set[int]] = field(default_factory=dict)
+    """By batch, the attempts that were seen at work on it."""
+    first: dict[int, int] = field(default_factory=dict)
+    """By attempt, the first batch that it was seen at work on."""
+    gap_s: float = 0.0
+    """The longest time between two commits of one attempt."""
     elsewhere: bool = False
     """It has planned batches, and none of them names the topic: a query that reads something else."""
+    gone: bool = False
+    """It was deleted, and another was begun in its place."""
+    _commit: tuple[int, float] | None = None
+
+    def note_start(self, source: int) -> None:
+        """Remember where a source began, whose `sources/K/0` is there."""
+        text = _read(self.folder / "sources" / str(source) / "0")
+        self.starts[source] = (text or "").strip().rpartition("\n")[2]
 
     def note_offsets(self, batch: int) -> None:
         """Remember the range of a batch whose `offsets/N` is there."""
-        path = self.folder / "offsets" / str(batch)
-        ends = read_offsets(path, self.topic)
+        text = _read(self.folder / "offsets" / str(batch))
+        if text is not None:
+            self.lines[batch] = lines_of(text)
+        ends = None if text is None else offsets_of(text, self.topic)
         if ends is not None:
             self.ends[batch] = ends
         # Spark renames the file into place, so what is there is whole.
-        self.elsewhere = not self.ends and (self.elsewhere or path.exists())
+        self.elsewhere = not self.ends and (self.elsewhere or text is not None)
 
     def note_all(self) -> None:
         """Remember every batch that is there now."""
@@ -91,6 +142,18 @@ class Progress:
         for batch in found["offsets"]:
             self.note_offsets(batch)
         self.committed |= set(found["commits"])
+
+    def note_work(self, batch: int, attempt: int) -> None:
+        """Remember that an attempt was seen at work on a batch."""
+        self.attempts.setdefault(batch, set()).add(attempt)
+        self.first.setdefault(attempt, batch)
+
+    def note_commit(self, batch: int, attempt: int, at_s: float) -> None:
+        """Remember that `commits/N` appeared, and how long it took since the commit before it."""
+        self.committed.add(batch)
+        if self._commit is not None and self._commit[0] == attempt:
+            self.gap_s = max(self.gap_s, at_s - self._commit[1])
+        self._commit = (attempt, at_s)
 
     def planned(self) -> Offsets:
         """Next offsets of the newest planned batch."""
@@ -103,16 +166,71 @@ class Progress:
         done = [batch for batch in list(self.ends) if batch in self.committed]
         return self.ends[max(done)] if done else {}
 
-    def batches(self) -> list[dict[str, Any]]:
-        """Ranges by batch, `{"batch", "ranges": {partition: [start, end)}, "committed"}`, in order."""
-        before = read_offsets(self.folder / "sources" / "0" / "0", self.topic) or {}
-        out = []
-        for batch in sorted(self.ends):
-            ends = self.ends[batch]
-            ranges = {str(p): [before.get(p, 0), end] for p, end in sorted(ends.items())}
-            out.append({"batch": batch, "ranges": ranges, "committed": batch in self.committed})
-            before = ends
-        return out
+    def began(self) -> Offsets:
+        """Where batch 0 began."""
+        return slowest(sources_of(self._starts(), self.topic))
+
+    def _starts(self) -> list[str]:
+        if not self.starts and not self.gone:
+            for path in self.folder.glob("sources/*/0"):
+                if path.parent.name.isdecimal():
+                    self.note_start(int(path.parent.name))
+        return [line for _, line in sorted(self.starts.items())]
+
+    def took_nothing(self, batch: int) -> bool:
+        """Is it a batch without a record of the topic (of a query that reads something else: without any), such as a
+        first one before anything was sent, or one that only moves a watermark?"""
+        now = self._lines(batch)
+        earlier = [number for number in list(self.lines) if number < batch]
+        before = self._lines(max([batch - 1, *earlier])) if batch > 0 else tuple(self._starts())
+        if not now or not before:
+            return False
+        if self.elsewhere:
+            return now == before
+        old, new = sources_of(before, self.topic), sources_of(now, self.topic)
+        if len(old) != len(new):
+            old = [slowest(old)] * len(new)
+        pairs = zip(old, new, strict=True)
+        return bool(new) and all(offset <= was.get(p, 0) for was, ends in pairs for p, offset in ends.items())
+
+    def _lines(self, batch: int) -> tuple[str, ...]:
+        """From the disk, where a batch may have been planned anew; as remembered once Spark has purged it."""
+        text = _read(self.folder / "offsets" / str(batch))
+        return self.lines.get(batch, ()) if text is None else lines_of(text)
+
+    def batches(self) -> tuple[Batch, ...]:
+        """What each batch took of the topic, in order."""
+        before, out = self.began(), []
+        known = set(self.attempts) | set(self.ends) | set(self.lines) | self.committed
+        for batch in sorted(known):
+            ends = self.ends.get(batch, {})
+            ranges = {p: (before.get(p, 0), end) for p, end in sorted(ends.items())}
+            done, attempts = batch in self.committed, tuple(sorted(self.attempts.get(batch, ())))
+            out.append(Batch(batch=batch, ranges=ranges, committed=done, attempts=attempts))
+            before = ends or before
+        return tuple(out)
+
+    def query(self, name: str) -> Query:
+        """All of it, under the name of its folder."""
+        return Query(checkpoint=name, ours=not self.elsewhere, batches=self.batches(), first=dict(self.first))
+
+    def state(self, name: str) -> QueryState:
+        """Where it stands right now, straight from the disk; nothing is left of one that is gone."""
+        if self.gone:
+            return QueryState(checkpoint=name, ours=not self.elsewhere)
+        found = listing(self.folder)
+        offsets, commits = found["offsets"], found["commits"]
+        return QueryState(
+            checkpoint=name,
+            ours=not self.elsewhere,
+            offsets=offsets,
+            commits=commits,
+            planned=self._end(max(offsets, default=-1)),
+            committed=self._end(max(commits, default=-1)),
+        )
+
+    def _end(self, batch: int) -> Offsets:
+        return read_offsets(self.folder / "offsets" / str(batch), self.topic) or self.ends.get(batch, {})
 
 
 def behind(frontier: Mapping[int, int], end: Mapping[int, int]) -> bool:

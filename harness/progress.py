@@ -6,8 +6,8 @@
     watched.ended(summary_run)
     watched.close()
 
-Plain lines are one a phase, death, fault and verdict, with the seconds since the run began. Under GitHub Actions
-each scenario is a folded group, and a verdict that is not as expected an annotation.
+Plain lines are one a phase, death, fault, control and verdict, with the seconds since the run began; below a held, what
+it rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an annotation.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from harness.journal import Listener
+from harness.report.stakes import rests
 from harness.report.summary import Run
 from harness.report.table import COLOURS, mark
 from harness.report.text import visible
@@ -70,6 +71,8 @@ class Seen:
             return replace(self, life=int(event.get("number") or 0))
         if what == "sent":
             return replace(self, sent=int(event.get("records") or 0), total=int(event.get("total") or 0))
+        if what == "control":
+            return replace(self, phase=f"control {event.get('number')}")
         if what == "step":
             return replace(self, fired=self.fired + 1)
         return self
@@ -80,7 +83,7 @@ class Seen:
         out += [f"{self.sent:,}/{self.total:,} records"] if self.total else []
         out += [f"batch {self.batch}"] if self.batch is not None else []
         out += [f"faults {self.fired}/{self.faults}"] if self.faults else []
-        return out + ([f"driver life {self.life}"] if self.life > 1 else [])
+        return out + ([f"attempt {self.life}"] if self.life > 1 else [])
 
 
 def line(event: Mapping[str, Any]) -> str | None:
@@ -96,6 +99,12 @@ def line(event: Mapping[str, Any]) -> str | None:
     if what in {"step", "missed"}:
         hit = "hit" if get("hit") else "MISSED"
         return f"fault {hit}: {visible(str(get('name')), 120)}{where(str(get('window') or ''), get('batch'))}"
+    if what == "control":
+        number, state = get("number"), get("state")
+        if state == "begins":
+            return None
+        how = "failed" if get("failed") else "drained" if get("drained") else "not drained"
+        return f"control {number}, without faults: {how}{', from the cache' if state == 'cached' else ''}"
     if what == "gave up":
         return f"gave up: {visible(str(get('why')), 200)}"
     return None
@@ -126,6 +135,8 @@ class Plain:
     def ended(self, run: Run) -> None:
         text = headline(run.scenario, run.verdict)
         self._say(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
+        for told in rests(run.verdict):
+            self._say(f"{' ' * 15}{told}")
         if self._github:
             self._say("::endgroup::")
             if not run.verdict.as_expected:
@@ -168,6 +179,8 @@ class Lively:
         text.append(f"{self._seen.place} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
         text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")
+        for told in rests(run.verdict):
+            text.append(f"\n     {told}", style="dim")
         self._console.print(text)
 
     def _line(self) -> Text:

@@ -4,7 +4,9 @@
 
 A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
 `commits/N` by temporary file and rename, slowly enough that every window can be hit, quickly enough for a test.
-`--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM.
+`--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `late` finds no record in
+batches 0 and 3; `hop` has a second query that reads another topic and follows the first; `slow` goes on after a restart
+only once a file `go` lies beside its sink.
 """
 
 from __future__ import annotations
@@ -24,21 +26,38 @@ def rest(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def jvm(checkpoint: Path, sink: Path, batches: int) -> None:
+def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
     offsets, commits = checkpoint / "offsets", checkpoint / "commits"
     for folder in (offsets, commits):
         folder.mkdir(parents=True, exist_ok=True)
     batch = max((int(p.name) for p in commits.iterdir() if p.name.isdecimal()), default=-1) + 1
+    while broken == "slow" and batch and not (sink.parent / "go").exists():
+        rest(STEP_S)
+    if broken == "late" and not batch:
+        (checkpoint / "sources" / "0").mkdir(parents=True)
+        appear(checkpoint / "sources" / "0", 0, '\0v1\n{"topic":{"0":0}}')
     while batch < batches:
+        empty = [n for n in (0, 3) if broken == "late" and n <= batch]
         if not (offsets / str(batch)).exists():
-            appear(offsets, batch, f'v1\n{{}}\n{{"topic":{{"0":{(batch + 1) * ROWS}}}}}')
+            appear(offsets, batch, f'v1\n{{}}\n{{"topic":{{"0":{(batch + 1 - len(empty)) * ROWS}}}}}')
         rest(STEP_S)
         with sink.open("a") as rows:
             rows.write(f"{batch}\n")
         appear(commits, batch, "v1\n{}")
         rest(STEP_S)
+        if broken == "hop":
+            hop(checkpoint.with_name("hop"), batch)
         batch += 1
     rest(60)
+
+
+def hop(checkpoint: Path, batch: int) -> None:
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder).mkdir(parents=True, exist_ok=True)
+    appear(checkpoint / "offsets", batch, f'v1\n{{}}\n{{"other":{{"0":{batch + 1}}}}}')
+    rest(STEP_S)
+    appear(checkpoint / "commits", batch, "v1\n{}")
+    rest(STEP_S)
 
 
 def appear(folder: Path, batch: int, text: str) -> None:
@@ -58,7 +77,7 @@ def main() -> None:
     if broken == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.environ.get("FAKE_JVM"):
-        jvm(checkpoint, sink, batches)
+        jvm(checkpoint, sink, batches, broken)
         return
     java = Path(sys.argv[2]).parent / "java"
     if not java.exists():

@@ -12,11 +12,13 @@ from harness.scenario import (
     Expect,
     Fault,
     Finding,
+    Harm,
     Kind,
     Pipeline,
     RecordRef,
     Scenario,
     Sink,
+    Stake,
     Step,
     StepOutcome,
     Trigger,
@@ -26,6 +28,7 @@ from harness.scenario import (
     Word,
     plain,
 )
+from harness.snapshot import QueryState, Snapshot
 from harness.store import RunFolder
 
 NAME = "driver dies after the sink committed"
@@ -43,7 +46,31 @@ STEP = StepOutcome(
         note="the temporary file was there",
     ),
     at_s=12.345,
+    attempt=1,
+    checkpoint="checkpoint",
 )
+UNTRIED = ("postgres payments: offsets-written", "postgres payments: while rows are written")
+
+
+def repetition(**changes: Any) -> Stake:
+    parts: dict[str, Any] = {
+        "step": 1,
+        "position": 0,
+        "sink": "postgres payments",
+        "harm": Harm.REPETITION,
+        "point": "sink-committed",
+        "shown": True,
+        "note": "99 rows in postgres payments, not in Spark's commit log",
+        "records": 99,
+        "attempt": 1,
+        "checkpoint": "checkpoint",
+        "batch": 3,
+    }
+    return Stake(**(parts | changes))
+
+
+def loss(**changes: Any) -> Stake:
+    return repetition(**({"harm": Harm.LOSS, "note": "99 records planned and not committed"} | changes))
 
 
 def row(number: int = 17, amount: str = "10.00") -> dict[str, str | None]:
@@ -95,6 +122,8 @@ def verdict(**changes: Any) -> Verdict:
         "findings": (duplicated(), corrupted(), lost()),
         "steps": (STEP,),
         "canaries": {"lost": True, "doubled": True, "flipped": True, "swapped": True},
+        "stakes": (repetition(), loss()),
+        "untried": UNTRIED,
         "counts": {"records": 600, "expected_rows": 600, "sink_rows": 600, "acknowledged": 600},
     }
     return Verdict(**(parts | changes))
@@ -121,6 +150,39 @@ def scenario(**changes: Any) -> Scenario:
         "seed": 7,
     }
     return Scenario(**(parts | changes))
+
+
+QUERY = QueryState(checkpoint="checkpoint", offsets=(0, 1, 2, 3), commits=(0, 1, 2))
+STRIKE = Snapshot(
+    step=1,
+    moment="strike",
+    attempt=1,
+    at_s=12.4,
+    queries=(QUERY, QueryState(checkpoint="other", ours=False)),
+    sent={0: 200, 1: 199},
+    writing={"postgres payments": ("insert into payments values ($1)",)},
+    rows_counted=299,
+    rows_before=200,
+)
+RESTART = Snapshot(step=1, moment="restart", attempt=1, at_s=12.9, queries=(QUERY,), sent={0: 200, 1: 200})
+
+
+def keep(folder: RunFolder, snapshot: Snapshot, *, rows: int) -> Path:
+    """A snapshot in a run folder, its one sink with so many rows."""
+    room = folder.path / "snapshots" / f"{snapshot.step}-{snapshot.moment}"
+    (room / "sink").mkdir(parents=True)
+    (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
+    about = {"name": "postgres payments", "rows": rows, "unreadable": ""}
+    (room / "sink" / "0.json").write_text(json.dumps(about), encoding="utf-8")
+    return room
+
+
+def control(folder: RunFolder, name: str, **run: Any) -> Path:
+    """A control run in a run folder."""
+    room = folder.path / "controls" / name
+    room.mkdir(parents=True)
+    (room / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    return room
 
 
 def stored(reports: Path, given: Verdict, *, asked: Scenario | None = None, run_id: str = "r1") -> RunFolder:

@@ -41,12 +41,14 @@ def table(*names: str, rows: list[Row] | None = None, missing: str = "") -> Sink
     return SinkTable(**about, columns=columns, rows=rows or [], unreadable=missing)
 
 
-def look(folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: SinkTable, effect: str = PLAIN) -> None:
+def look(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: SinkTable, effect: str = PLAIN
+) -> set[int]:
     made = scenario(folder, effect)
     monkeypatch.setattr(before, "read", lambda sink, dsns: new)
     workload = make(made.input, seed=1, root=folder)
     lease: Any = SimpleNamespace(folder=folder, dsns={})
-    before.look(made, workload, lease, before=[old])
+    return before.look(made, workload, lease, before=[old])
 
 
 NONE_YET = table(missing="the database has none of that name")
@@ -60,7 +62,70 @@ def test_a_table_made_in_setup_may_hold_what_setup_put_there(
 
 
 def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET)
+    assert look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET) == set()
+
+
+def test_a_table_that_is_there_needs_no_second_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "amount")) == {0}
+
+
+class Late:
+    """A scenario of several sinks, and what a server would say of each when it is asked."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *effects: str | None) -> None:
+        self.scenario = scenario(folder, PLAIN)
+        (one,) = self.scenario.sinks
+        self.scenario = replace(self.scenario, sinks=tuple(replace(one, effect=effect) for effect in effects))
+        self.workload = make(self.scenario.input, seed=1, root=folder)
+        self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in effects]
+        self.asked: list[int] = []
+        self.looked: set[int] = set()
+        monkeypatch.setattr(before, "columns", self.columns)
+
+    def columns(self, sink: Sink, dsns: Any) -> tuple[SinkColumn, ...] | None:
+        place = next(place for place, each in enumerate(self.scenario.sinks) if each is sink)
+        self.asked.append(place)
+        said = self.says[place]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def look(self) -> list[int]:
+        """Look once; the places that were asked for."""
+        self.asked.clear()
+        lease: Any = SimpleNamespace(dsns={})
+        before.late(self.scenario, self.workload, lease, self.looked)
+        return list(self.asked)
+
+
+def test_a_sink_is_looked_at_once_when_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Late(tmp_path, monkeypatch, PLAIN, None, PLAIN)
+    assert late.look() == [0, 2]
+    late.says[2] = table("id", "amount").columns
+    assert (late.look(), late.looked) == ([0, 2], {2})
+    late.says[0] = table("amount", "id").columns
+    assert (late.look(), late.looked) == ([0], {0, 2})
+    assert late.look() == []
+
+
+def test_a_sink_that_does_not_fit_is_told_when_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Late(tmp_path, monkeypatch, PLAIN, PLAIN)
+    coarse = SinkColumn(name="amount", type="numeric(12,1)", family="number")
+    late.says[1] = (table("id").columns[0], coarse)
+    said = (
+        r"postgres public\.kept \(sink 2\): column amount is DECIMAL\(18,2\) in the effect and numeric\(12,1\) in the"
+    )
+    with pytest.raises(SetupError, match=said + r" sink.*\. Mend `effect`, or the table in `setup`"):
+        late.look()
+
+
+def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Late(tmp_path, monkeypatch, PLAIN)
+    late.says[0] = UsageError("the sink has a column x of type point, which cannot be compared exactly")
+    with pytest.raises(SetupError, match="of type point, which cannot be compared exactly"):
+        late.look()
 
 
 def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
@@ -117,3 +182,9 @@ def test_the_effects_of_all_scenarios_are_bound_at_once_without_a_stack(tmp_path
     first, second = (line for line in str(said.value).splitlines() if "is no query that DuckDB can run" in line)
     assert first.startswith(f"{tmp_path / 's.yaml'}: the effect of scenario `s`") and "acount" in first
     assert second.startswith("other.yaml: ")
+
+
+def test_the_effects_of_every_scenario_that_we_ship_are_bound() -> None:
+    paths = sorted((Path(__file__).resolve().parent.parent / "scenarios").rglob("*.yaml"))
+    assert len(paths) > 30
+    before.bind([load(path) for path in paths])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.checkers.canaries import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, canaries, flipped
+from harness.checkers.canaries import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, canaries, flipped, led
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, Mark, compare
 from harness.scenario import Kind
@@ -173,15 +173,123 @@ def test_a_comparison_whose_other_findings_come_or_go_is_caught() -> None:
 
 def test_it_says_why() -> None:
     assert whys(case(GOOD, GOOD), _blind)[0] == "planted, and the comparison saw 0 new marks, 0 less"
-    assert whys(case(GOOD[:1], GOOD[:1])) == ["fewer than two rows of postgres payments to plant in"] * 4
-    assert whys(case([], [])) == ["fewer than two rows of postgres payments to plant in"] * 4
+    assert whys(case(GOOD[:1], GOOD[:1])) == [""] * 4
+    assert whys(case([], [])) == ["no row of postgres payments to plant in"] * 4
+    assert whys(case([], GOOD[:1])) == ["no row of postgres payments to plant in"] * 4
     assert whys(case(GOOD[:2], GOOD[:2])) == [""] * 4
 
 
-def test_rows_of_one_key_are_too_few() -> None:
+def test_rows_of_one_key_are_enough() -> None:
     rows: list[Row] = [("1", "a", str(i)) for i in range(5)]
-    assert missed(case(rows, rows)) == set(NAMES)
+    assert missed(case(rows, rows)) == set()
     assert missed(case(rows, rows, key=("amount",))) == set()
+
+
+NUMBERS = ("number", "number", "number")
+TOTAL: Row = ("1", "400", "98765.25")
+
+
+def planted_in(of: Case) -> list[set[Row]]:
+    """The rows of each plant that the total itself has not; all four must be found."""
+    out: list[set[Row]] = []
+
+    def judge(one: Case) -> Iterable[Mark]:
+        out.append(set(one.found) - set(of.expected) if len(one.found) else {()})
+        return compare(one)
+
+    assert missed(of, judge) == set()
+    nothing, lost, doubled, flip, other = out
+    assert (nothing, lost, doubled) == (set(), {()}, set())
+    return [flip, other]
+
+
+@pytest.mark.parametrize("aggregate", [False, True])
+def test_the_cells_of_a_grand_total_change_places_where_their_families_are_one(aggregate: bool) -> None:
+    flip, other = planted_in(case([TOTAL], [TOTAL], families=NUMBERS, aggregate=aggregate))
+    assert flip == {("1", "401", "98765.25")}
+    assert other == {("1", "98765.25", "400")}
+
+
+def test_else_the_leading_digit_of_another_cell_is_another() -> None:
+    flip, other = planted_in(case([TOTAL], [TOTAL], families=("number", "number", "float")))
+    assert flip == {("1", "401", "98765.25")}
+    assert other == {("1", "400", "28765.25")}
+    alike: Row = ("1", "40", "40")
+    assert planted_in(case([alike], [alike], families=NUMBERS))[1] == {("1", "40", "70")}
+
+
+def test_a_total_without_payload_is_planted_in_by_its_key() -> None:
+    flip, other = planted_in(case([TOTAL], [TOTAL], key=("id", "account", "amount"), families=NUMBERS))
+    assert flip == {("0", "400", "98765.25")}
+    assert other == {("4", "400", "98765.25")}
+
+
+@pytest.mark.parametrize("found", [("1", "399", "98765.25"), ("2", "400", "98765.25"), None])
+def test_a_wrong_total_is_set_right_first(found: Row | None) -> None:
+    assert planted_in(case([TOTAL], [TOTAL])) != []
+    assert missed(case([TOTAL], [] if found is None else [found])) == set()
+    assert missed(case([TOTAL], [TOTAL] if found is None else [TOTAL, found])) == set()
+
+
+def test_a_total_of_nothing_but_nulls_cannot_be_planted_in() -> None:
+    empty: Row = ("1", None, None)
+    assert planted_in(case([empty], [empty])) == [{("0", None, None)}, {("4", None, None)}]
+    none: Row = (None, None, None)
+    assert missed(case([none], [none])) == {FLIPPED, SWAPPED}
+
+
+@pytest.mark.parametrize(
+    ("judge", "names"),
+    [
+        (_as_set, {DOUBLED}),
+        (_one_way, {DOUBLED}),
+        (_ids_only, {FLIPPED, SWAPPED}),
+        (_count_only, {FLIPPED, SWAPPED}),
+        (_wrong_kind, set(NAMES)),
+        (_blind, set(NAMES)),
+    ],
+)
+def test_a_comparison_that_is_blind_to_a_total_is_caught(judge: Judge, names: set[str]) -> None:
+    assert missed(case([TOTAL], [TOTAL]), judge) == names
+
+
+def test_a_swap_within_a_total_never_makes_an_expected_row() -> None:
+    rows: list[Row] = [("1", "3", "5"), ("1", "5", "3"), ("1", "5", "5")]
+    assert missed(case(rows, rows, families=NUMBERS)) == set()
+
+
+@pytest.mark.parametrize(
+    ("cell", "family", "other"),
+    [
+        ("10", "number", "40"),
+        ("7", "number", "0"),
+        ("70", "number", "0"),
+        ("-7.5", "number", "-0.5"),
+        ("NaN", "number", "LaN"),
+        ("0.1", "float", "3.1"),
+        ("inf", "float", "knf"),
+        ("ab", "text", "cb"),
+        ("x5y", "text", "x8y"),
+        ("\u00b2", "text", "\u00b0"),
+        ("true", "bool", "false"),
+        ("2026-01-31", "date", "5026-01-31"),
+        ("", "text", None),
+        (None, "number", None),
+    ],
+)
+def test_leading_digits(cell: str | None, family: str, other: str | None) -> None:
+    assert led(cell, family) == other
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False))
+def test_a_leading_digit_is_no_flip(number: object) -> None:
+    cell = canonical(number, "number")
+    assert led(cell, "number") not in (cell, flipped(cell, "number"), None)
+
+
+@given(st.text(min_size=1))
+def test_a_leading_character_is_no_flip(text: str) -> None:
+    assert led(text, "text") not in (text, flipped(text, "text"), None)
 
 
 @pytest.mark.parametrize("key", [("id", "account", "amount"), ()])

@@ -20,6 +20,7 @@ from harness.checkpoint import Progress, behind, count, listing, offsets_of
 from harness.journal import Journal
 from harness.run.observer import Observer, lowest
 from harness.scenario import Window
+from harness.snapshot import Batch
 from harness.triggers.watch import CheckpointWatch, Sight, sight
 from harness.wait import until
 
@@ -70,11 +71,11 @@ def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_
     write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":2,"1":0}}')
     assert progress.planned() == {0: 12, 1: 8}
     assert progress.frontier() == {0: 9, 1: 3}
-    assert progress.batches() == [
-        {"batch": 0, "ranges": {"0": [2, 5], "1": [0, 3]}, "committed": True},
-        {"batch": 1, "ranges": {"0": [5, 9], "1": [3, 3]}, "committed": True},
-        {"batch": 2, "ranges": {"0": [9, 12], "1": [3, 8]}, "committed": False},
-    ]
+    assert progress.batches() == (
+        Batch(batch=0, ranges={0: (2, 5), 1: (0, 3)}, committed=True),
+        Batch(batch=1, ranges={0: (5, 9), 1: (3, 3)}, committed=True),
+        Batch(batch=2, ranges={0: (9, 12), 1: (3, 8)}, committed=False),
+    )
 
 
 def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:
@@ -128,8 +129,13 @@ def test_sight_names_the_window(path: str, window: Window) -> None:
     assert sight(Path(path)) == Sight(window, 3, Path("c"))
 
 
+@pytest.mark.parametrize("source", [0, 1, 12])
+def test_sight_names_the_source_that_begins(source: int) -> None:
+    assert sight(Path(f"c/sources/{source}/0")) == Sight(None, 0, Path("c"), source)
+
+
 @pytest.mark.parametrize(
-    "path", ["c/offsets/.3.0a-1b.tmp", "c/commits/.3.crc", "c/commits/.3.0a.tmp.crc", "c/state/0/3", "c/sources/1/0"]
+    "path", ["c/offsets/.3.0a-1b.tmp", "c/commits/.3.crc", "c/commits/.3.0a.tmp.crc", "c/state/0/3", "c/sources/1/1"]
 )
 def test_sight_is_blind_to_the_rest(path: str) -> None:
     assert sight(Path(path)) is None
@@ -240,6 +246,136 @@ def test_a_batch_without_a_record_is_known(queries: Queries) -> None:
         queries.commit("c", batch, end)
     took_nothing = queries.observer.took_nothing
     assert [took_nothing(queries.root / "c", batch) for batch in range(4)] == [False, True, False, False]
+
+
+def test_a_first_batch_is_compared_with_where_its_sources_began(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    log(tmp_path, 0, 4, 2)
+    assert not progress.took_nothing(0), "where it began is not known"
+    write(tmp_path / "sources" / "0", 0, '\0v1\n{"orders":{"0":4,"1":2}}')
+    assert progress.took_nothing(0)
+    log(tmp_path, 0, 4, 3)
+    assert not progress.took_nothing(0)
+
+
+def test_a_predecessor_that_spark_has_purged_is_remembered(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    for batch, ends in enumerate(((4, 2), (4, 2), (4, 3))):
+        log(tmp_path, batch, *ends)
+        progress.note_offsets(batch)
+        if batch:
+            (tmp_path / "offsets" / str(batch - 1)).unlink()
+    assert [progress.took_nothing(batch) for batch in (1, 2)] == [True, False]
+
+
+def test_a_batch_that_is_planned_anew_is_looked_at_anew(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    for batch in (0, 1):
+        log(tmp_path, batch, 4, 4)
+        progress.note_offsets(batch)
+    assert progress.took_nothing(1)
+    log(tmp_path, 1, 5, 4)
+    assert not progress.took_nothing(1)
+
+
+def test_the_batch_of_a_query_that_reads_something_else_is_empty_if_no_source_went_on(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    write(tmp_path / "sources" / "0", 0, 'v1\n{"hop":{"0":0}}')
+    for batch, end in enumerate((0, 3, 3)):
+        write(tmp_path / "offsets", batch, f'v1\n{{"batchWatermarkMs":{batch}}}\n{{"hop":{{"0":{end}}}}}')
+        progress.note_offsets(batch)
+    assert progress.elsewhere
+    assert [progress.took_nothing(batch) for batch in range(3)] == [True, False, True]
+    assert [batch.ranges for batch in progress.batches()] == [{}, {}, {}]
+
+
+BOTH = 'v1\n{{"batchWatermarkMs":0}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n{{"orders":{{"0":{2},"1":{3}}}}}'
+
+
+def twice(checkpoint: Path, batch: int, *ends: int) -> None:
+    """A batch of a query that reads the topic by two sources."""
+    write(checkpoint / "offsets", batch, BOTH.format(*ends))
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 5), st.integers(0, 99), min_size=1), min_size=1, max_size=4))
+def test_several_sources_are_as_far_as_the_slowest_that_reads_the_partition(sources: list[dict[int, int]]) -> None:
+    lines = [json.dumps({"orders": {str(p): o for p, o in ends.items()}}) for ends in sources]
+    text = "\n".join(["v1", '{"batchWatermarkMs":0}', *lines, '{"other":{"0":0}}', "-"])
+    partitions = {p for ends in sources for p in ends}
+    assert offsets_of(text, "orders") == {p: min(ends[p] for ends in sources if p in ends) for p in partitions}
+
+
+def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":1,"1":0}}')
+    write(tmp_path / "sources" / "1", 0, 'v1\n{"orders":{"0":3,"1":0}}')
+    write(tmp_path / "sources" / "2", 0, 'v1\n{"other":{"0":0}}')
+    for batch, ends in enumerate(((1, 0, 3, 0), (1, 0, 9, 4), (9, 4, 9, 4))):
+        twice(tmp_path, batch, *ends)
+        progress.note_offsets(batch)
+        progress.note_commit(batch, 1, float(batch))
+    assert [progress.took_nothing(batch) for batch in range(3)] == [True, False, False]
+    assert progress.frontier() == {0: 9, 1: 4}
+    assert [batch.ranges for batch in progress.batches()] == [
+        {0: (1, 1), 1: (0, 0)},
+        {0: (1, 1), 1: (0, 0)},
+        {0: (1, 9), 1: (0, 4)},
+    ]
+
+
+def test_two_sources_of_one_checkpoint_are_no_second_checkpoint_and_a_second_one_is(queries: Queries) -> None:
+    observer, folder = queries.observer, queries.root / "c"
+
+    def begin() -> None:
+        for source in ("1", "0"):
+            write(folder / "sources" / source, 0, 'v1\n{"orders":{"0":0,"1":0}}')
+
+    observer.life = 1
+    begin()
+    queries.commit("c", 0, 5)
+    assert len(observer.queries()) == 1
+    shutil.rmtree(folder)
+    until("the watch to look", lambda: not observer._watch._seen, within_s=5.0)
+    observer.life = 2
+    begin()
+    until("the second", lambda: len(observer.queries()) == 2, within_s=5.0)
+    queries.commit("c", 0, 9)
+    queries.commit("c", 1, 12)
+    first, second = observer.queries()
+    assert (first.checkpoint, second.checkpoint) == ("c", "c")
+    assert (first.first, second.first) == ({1: 0}, {2: 0})
+    assert [b.ranges[0] for b in first.batches] == [(0, 5)]
+    assert [b.ranges[0] for b in second.batches] == [(0, 9), (9, 12)]
+    gone, there = observer.states()
+    assert (gone.offsets, gone.planned) == ((), {})
+    assert (there.offsets, there.commits, there.planned) == ((0, 1), (0, 1), {0: 12, 1: 12})
+
+
+def test_the_books_say_which_attempts_worked_on_which_batch(queries: Queries) -> None:
+    observer = queries.observer
+    observer.life = 1
+    queries.commit("a", 0, 5)
+    queries.commit("b", 0, 7)
+    log(queries.root / "a", 1, 9, 9)
+    until("the plan", lambda: observer.newest_batch() == 1, within_s=5.0)
+    observer.life = 2
+    write(queries.root / "a" / "commits", 1, "v1")
+    until("the commit", lambda: observer.touched(2), within_s=5.0)
+    queries.commit("b", 1, 9)
+    a, b = observer.queries()
+    assert [(batch.batch, batch.attempts, batch.committed) for batch in a.batches] == [
+        (0, (1,), True),
+        (1, (1, 2), True),
+    ]
+    assert [(batch.batch, batch.attempts) for batch in b.batches] == [(0, (1,)), (1, (2,))]
+    assert (a.first, b.first) == ({1: 0, 2: 1}, {1: 0, 2: 1})
+
+
+def test_the_gap_is_that_between_two_commits_of_one_attempt(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    for batch, attempt, at_s in ((0, 1, 5.0), (1, 1, 7.0), (1, 2, 60.0), (2, 2, 61.5)):
+        progress.note_commit(batch, attempt, at_s)
+    assert progress.gap_s == 2.0
 
 
 def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

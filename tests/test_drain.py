@@ -1,16 +1,27 @@
-"""Before the drain takes the frontier's word, the newest life of the driver must have shown that it is its own."""
+"""Before the drain takes the frontier's word, the newest life of the driver must have shown that it is its own; before
+the sinks are read, they must have stood still for as long as the program's own pace asks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.errors import UsageError
+from harness.journal import Journal
 from harness.run import drain
 from harness.run.drain import Drain
-from harness.scenario import Restart
+from harness.run.rhythm import Rhythm
+from harness.scenario import Pipeline, Restart, Scenario, Sink
+from harness.sinks import SinkTable, save
+from harness.snapshot import QueryState
 from harness.wait import Deadline
+
+SINK = Sink(backend="postgres", target="payments")
 
 
 def live(
@@ -28,6 +39,136 @@ def live(
             last_hurt=hurt,
         ),
     )
+
+
+@dataclass
+class Program:
+    """What a drain sees of a program once all its input lies behind the frontier. `rows` gives the mark of its sink at
+    a time, `states` where its queries stand; both count looks, not seconds."""
+
+    rows: Callable[[int], str]
+    states: Callable[[int], list[QueryState]] = lambda look: []
+    pace: dict[str, Any] = field(default_factory=dict)
+    left_s: float = 5.0
+    settle_s: float | None = None
+    looks: int = 0
+    asked: int = 0
+
+    def drain(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Drain:
+        def marked(sink: Any, dsns: Any) -> str:
+            self.looks += 1
+            return self.rows(self.looks)
+
+        def stand() -> list[QueryState]:
+            self.asked += 1
+            return self.states(self.asked)
+
+        monkeypatch.setattr(drain, "mark", marked)
+        monkeypatch.setattr(drain, "TICK_S", 0.001)
+        monkeypatch.setattr(drain, "quiet_s", lambda **shown: 0.05)
+        monkeypatch.setattr(drain, "settle_s", lambda **shown: self.pace.update(shown) or 0.1)
+        running = live(awake=True)
+        running.scenario = Scenario(name="s", pipeline=Pipeline(entry="p.py"), sinks=(SINK,), settle_s=self.settle_s)
+        running.lease = SimpleNamespace(dsns={}, folder=folder)
+        running.folder = SimpleNamespace(path=folder)
+        running.observer.states = stand
+        running.rhythm = Rhythm()
+        running.rhythm.heard({"what": "batch", "window": "started", "checkpoint": "hop", "at_s": 0.0})
+        running.deadline = Deadline(self.left_s)
+        running.journal = Journal(None)
+        return Drain(running)
+
+
+def hop(committed: bool) -> list[QueryState]:
+    """A query behind another one, its first batch planned and committed or not."""
+    return [QueryState(checkpoint="hop", ours=False, offsets=(0,), commits=(0,) if committed else ())]
+
+
+def quieted(program: Program, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """The reasons that waiting for the sink to stand still leaves."""
+    waiting = program.drain(monkeypatch, folder)
+    waiting._drained = True
+    waiting._quiet()
+    assert waiting._drained is not bool(waiting._reasons)
+    return waiting._reasons
+
+
+def test_a_sink_that_still_changes_begins_its_time_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = Program(rows=lambda look: str(min(look, 40)))
+    assert quieted(program, monkeypatch, tmp_path) == []
+    assert program.looks > 40
+
+
+def test_a_batch_in_hand_is_waited_for_however_still_the_sink(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = Program(rows=lambda look: "", states=lambda asked: hop(committed=asked > 30))
+    assert quieted(program, monkeypatch, tmp_path) == []
+    assert program.asked > 30
+
+
+def test_a_batch_that_was_planned_after_the_time_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def always(asked: int) -> list[QueryState]:
+        return [QueryState(checkpoint="hop", ours=False, offsets=(asked,), commits=(asked - 1,))]
+
+    assert quieted(Program(rows=lambda look: "", states=always), monkeypatch, tmp_path) == []
+
+
+def test_without_rest_in_its_time_the_run_is_not_drained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    still = "not drained: the sink had not stood still for 0.05 s"
+    changing = Program(rows=str, left_s=0.2)
+    assert quieted(changing, monkeypatch, tmp_path) == [still]
+    held = Program(rows=lambda look: "", states=lambda asked: hop(committed=False), left_s=0.2)
+    assert quieted(held, monkeypatch, tmp_path) == [f"{still}, and batch 0 of hop in hand"]
+
+
+def test_a_query_of_a_table_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def late(look: int) -> str:
+        if look < 20:
+            raise UsageError("no such table")
+        return "1 row"
+
+    program = Program(rows=late)
+    assert quieted(program, monkeypatch, tmp_path) == []
+    assert program.looks > 20
+
+
+def kept(folder: Path, **table: Any) -> None:
+    save(folder, 0, SinkTable(name=SINK.name, backend="postgres", target=SINK.target, **table))
+
+
+def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = Program(rows=lambda look: str(look > 30))
+    waiting = program.drain(monkeypatch, tmp_path)
+    waiting._drained = True
+    reads: list[int] = []
+
+    def reading(ends: dict[int, int]) -> None:
+        reads.append(program.looks)
+        kept(tmp_path, columns=())
+
+    kept(tmp_path, unreadable="no such table")
+    monkeypatch.setattr(waiting, "_read", reading)
+    monkeypatch.setattr(drain, "judge", lambda folder: SimpleNamespace(findings=()))
+    waiting._settle({0: 10})
+    assert reads and reads[0] > 30 and waiting._drained
+    assert program.pace == {"gap_s": 0.0, "interval_s": None, "unshown": False}
+
+
+def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    waiting = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
+    waiting._drained = True
+    kept(tmp_path, unreadable="no such table")
+    waiting._settle({0: 10})
+    assert waiting._drained and waiting._settle_s == 0.1
+
+
+def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = Program(rows=lambda look: "", settle_s=0.02)
+    waiting = program.drain(monkeypatch, tmp_path)
+    assert waiting._quiet_s() == 0.02
+    waiting._settle({0: 10})
+    assert waiting._settle_s == 0.02 and program.pace == {}
 
 
 def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,14 +239,17 @@ def test_a_server_that_does_not_come_to_rest_leaves_it_unknown(monkeypatch: pyte
     assert emptied(monkeypatch, "insert") == ["unknown: the sink's server was still at work after 0.3 s: insert"]
 
 
+IDLE = {"kind": "idle", "words": "nothing came"}
+
+
 def finishing(
-    *, committed: int, gave_up: str = "", stalled: str = "nothing came"
-) -> tuple[bool, list[str], str | None]:
+    *, committed: int, gave_up: str = "", stalled: dict[str, str] | None = IDLE
+) -> tuple[bool, list[str], dict[str, Any] | None]:
     """What a drain without time left says of 10 records, `committed` of them behind the frontier."""
     asked = live(awake=False, gave_up=gave_up)
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
     asked.frontier.committed = lambda: {0: committed}
-    asked.pace = SimpleNamespace(stalled=lambda: stalled)
+    asked.pace = SimpleNamespace(stalled=lambda: stalled, gave_up=lambda words: {"kind": "gave up", "words": words})
     asked.look = lambda committed, outstanding: None
     waiting = Drain(asked)
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
@@ -122,6 +266,10 @@ def test_a_life_that_has_not_shown_itself_is_neither_drained_nor_stalled() -> No
 
 def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
     reason = "not drained: 6 of 10 records were not behind the committed frontier 0 s after the warm-up"
-    assert finishing(committed=4) == (False, [reason], "nothing came")
-    assert finishing(committed=4, stalled="") == (False, [reason], None)
-    assert finishing(committed=4, gave_up="died too often") == (False, [reason], "died too often")
+    assert finishing(committed=4) == (False, [reason], IDLE)
+    assert finishing(committed=4, stalled=None) == (False, [reason], None)
+    assert finishing(committed=4, gave_up="died too often") == (
+        False,
+        [reason],
+        {"kind": "gave up", "words": "died too often"},
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from harness.checkers.fit import Column, misfit
@@ -34,6 +36,66 @@ def test_the_same_columns_in_any_order_fit() -> None:
 )
 def test_each_misfit_is_named(effect: list[Column], table: list[Column], words: str) -> None:
     assert misfit(SINK, effect, table) == [words]
+
+
+FITS = [
+    ("number", "DECIMAL(18,2)", "numeric"),
+    ("number", "DECIMAL(18,2)", "numeric(12,2)"),
+    ("number", "DECIMAL(18,2)", "numeric(12,4)"),
+    ("number", "DECIMAL(18,0)", "bigint"),
+    ("number", "BIGINT", "integer"),
+    ("number", "HUGEINT", "numeric(38,0)"),
+    ("number", "BIGINT", "numeric(12,2)"),
+    ("float", "DOUBLE", "double precision"),
+    ("float", "FLOAT", "real"),
+    ("timestamp", "TIMESTAMP", "timestamp without time zone"),
+    ("timestamp", "TIMESTAMP", "timestamp(6) without time zone"),
+    ("timestamp", "TIMESTAMP_MS", "timestamp(3) without time zone"),
+    ("timestamp", "TIMESTAMP_MS", "timestamp without time zone"),
+    ("timestamp", "TIMESTAMP_S", "timestamp(0) without time zone"),
+    ("instant", "TIMESTAMP WITH TIME ZONE", "timestamp with time zone"),
+    ("time", "TIME", "time without time zone"),
+    ("time", "TIME", "time(6) without time zone"),
+    ("text", "VARCHAR", "character varying(3)"),
+    ("text", "VARCHAR", "mood"),
+    ("date", "DATE", "date"),
+]
+"""Family, the effect's type, the sink's: no value loses anything on its way."""
+
+LOSES = [
+    ("float", "DOUBLE", "real", "rounds .* make the sink's column double precision, or cast the effect's to FLOAT"),
+    ("float", "FLOAT", "double precision", "rounds .* make the sink's column real, or cast the effect's to DOUBLE"),
+    ("number", "DECIMAL(18,2)", "numeric(12,1)", "keeps 1 of 2 decimals of a number; .* to DECIMAL\\(17,1\\)"),
+    ("number", "DECIMAL(18,2)", "numeric(12,0)", "keeps 0 of 2 decimals of a number; .* to DECIMAL\\(16,0\\)"),
+    ("number", "DECIMAL(18,2)", "bigint", "keeps 0 of 2 decimals of a number; .* to DECIMAL\\(16,0\\)"),
+    ("number", "DECIMAL(2,2)", "smallint", "keeps 0 of 2 decimals of a number; .* to DECIMAL\\(1,0\\)"),
+    ("number", "BIGINT", "numeric(3,-2)", "keeps -2 of 0 decimals of a number; .* to DECIMAL\\(18,0\\)"),
+    ("timestamp", "TIMESTAMP", "timestamp(0) without time zone", "keeps 0 of 6 decimals .* to TIMESTAMP_S"),
+    ("timestamp", "TIMESTAMP", "timestamp(3) without time zone", "keeps 3 of 6 decimals .* to TIMESTAMP_MS"),
+    ("timestamp", "TIMESTAMP", "timestamp(5) without time zone", "keeps 5 of 6 decimals .* casts its own to TIMESTAMP"),
+    ("timestamp", "TIMESTAMP_MS", "timestamp(2) without time zone", "keeps 2 of 3 decimals of a second"),
+    ("timestamp", "TIMESTAMP_NS", "timestamp without time zone", "keeps 6 of 9 decimals .* to TIMESTAMP"),
+    ("instant", "TIMESTAMP WITH TIME ZONE", "timestamp(0) with time zone", "keeps 0 of 6 decimals of a second"),
+    ("time", "TIME", "time(0) without time zone", "keeps 0 of 6 decimals .* casts its own to TIME"),
+]
+"""The same where some values do, and what is said of it."""
+
+
+@pytest.mark.parametrize(("family", "effect", "there"), FITS)
+def test_a_sink_that_is_as_fine_as_the_effect_fits(family: str, effect: str, there: str) -> None:
+    assert misfit(SINK, [ID, Column("x", effect, family)], [ID, Column("x", there, family)]) == []
+
+
+@pytest.mark.parametrize(("family", "effect", "there", "words"), LOSES)
+def test_a_sink_that_is_coarser_than_the_effect_does_not(family: str, effect: str, there: str, words: str) -> None:
+    (said,) = misfit(SINK, [ID, Column("x", effect, family)], [ID, Column("x", there, family)])
+    assert said.startswith(f"postgres t: column x is {effect} in the effect and {there} in the sink, which ")
+    assert re.search(words, said)
+
+
+def test_a_sink_of_several_is_called_what_its_scenario_calls_it() -> None:
+    (said,) = misfit(SINK, [ID], [ID, NAME], name="postgres t (sink 2)")
+    assert said.startswith("postgres t (sink 2): the effect has")
 
 
 def test_the_column_that_gives_the_order_may_be_the_sinks_alone() -> None:

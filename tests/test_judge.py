@@ -308,15 +308,83 @@ def test_an_effect_without_rows_is_void(folder: Folder) -> None:
     assert "the effect of postgres payments calls for no row" in judge(folder.write()).reasons
 
 
-def test_one_row_is_too_little_for_canaries(folder: Folder) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=()),))
+GRAND = "select 1 as one, count(*) as n, sum(amount) as total from ledger"
+GRAND_TYPES = [("one", "integer", "number"), ("n", "bigint", "number"), ("total", "numeric", "number")]
+
+
+@pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
+def test_a_grand_total_is_judged(folder: Folder, n: str, word: Word) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect=GRAND, key=("one",)),))
+    total = str(sum(Decimal(record["amount"]) for record in folder.records))
+    folder.tables, folder.types = [[("1", n, canonical(total, "number"))]], [GRAND_TYPES]
+    folder.controls = [[[("1", "40", canonical(total, "number"))]]] * 3
+    verdict = judge(folder.write())
+    assert (verdict.word, set(verdict.canaries.values())) == (word, {True})
+
+
+@pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
+def test_a_grand_total_may_be_its_own_key(folder: Folder, n: str, word: Word) -> None:
+    effect = "select count(*) as n, sum(amount) as total from ledger"
+    folder.claim(sinks=(replace(PER_RECORD, effect=effect, key=("n", "total")),))
+    total = canonical(str(sum(Decimal(record["amount"]) for record in folder.records)), "number")
+    folder.tables, folder.types = [[(n, total)]], [GRAND_TYPES[1:]]
+    folder.controls = [[[("40", total)]]] * 3
+    verdict = judge(folder.write())
+    assert (verdict.word, set(verdict.canaries.values())) == (word, {True})
+
+
+def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder.write())
+    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.VOID, [False])
+    assert "batch 0 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+
+
+@pytest.mark.parametrize(("many", "word"), [(35, Word.VOID), (40, Word.HELD)])
+@pytest.mark.parametrize("holds", [20, 30])
+def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
+    folder: Folder, many: int, word: Word, holds: int
+) -> None:
+    # One of the first two lost, and the third one in: the same total as that of the first two.
+    sink = replace(TOTALS, effect="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
+    folder.claim(sinks=(sink,))
+    folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
+    # The twin is struck with its last batch, of which five records count.
+    planned = 3 if many == 35 else 4
+    folder.steps = [replace(HIT, window="failpoint sink-written", batch=planned - 1)]
+    held = holds if many == 35 else {20: 30, 30: 40}[holds]
+    folder.strikes = [Struck(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings) == (word, ())
+    words = "batch 0 comes to the same totals, and nobody can tell which of the two the sink held"
+    assert (words in verdict.stakes[0].note) == (word is Word.VOID)
+
+
+def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches_before_come_to(folder: Folder) -> None:
+    sink = replace(TOTALS, effect="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
+    folder.claim(sinks=(sink,))
+    folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
+    logs = {"offsets": (0, 1, 2), "commits": (0, 1)}
+    folder.steps = [replace(HIT, batch=2, evidence=replace(HIT.evidence, checkpoint_after=logs))]
+    folder.strikes = [Struck(planned=3, committed=2, again=2)]
+    verdict = judge(folder.write())
+    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
+
+
+def test_a_grand_total_that_is_not_there_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
+    folder.tables, folder.types = [[]], [[("n", "bigint", "number")]]
+    assert judge(folder.write()).word is Word.VOID
+
+
+def test_no_row_is_too_little_for_canaries(folder: Folder) -> None:
+    effect = "select id, account, amount from ledger where id < 0"
+    folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
+    folder.tables = [[]]
+    verdict = judge(folder.write())
     assert (verdict.word, set(verdict.canaries.values())) == (Word.VOID, {False})
-    assert (
-        "canary `lost row` of postgres payments: fewer than two rows of postgres payments to plant in"
-        in verdict.reasons
-    )
+    assert "canary `lost row` of postgres payments: no row of postgres payments to plant in" in verdict.reasons
 
 
 def test_the_producer_lost_an_acknowledged_record(folder: Folder) -> None:

@@ -75,6 +75,10 @@ PLAIN = """\
 [t] driver 3 died, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed
+               at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log
+               at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
+               crash points struck: sink-committed (repetition; loss)
+               crash points not struck: offsets-written, while rows are written
 """
 
 
@@ -107,6 +111,7 @@ def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:
     told(stream, {"TERM": "xterm", "COLUMNS": "120"}, held())
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
     assert "ok 2/18 held driver dies after the sink committed (31.2 s)" in text
+    assert "     crash points not struck: offsets-written, while rows are written" in text
     # The cursor is given back.
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
 
@@ -122,7 +127,7 @@ def test_what_is_known_grows_with_the_events() -> None:
     seen = Seen(faults=2)
     for what, fields in EVENTS:
         seen = seen.after({"what": what, **fields})
-    assert seen.parts() == ["feeding", "300/600 records", "batch 3", "faults 1/2", "driver life 2"]
+    assert seen.parts() == ["feeding", "300/600 records", "batch 3", "faults 1/2", "attempt 2"]
     assert Seen().parts() == []
 
 

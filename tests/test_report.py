@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.report import claims, html, summary
+from harness.report.kept import ControlText, SnapshotText
 from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
 from harness.report.summary import Run, error
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
@@ -90,12 +91,16 @@ def parts_with(text: str) -> Parts:
         found=({"id": None, text: text},),
         faults=(text,),
         note=text,
+        fits=(text,),
+        unhurt=True,
     )
     step = StepOutcome(
         name=text,
         window=text,
         batch=1,
         hit=True,
+        attempt=1,
+        checkpoint=text,
         evidence=Evidence(
             signalled={text: text},
             checkpoint_before={text: (1,)},
@@ -114,6 +119,9 @@ def parts_with(text: str) -> Parts:
         canaries={text: True},
         counts={text: 1},
         tier=text,
+        stakes=(sample.repetition(sink=text, point=text, note=text, checkpoint=text),),
+        untried=(text.replace(": ", ""),),
+        notes=(text,),
     )
     plan = {
         "name": text,
@@ -139,6 +147,8 @@ def parts_with(text: str) -> Parts:
         scenario_file="x" + "".join(text.split("\n")),
         journal=[{"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}}],
         logs=[LogText(name=text, lines=[text])],
+        snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
+        controls=[ControlText(name=text, seconds=text, cached=text, drained=text)],
     )
 
 
@@ -213,7 +223,11 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "rows the sink had been handed: 200",
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",
         "1 of 1",
-        "record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3",
+        "record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3, attempt 1",
+        "at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log",
+        "sink-committed (repetition; loss)",
+        "while rows are written",
+        "No control run was made. One is made only where the snapshots explain nothing.",
         "onceproof replay ",
         "onceproof run scenarios/append.yaml --seed 7",
         "stack.kafka.version",
@@ -230,7 +244,8 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
     assert (
         "in this one run, on the versions below, 1 fault happened at the places and with the evidence above, and of "
         "the 600 records what the source holds took effect in the sink exactly once, equal cell for cell, and the sink "
-        "holds nothing else. The checker found 4 of 4 errors planted in copies of this data. It is not a proof"
+        "holds nothing else. What was at stake and would have shown is listed above. The checker found 4 of 4 errors "
+        "planted in copies of this data. It is not a proof"
     ) in text
     assert "proved" not in text.replace("disproved", "")
 
@@ -354,8 +369,18 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     assert (entry["verdict"], entry["as_expected"], entry["seconds"]) == ("violated", False, 31.25)
     assert (entry["stack"], entry["tier"], entry["folder"]) == ("processes", "hard", str(folder.path))
     (fault,) = entry["faults"]
-    assert list(fault) == ["name", "window", "batch", "hit", "evidence"]
+    assert list(fault) == ["name", "window", "batch", "attempt", "hit", "evidence"]
     assert fault["evidence"]["signalled"] == {"4711": "SIGKILL", "4720": "SIGKILL"}
+
+
+def test_the_summary_lists_what_was_at_stake_and_what_was_not_tried() -> None:
+    entry = summary.entry(Run(scenario="a", verdict=sample.verdict(notes=("batches tie",))))
+    first, second = json.loads(json.dumps(entry["stakes"]))
+    assert (first["harm"], first["shown"], first["batch"], first["attempt"]) == ("repetition", True, 3, 1)
+    assert second["harm"] == "loss"
+    assert entry["struck"] == ["postgres payments: sink-committed (repetition; loss)"]
+    assert entry["untried"] == list(sample.UNTRIED)
+    assert entry["notes"] == ["batches tie"]
 
 
 def test_empty_evidence_is_left_out_but_zero_rows_are_evidence() -> None:

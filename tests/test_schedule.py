@@ -7,10 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,129 +16,15 @@ import psutil
 import pytest
 
 from harness.faults import process as signals
-from harness.journal import Journal
-from harness.run import strike
-from harness.run.observer import Observer
-from harness.run.scene import Moment, Scene, in_window
+from harness.run import aim, strike
+from harness.run.scene import Moment, in_window
 from harness.run.schedule import Schedule
-from harness.run.supervisor import Supervisor
-from harness.scenario import Do, Fault, Pipeline, Restart, Step, StepOutcome, Trigger, Victim, When, Window
+from harness.scenario import Do, Fault, Restart, Trigger, Victim, When, Window
 from harness.stack.base import Process
-from harness.stack.driver import ProcessDriver
 from harness.stack.local import LocalProcess
 from harness.triggers.tripwire import Held
 from harness.wait import until
-
-FAKE = Path(__file__).with_name("fake_pipeline.py")
-BATCHES = 7
-STEP_S, SLOW_S = 0.03, 0.15
-"""How long the fake pipeline stands in each window; the slow one leaves time even to a test that others hold up."""
-
-
-@dataclass
-class Lease:
-    folder: Path
-
-
-@dataclass
-class FakeStack:
-    """Launches the fake pipeline as a real process tree; its executors are sleepers."""
-
-    folder: Path
-    arguments: tuple[str, ...] = ()
-    batches: int = BATCHES
-    step_s: float = STEP_S
-    helpers: list[LocalProcess] = field(default_factory=list)
-
-    def launch(self, lease: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
-        places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
-        argv = [sys.executable, str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
-        with log.open("ab") as output:
-            child = subprocess.Popen(argv, stdout=output, stderr=output)
-        return ProcessDriver(number, log, child)
-
-    def executors(self, lease: Any) -> list[LocalProcess]:
-        return [process for process in self.helpers if process.lives()]
-
-    def processes(self, lease: Any) -> list[LocalProcess]:
-        return self.executors(lease)
-
-
-@dataclass
-class World:
-    scene: Scene
-    supervisor: Supervisor
-    observer: Observer
-    sink: Path
-    batches: int
-
-    def play(
-        self, *steps: Step, within_s: float = 20.0, finish: bool = False, after_s: float = 0.0
-    ) -> list[StepOutcome]:
-        """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too."""
-        schedule = Schedule(steps, self.scene)
-        schedule.start()
-        self.supervisor.start(Restart(delay_s=after_s), self.life)
-        try:
-            until("the schedule", lambda: schedule.done or schedule.failure, within_s=within_s)
-            schedule.healthy()
-            if finish:
-                until("the last batch", self.finished, within_s=within_s)
-        finally:
-            schedule.stop()
-        return schedule.outcomes
-
-    def life(self, number: int) -> None:
-        self.observer.life = number
-
-    def finished(self) -> bool:
-        return self.batches - 1 in self.observer.listing().get("commits", ())
-
-    def copies(self) -> Counter[int]:
-        return Counter(int(line) for line in self.sink.read_text().split())
-
-
-@contextmanager
-def world(tmp_path: Path, *arguments: str, batches: int = BATCHES, step_s: float = STEP_S) -> Iterator[World]:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    journal = Journal(None)
-    stack: Any = FakeStack(folder, arguments, batches, step_s)
-    lease: Any = Lease(folder)
-    supervisor = Supervisor(stack, lease, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
-    observer = Observer(folder, "topic", journal)
-    state: dict[str, World] = {}
-
-    def hopeless() -> str:
-        return "all batches are done" if state["world"].finished() else ""
-
-    scene = Scene(
-        stack=stack,
-        lease=lease,
-        supervisor=supervisor,
-        observer=observer,
-        journal=journal,
-        tripwire=None,
-        sent=lambda: sum(observer.planned().values()),
-        in_flight=lambda: "" if state["world"].finished() else "10 records",
-        hopeless=hopeless,
-        awake=observer.awake,
-    )
-    state["world"] = World(scene, supervisor, observer, folder / "sink", batches)
-    try:
-        yield state["world"]
-    finally:
-        supervisor.stop()
-        observer.close()
-        signals.kill(stack.helpers)
-
-
-def step(when: Trigger, kind: Do, **fault: Any) -> Step:
-    return Step(when=when, do=Fault(kind=kind, **fault), name=kind.value)
-
-
-def at(window: Window, batch: int) -> Trigger:
-    return Trigger(kind=When.WINDOW, window=window, batch=batch)
+from tests.worlds import BATCHES, SLOW_S, at, step, world
 
 
 @pytest.mark.parametrize(
@@ -448,7 +331,9 @@ class Boxed:
 def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
     supervisor = SimpleNamespace(processes=lambda: hosts)
     journal = SimpleNamespace(elapsed_s=lambda: 1.0)
-    scene: Any = SimpleNamespace(supervisor=supervisor, stop=threading.Event(), tripwire=None, journal=journal)
+    scene: Any = SimpleNamespace(
+        supervisor=supervisor, stop=threading.Event(), tripwire=None, snapshots=None, journal=journal
+    )
     cut = step(Trigger(kind=When.ELAPSED, elapsed_s=0.1), Do.DISCONNECT_DRIVER, for_s=0.01)
     assert strike.disconnect(scene, cut, Moment(None)) == said
 
@@ -469,9 +354,51 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
         supervisor=supervisor,
         stop=stop,
         tripwire=None,
+        snapshots=None,
         lease=SimpleNamespace(folder=tmp_path),
         journal=SimpleNamespace(elapsed_s=lambda: 1.0),
     )
     cut = step(Trigger(kind=When.FAILPOINT, failpoint="sink-written"), Do.DISCONNECT_DRIVER, for_s=0.01)
     assert strike.disconnect(scene, cut, Moment(None)) == {"container a": "cut off for 0.01 s"}
     assert seen and not any(seen)
+
+
+def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path) -> None:
+    with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
+        first, second = w.play(
+            step(at(Window.SINK_COMMITTED, 0), Do.KILL_DRIVER), step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_DRIVER)
+        )
+        assert (first.hit, second.hit) == (True, True)
+        assert (first.batch, second.batch) == (1, 4)
+        assert "batch 0 was missed, batch 1 was tried instead" in first.evidence.note
+
+
+@pytest.mark.parametrize("when", [Trigger(kind=When.RECORDS, count=0), Trigger(kind=When.ELAPSED, elapsed_s=0.0)])
+def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when: Trigger) -> None:
+    with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
+        (outcome,) = w.play(step(when, Do.KILL_DRIVER))
+        assert outcome.hit
+        assert outcome.batch == 1
+        assert outcome.checkpoint == "checkpoint"
+
+
+def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -> None:
+    hop = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=2, query="hop")
+    with world(tmp_path, "--broken", "hop", step_s=SLOW_S) as w:
+        w.scene = replace(w.scene, in_flight=lambda: "")
+        (outcome,) = w.play(step(hop, Do.KILL_DRIVER))
+        assert outcome.hit
+        assert outcome.evidence.in_flight == "batch 2 of hop, which reads something else"
+        assert (outcome.checkpoint, outcome.batch, outcome.attempt) == ("hop", 2, 1)
+        assert outcome.evidence.checkpoint_after["commits"] == (0, 1)
+        names = [(query.checkpoint, query.ours) for query in w.observer.queries()]
+        assert names == [("checkpoint", True), ("hop", False)]
+
+
+def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aim, "HOP_S", 0.3)
+    never = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=1, query="nowhere")
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(never, Do.KILL_DRIVER))
+        assert not outcome.hit
+        assert outcome.evidence.note == "sink-committed of batch 1 never came: all batches are done"

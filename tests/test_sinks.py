@@ -7,30 +7,38 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import psycopg2
 import psycopg2.extras
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness import load as scenarios
 from harness import sinks
 from harness.checkers.canaries import canaries
-from harness.checkers.cells import Row
+from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, compare
+from harness.checkers.fit import misfit
+from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
 from harness.scenario import Sink
 from harness.sinks import SinkColumn, SinkTable, busy, load, mark, read, save
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 from harness.wait import until
+from harness.workload import make
 from tests.laws import FAULTS, good_rows
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
 CELLS = st.none() | st.text()
+NUMBERS = st.none() | (st.integers() | st.decimals()).map(lambda value: canonical(value, "number"))
 
 
 def table(rows: list[Row]) -> SinkTable:
@@ -38,7 +46,7 @@ def table(rows: list[Row]) -> SinkTable:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(CELLS, CELLS)))
+@given(st.lists(st.tuples(NUMBERS, CELLS)))
 def test_any_table_survives_the_run_folder(tmp_path: Path, rows: list[Row]) -> None:
     save(tmp_path, 3, table(rows))
     assert load(tmp_path, 3) == table(rows)
@@ -57,6 +65,11 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         ],
         "rows": 1,
         "unreadable": "",
+        "absent": False,
+        "form": "whole",
+        "unique": False,
+        "folds": None,
+        "folding": "",
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 
@@ -70,6 +83,24 @@ def test_a_sink_may_have_two_columns_of_one_name_or_none(tmp_path: Path) -> None
     assert load(tmp_path, 0) == none
 
 
+@pytest.mark.parametrize("folds", [True, False, None])
+def test_what_was_tried_on_a_sink_is_kept(tmp_path: Path, folds: bool | None) -> None:
+    one = replace(table([("1", "a")]), unique=True, folds=folds, folding="a doubled row of payments does not show")
+    save(tmp_path, 0, one)
+    assert load(tmp_path, 0) == one
+
+
+def test_a_sink_of_before_it_was_tried_is_read(tmp_path: Path) -> None:
+    save(tmp_path, 0, table([("1", "a")]))
+    path = tmp_path / "sink" / "0.json"
+    about = json.loads(path.read_text())
+    path.write_text(json.dumps({name: about[name] for name in about if name not in ("unique", "folds", "folding")}))
+    assert load(tmp_path, 0) == table([("1", "a")])
+    path.write_text(json.dumps(about | {"folds": "perhaps"}))
+    with pytest.raises(UsageError, match="folds"):
+        load(tmp_path, 0)
+
+
 def test_a_sink_that_was_never_saved_is_none(tmp_path: Path) -> None:
     assert load(tmp_path, 0) is None
 
@@ -78,7 +109,7 @@ def test_a_sink_that_was_never_saved_is_none(tmp_path: Path) -> None:
 def test_damage_is_a_clear_error(tmp_path: Path, name: str) -> None:
     save(tmp_path, 0, table([("1", "a")]))
     (tmp_path / "sink" / name).write_text("{}")
-    with pytest.raises(HarnessError, match=r"0\.json or 0\.parquet is damaged: .+ Run the scenario again"):
+    with pytest.raises(HarnessError, match=r"0\.(json|parquet) is damaged.*: .+ Run the scenario again"):
         load(tmp_path, 0)
 
 
@@ -355,6 +386,124 @@ def test_a_wrong_or_writing_query_is_refused_in_postgres_words(dsns: dict[str, s
     assert len(read(sink("payments"), dsns).rows) == 1
 
 
+MODIFIED = [
+    ("numeric(12,2)", "numeric(12,2)"),
+    ("numeric", "numeric"),
+    ("integer", "integer"),
+    ("real", "real"),
+    ("double precision", "double precision"),
+    ("timestamp(0)", "timestamp(0) without time zone"),
+    ("timestamp", "timestamp without time zone"),
+    ("timestamptz(3)", "timestamp(3) with time zone"),
+    ("time(1)", "time(1) without time zone"),
+    ("varchar(7)", "character varying(7)"),
+    ("char(3)", "character(3)"),
+    ("cents", "numeric(9,2)"),
+    ("more_cents", "numeric(9,2)"),
+    ("text", "text"),
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("target", ["t", "v", "select * from t", "with w as (select * from t) select * from w -- all"])
+def test_a_columns_type_has_its_modifier_in_tables_views_and_queries(dsns: dict[str, str], target: str) -> None:
+    kinds = [kind for kind, _ in MODIFIED]
+    listed = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
+    run(
+        dsns,
+        "create domain cents as numeric(9,2)",
+        "create domain more_cents as cents check (value > 0)",
+        f"create table t (gone int, {listed})",
+        "alter table t drop column gone",
+        "create view v as select * from t",
+    )
+    there = read(sink(target), dsns)
+    assert [(column.name, column.type) for column in there.columns] == [
+        (f"c{place}", words) for place, (_, words) in enumerate(MODIFIED)
+    ]
+    assert sinks.columns(sink(target), dsns) == there.columns
+
+
+@pytest.mark.stack
+def test_an_enum_is_called_by_its_name_and_a_computed_column_has_no_modifier(dsns: dict[str, str]) -> None:
+    run(dsns, "create type mood as enum ('good')", "create table t (m mood, n numeric(9,2))")
+    there = read(sink("select m, m as m, sum(n) from t group by 1"), dsns)
+    assert [(c.name, c.type, c.family) for c in there.columns] == [
+        ("m", "mood", "text"), ("m", "mood", "text"), ("sum", "numeric", "number"),
+    ]  # fmt: skip
+
+
+@pytest.mark.stack
+def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
+    dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(dsns, "create table t (n numeric(9,2))")
+    refused = psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables")
+
+    def deny(*_: object, **__: object) -> None:
+        raise refused
+
+    monkeypatch.setattr("harness.sinks.shape.as_view", deny)
+    assert [column.type for column in read(sink("select n from t"), dsns).columns] == ["numeric"]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("target", ["nothing", "no.such", "select * from nothing", "select * from no.such"])
+def test_a_sink_that_is_not_there_yet_has_no_columns(dsns: dict[str, str], target: str) -> None:
+    assert sinks.columns(sink(target), dsns) is None
+    assert sinks.columns(Sink(backend="console", target=""), dsns) is None
+    with pytest.raises(UsageError, match=r"it said: column .no. does not exist"):
+        sinks.columns(sink("select no from (select 1 as yes) as t"), dsns)
+
+
+UNIQUE = [
+    ("id int primary key, n int", ("id",), True),
+    ("id int primary key, n int", ("id", "n"), True),
+    ("id int, n int, primary key (id, n)", ("id",), False),
+    ("id int, n int, unique (n)", ("id",), False),
+    ("id int, n int, unique (n), unique (id)", ("id",), True),
+    ("id int, n int, unique (id) include (n)", ("id",), True),
+    ("id int, n int", ("id",), False),
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("columns", "key", "unique"), UNIQUE)
+def test_whether_a_table_lets_no_two_rows_have_one_key(
+    dsns: dict[str, str], columns: str, key: tuple[str, ...], unique: bool
+) -> None:
+    run(dsns, f"create table t ({columns})")
+    assert read(sink("t", key=key), dsns).unique is unique
+    assert read(sink("select * from t", key=key), dsns).unique is False
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("index", ["(id) where n > 0", "(abs(id))", "(abs(id), id)"])
+def test_an_index_over_a_part_or_an_expression_makes_no_key_unique(dsns: dict[str, str], index: str) -> None:
+    run(dsns, "create table t (id int, n int)", f"create unique index on t {index}")
+    assert read(sink("t", key=("id",)), dsns).unique is False
+
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(dsns: dict[str, str], path: Path) -> None:
+    scenario = scenarios.load(path)
+    for database, text in scenario.setup.items():
+        run(dsns, text, database=database)
+    workload = make(scenario.input, seed=1, root=ROOT)
+    names = tuple((column.name, column.type, column.expression) for column in workload.columns)
+    with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
+        for each in scenario.sinks:
+            there = sinks.columns(each, dsns)
+            assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
+            if there is not None and each.effect is not None:
+                assert misfit(each, effects.table(each.effect).described, there) == []
+
+
 @pytest.mark.stack
 def test_each_sink_is_read_from_its_own_database(dsns: dict[str, str]) -> None:
     run(dsns, "create table t as select 1 as x")
@@ -425,3 +574,49 @@ def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(dsns: dict
         until("nobody", lambda: not busy(sink("payments"), dsns), within_s=10.0)
         cursor.execute("drop table left_open")
         writer.commit()
+
+
+def test_a_bit_that_flips_in_the_rows_is_never_another_row(tmp_path: Path) -> None:
+    same = table([(str(number), f"text {number}") for number in range(50)])
+    save(tmp_path, 0, same)
+    path = tmp_path / "sink" / "0.parquet"
+    whole, rng, told = path.read_bytes(), Random(4), 0
+    for _ in range(400):
+        torn = bytearray(whole)
+        torn[rng.randrange(len(torn))] ^= 1 << rng.randrange(8)
+        path.write_bytes(torn)
+        try:
+            assert load(tmp_path, 0) == same
+        except HarnessError:
+            told += 1
+    assert told > 100
+
+
+@pytest.mark.parametrize(
+    ("family", "cells"),
+    [
+        ("number", pa.array(["1", "x"])),
+        ("number", pa.array(["1", "1e5"])),
+        ("number", pa.array(["1", "1E99999999"])),
+        ("float", pa.array(["1.5", ""])),
+        ("text", pa.array([1, 2])),
+        ("text", pa.array([b"a", b"b"])),
+        ("colour", pa.array(["1", "2"])),
+    ],
+)
+def test_cells_that_are_none_of_their_family_are_refused(tmp_path: Path, family: str, cells: pa.Array) -> None:
+    column = SinkColumn(name="id", type="t", family=family)
+    about = SinkTable(name="n", backend="postgres", target="t", columns=(column,), rows=[("1",), ("2",)])
+    save(tmp_path, 0, about)
+    pq.write_table(pa.table({"0": cells}), tmp_path / "sink" / "0.parquet")
+    with pytest.raises(HarnessError, match="is damaged: the column id"):
+        load(tmp_path, 0)
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 5e-324, 1.7976931348623157e308, float("nan"), float("-inf"), 1e16, 1e-5])
+def test_any_float_comes_back(tmp_path: Path, number: float) -> None:
+    column = SinkColumn(name="id", type="double precision", family="float")
+    row = (canonical(number, "float"),)
+    same = SinkTable(name="n", backend="postgres", target="t", columns=(column,), rows=[row, (None,)])
+    save(tmp_path, 0, same)
+    assert load(tmp_path, 0) == same

@@ -6,12 +6,21 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg2
 import pytest
 from psycopg2.extras import execute_values
 
+from harness.journal import Journal
+from harness.run.aim import Aim, armed
+from harness.run.observer import Observer
+from harness.run.scene import in_window
+from harness.scenario import Do, Fault, Step, Trigger, When
 from harness.stack.base import Lease, Stack
 from harness.triggers.tripwire import Tripwire
 from harness.wait import until
@@ -59,22 +68,29 @@ def count(lease: Lease) -> int:
 
 
 @pytest.mark.parametrize(
-    ("write", "seen_while_held", "seen_after_death"),
-    [(autocommit, 12, 13), (one_transaction, 0, 0), (many_a_statement, 0, 0)],
+    ("write", "rows", "seen_while_held", "seen_after_death"),
+    [
+        (autocommit, 12, 12, 13),
+        (one_transaction, 12, 0, 0),
+        (many_a_statement, 12, 0, 0),
+        (autocommit, 0, 0, 1),
+        (one_transaction, 0, 0, 0),
+        (many_a_statement, 0, 0, 0),
+    ],
 )
 def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_postgres_answer(
-    lease: Lease, write: Callable[[Any], None], seen_while_held: int, seen_after_death: int
+    lease: Lease, write: Callable[[Any], None], rows: int, seen_while_held: int, seen_after_death: int
 ) -> None:
     tripwire = Tripwire(lease.dsns["main"], lease.schema, "sink")
     assert (tripwire.rows(), tripwire.held()) == (0, None)
-    tripwire.hold_after(12)
+    tripwire.hold_after(rows)
     writer = psycopg2.connect(lease.dsns["main"])
     thread = threading.Thread(target=lambda: attempt(write, writer), daemon=True)
     thread.start()
     until("the writer to stand", tripwire.held, within_s=10.0)
     held = tripwire.held()
     assert held is not None
-    assert (held.rows, held.backend) == (12, writer.info.backend_pid)
+    assert (held.rows, held.backend) == (rows, writer.info.backend_pid)
     assert held.client is not None and held.client[0] == "127.0.0.1"
     assert count(lease) == seen_while_held
     # The client dies as a killed process does: its socket closes under the server's feet.
@@ -130,3 +146,117 @@ def test_it_can_be_armed_again_after_letting_go(lease: Lease) -> None:
         writer.close()
         assert count(lease) == round_ + 1
     tripwire.close()
+
+
+def aiming(lease: Lease, observer: Observer, tripwire: Tripwire) -> Any:
+    """A run as an aim at rows sees it."""
+    return SimpleNamespace(
+        lease=lease,
+        supervisor=SimpleNamespace(last_hurt=0),
+        observer=observer,
+        tripwire=tripwire,
+        feeds=None,
+        stop=threading.Event(),
+        hopeless=lambda: "",
+    )
+
+
+@dataclass
+class Written:
+    """A checkpoint that is written by hand."""
+
+    folder: Path
+
+    def plan(self, batch: int, end: int) -> None:
+        self._appear("offsets", batch, f'v1\n{{}}\n{{"topic":{{"0":{end}}}}}')
+
+    def commit(self, batch: int) -> None:
+        self._appear("commits", batch, "v1\n{}")
+
+    def begin(self) -> None:
+        self._appear("sources/0", 0, 'v1\n{"topic":{"0":0}}')
+
+    def _appear(self, log: str, batch: int, text: str) -> None:
+        (self.folder / log).mkdir(parents=True, exist_ok=True)
+        half = self.folder / log / f".{batch}.0a-1b.tmp"
+        half.write_text(text)
+        half.rename(self.folder / log / str(batch))
+
+
+def inserted(lease: Lease, *numbers: int) -> threading.Thread:
+    """One client that writes each row by itself, in a thread."""
+
+    def write() -> None:
+        with contextlib.closing(psycopg2.connect(lease.dsns["main"])) as connection:
+            connection.autocommit = True
+            for number in numbers:
+                connection.cursor().execute("insert into sink values (%s, 'a')", (number,))
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("batch", [None, 0])
+@pytest.mark.parametrize("empty", [False, True], ids=["first batch with records", "first batch without"])
+def test_before_the_first_row_is_before_the_first_of_all(
+    lease: Lease, tmp_path: Path, batch: int | None, empty: bool
+) -> None:
+    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(lease.dsns["main"], lease.schema, "sink")
+    written, when = Written(tmp_path / "c"), Trigger(kind=When.ROWS, count=0, batch=batch)
+    step = Step(when=when, do=Fault(kind=Do.CRASH_MID_SINK), name="crash")
+    try:
+        with ThreadPoolExecutor() as pool:
+            aimed = pool.submit(Aim(aiming(lease, observer, tripwire)).wait, step, slip=0)
+            until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
+            written.begin()
+            if empty:
+                written.plan(0, 0)
+                written.commit(0)
+            written.plan(int(empty), 9)
+            until("the plan", lambda: observer.newest_batch() == int(empty), within_s=10.0)
+            writer = inserted(lease, 1, 2)
+            moment = aimed.result(10.0)
+        assert moment.held is not None and moment.held.rows == 0
+        assert moment.batch == int(empty), "an empty batch has no row to stand at"
+        assert in_window(when, moment, observer.listing(moment.folder))
+        assert count(lease) == 0
+        tripwire.let_go()
+        writer.join(10.0)
+        assert count(lease) == 2
+    finally:
+        observer.close()
+        tripwire.close()
+
+
+def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(lease: Lease, tmp_path: Path) -> None:
+    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(lease.dsns["main"], lease.schema, "sink")
+    written, when = Written(tmp_path / "c"), Trigger(kind=When.ROWS, count=0, batch=1)
+    step = Step(when=when, do=Fault(kind=Do.CRASH_MID_SINK), name="crash")
+    try:
+        with ThreadPoolExecutor() as pool:
+            aimed = pool.submit(Aim(aiming(lease, observer, tripwire)).wait, step, slip=0)
+            until("the hook", lambda: observer._hook is not None, within_s=10.0)
+            written.plan(0, 3)
+            inserted(lease, 1, 2, 3).join(10.0)
+            written.commit(0)
+            until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
+            written.plan(1, 5)
+            writer = inserted(lease, 4, 5)
+            moment = aimed.result(10.0)
+        assert moment.held is not None and (moment.held.rows, moment.batch) == (3, 1)
+        assert count(lease) == 3
+        tripwire.let_go()
+        writer.join(10.0)
+    finally:
+        observer.close()
+        tripwire.close()
+
+
+def test_a_row_that_slips_by_while_the_next_one_is_asked_for_leaves_it_unarmed() -> None:
+    counts = iter([5, 7, 7, 7])
+    hold: list[int] = []
+    slippery: Any = SimpleNamespace(rows=lambda: next(counts), hold_after=hold.append, held=lambda: None)
+    assert not armed(slippery, 0)
+    assert armed(slippery, 0)
+    assert hold == [5, 7]

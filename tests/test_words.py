@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report import summary, table, words
+from harness.report import stakes, summary, table, words
 from harness.report.sides import sides
 from harness.report.summary import Run, error
 from harness.report.text import cell, cells, dictionary, visible
-from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Word
+from harness.scenario import Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word
 from tests import sample_runs as sample
 
 FAILURE = """\
 VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
-  hit: kill driver in sink-committed of batch 3, at 12.35 s
+  hit: kill driver in sink-committed of batch 3, attempt 1, at 12.35 s
     hurt: 4711 SIGKILL, 4720 SIGKILL
     checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
     rows the sink had been handed: 200
     in flight: 200 records
     note: the temporary file was there
+    at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log
+    at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
+  crash points struck: sink-committed (repetition; loss)
+  crash points not struck: offsets-written, while rows are written
 
   1. duplicated in postgres payments: id=17, 1 row too many
-     record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3
+     record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3, attempt 1
                  ledger  sink   sink, once more
         id       17      17     17
         account  A-3     A-3    A-3
@@ -60,10 +66,10 @@ again:  onceproof replay reports/a/1
 report: reports/a/1/report.html"""
 
 TABLE = """\
-    scenario     expected  verdict   findings                           faults hit  canaries  seconds
-ok  driver dies  held      held      -                                  1/1         4/4       3.0
-!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         4/4       0.0
-!!  a\\u202eb     held      error     -                                  -           -         0.0
+    scenario     expected  verdict   findings                           faults hit  at stake          canaries  seconds
+ok  driver dies  held      held      -                                  1/1         repetition, loss  4/4       3.0
+!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         repetition, loss  4/4       0.0
+!!  a\\u202eb     held      error     -                                  -           -                 -         0.0
 3 runs: 1 as expected, 2 not (1 violated, 1 error)"""
 
 
@@ -74,7 +80,12 @@ def test_the_failure_text() -> None:
 def test_a_void_run_says_its_word_and_why() -> None:
     step = StepOutcome(name="kill driver", window="sink-committed of batch 3", batch=3, hit=False)
     verdict = sample.verdict(
-        word=Word.VOID, findings=(), steps=(step,), reasons=("step `kill driver` missed its window",)
+        word=Word.VOID,
+        findings=(),
+        steps=(step,),
+        stakes=(),
+        untried=(),
+        reasons=("step `kill driver` missed its window",),
     )
     assert words.failure(sample.NAME, verdict, Path("reports/a/1")) == VOID
 
@@ -112,6 +123,128 @@ def test_many_records_and_batches_are_cut() -> None:
         "records 0/0, 0/1, 0/2, 0/3, 0/4, 0/5, 0/6, 0/7 and 22 more (partition/offset)",
         "batches 0, 1, 2, 3, 4, 5, 6, 7 and 12 more",
     ]
+
+
+LABEL = "kill driver at sink-committed of batch 3 of batch 3"
+
+
+def finding(**changes: Any) -> Finding:
+    return Finding(kind=Kind.LOST, sink="s", **changes)
+
+
+@pytest.mark.parametrize(
+    ("steps", "fault", "said"),
+    [
+        ((sample.STEP,), "kill driver", "after kill driver in window sink-committed of batch 3, attempt 1"),
+        ((sample.STEP,), LABEL, f"after {LABEL}, attempt 1"),
+        ((sample.STEP,), "another one, attempt 2", "after another one, attempt 2"),
+        ((sample.STEP, replace(sample.STEP, attempt=2)), "kill driver", "after kill driver"),
+        ((replace(sample.STEP, attempt=0, window=""),), "kill driver", "after kill driver"),
+    ],
+)
+def test_a_cause_names_crash_point_and_attempt_if_they_are_those_of_one_step(
+    steps: tuple[StepOutcome, ...], fault: str, said: str
+) -> None:
+    assert words.place(finding(faults=(fault,)), steps) == [said]
+
+
+def test_what_only_fits_is_never_called_a_cause() -> None:
+    assert words.place(finding(fits=("kill driver", "a pause")), (sample.STEP,)) == [
+        "may be explained by kill driver, or a pause; nothing shows it"
+    ]
+    (many,) = words.place(finding(fits=tuple(str(number) for number in range(10))), ())
+    assert many.endswith("or 7, or 2 more; nothing shows it")
+
+
+def test_what_shows_without_faults_too_is_said() -> None:
+    assert words.place(finding(unhurt=True), ()) == ["also without faults"]
+
+
+def at_stake(*own: Stake, **changes: Any) -> list[str]:
+    return stakes.of_step(sample.verdict(stakes=own, **changes), 1)
+
+
+SHOWN = "at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log"
+
+
+def test_a_hit_that_puts_only_loss_at_stake_says_so() -> None:
+    assert at_stake(sample.repetition()) == [SHOWN]
+    assert at_stake(sample.loss(note="")) == [
+        "at stake and shown: loss of batch 3 in postgres payments: 99 records",
+        "only loss was at stake",
+    ]
+
+
+def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
+    assert at_stake(sample.loss(shown=False, batch=None, note="none of its 100 records pass the effect")) == [
+        "at stake, would not show: loss in postgres payments: none of its 100 records pass the effect",
+        "only loss was at stake",
+        "inconsequential: nothing that was at stake would show",
+    ]
+    assert at_stake(sample.repetition(), sample.loss(shown=False, note="x"))[1:] == [
+        "at stake, would not show: loss of batch 3 in postgres payments: x"
+    ]
+
+
+def test_a_hit_without_any_stake_points_to_the_reasons() -> None:
+    said = ["inconsequential: nothing was at stake; the verdict's reasons say why"]
+    assert at_stake(word=Word.VOID) == said
+    assert at_stake(sample.repetition(step=2)) == said
+
+
+@pytest.mark.parametrize("word", [Word.HELD, Word.ERROR])
+def test_nothing_is_said_of_stakes_that_nobody_asked_for(word: Word) -> None:
+    assert at_stake(word=word) == []
+
+
+def test_a_step_that_missed_put_nothing_at_stake() -> None:
+    assert at_stake(sample.repetition(), steps=(replace(sample.STEP, hit=False),)) == []
+    assert stakes.of_step(sample.verdict(), 0) == stakes.of_step(sample.verdict(), 2) == []
+
+
+def test_where_several_queries_were_struck_each_stake_names_its_own() -> None:
+    first, second = at_stake(sample.repetition(), sample.repetition(checkpoint="other"))
+    assert first.startswith("at stake and shown: repetition of batch 3 of checkpoint: ")
+    assert second.startswith("at stake and shown: repetition of batch 3 of other: ")
+
+
+def test_crash_points_are_told_by_sink() -> None:
+    own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, shown=False))
+    verdict = sample.verdict(stakes=own, untried=(*sample.UNTRIED, "postgres third: sink-committed", "anywhere"))
+    assert stakes.lines(verdict) == [
+        "crash points struck: postgres payments: sink-committed (repetition); "
+        "postgres documents: sink-committed (loss, which would not show)",
+        "crash points not struck: postgres payments: offsets-written, while rows are written; "
+        "postgres third: sink-committed; anywhere",
+    ]
+    assert stakes.struck(verdict) == [
+        "postgres payments: sink-committed (repetition)",
+        "postgres documents: sink-committed (loss, which would not show)",
+    ]
+
+
+def test_no_crash_points_no_lines_and_none_struck_is_said() -> None:
+    assert stakes.lines(sample.verdict(stakes=(), untried=())) == []
+    assert stakes.lines(sample.verdict(stakes=()))[0] == "crash points struck: none"
+    assert stakes.lines(sample.verdict(untried=()))[1] == "crash points not struck: none"
+
+
+def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
+    verdict = replace(sample.held(), notes=("the sink's query folds equal rows: a repetition does not show in it",))
+    assert stakes.rests(verdict) == [
+        SHOWN,
+        "at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed",
+        "note: the sink's query folds equal rows: a repetition does not show in it",
+        "crash points struck: sink-committed (repetition; loss)",
+        "crash points not struck: offsets-written, while rows are written",
+    ]
+    assert stakes.rests(sample.verdict()) == []
+
+
+def test_many_stakes_are_cut_and_counted() -> None:
+    own = tuple(sample.repetition(position=number) for number in range(20))
+    assert at_stake(*own)[-1] == "and 8 more"
+    assert stakes.harms(sample.verdict(stakes=(sample.loss(shown=False),))) == "-"
 
 
 def test_a_checkpoint_with_gaps_is_listed() -> None:

@@ -2,12 +2,16 @@
 
 Four copies of the sink's rows, each with one fault planted: a row lost, a row doubled, a low bit flipped, two
 payloads swapped. The same `compare` must find exactly that fault at exactly that key, and nothing else new or gone.
-They are planted in rows that are fine; where fewer than two keys are fine, or more keys are wrong than `BAD_MAX`,
-the rows of the wrong keys are first set right.
+They are planted in rows that are fine; where fewer than two keys are fine, or not the only one, or more keys are wrong
+than `BAD_MAX`, the rows of the wrong keys are first set right.
 
 Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one
 lost and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit
-is flipped in the key: one lost and one unexpected. Less than two expected keys: nothing to plant in, all four missed.
+is flipped in the key: one lost and one unexpected.
+
+A sink of one key (a grand total) has no other to swap with: two of its payload cells of one family change places, or
+else the leading digit of one cell is another, the last one that a flip would choose. No expected row at all: nothing to
+plant in, all four missed.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations, islice
 
 from harness.checkers.cells import Cell, Row, canonical
 from harness.checkers.compare import Case, Key, Mark, compare, key_of
@@ -33,6 +37,8 @@ DIGITS = frozenset({"number", "timestamp", "instant", "date", "time"})
 """Families whose lowest digit is flipped; in the others, the last character is."""
 
 Judge = Callable[[Case], Iterable[Mark]]
+Change = Callable[[Cell, str], Cell]
+"""Another cell of the same family, or None."""
 Signature = Counter[tuple[Kind, Key, int]]
 """Marks by kind, key and copies."""
 
@@ -61,8 +67,8 @@ def canaries(case: Case, *, bad: Collection[Key], judge: Judge = compare) -> tup
     """Plant the four faults in `case`, one at a time. `bad` are the keys that it has marks for already; `judge` is
     the comparison under trial."""
     base, rows = _ground(case, bad)
-    if len({key_of(row, case.key_places()) for row in islice(rows, TRIES_MAX)}) < 2:
-        return tuple(Canary(name, f"fewer than two rows of {case.sink} to plant in") for name in NAMES)
+    if not rows:
+        return tuple(Canary(name, f"no row of {case.sink} to plant in") for name in NAMES)
     before = _signature(judge(base))
     planters = {LOST: _lose, DOUBLED: _double, FLIPPED: _flip, SWAPPED: _swap}
     return tuple(_trial(name, plant(base, rows), judge, base=base, before=before) for name, plant in planters.items())
@@ -86,10 +92,15 @@ def _ground(case: Case, bad: Collection[Key]) -> tuple[Case, list[Row]]:
     """A case, and the rows in it that are fine."""
     places = case.key_places()
     fine = [row for row in case.found if key_of(row, places) not in bad]
-    if len(bad) <= BAD_MAX and len({key_of(row, places) for row in islice(fine, TRIES_MAX)}) > 1:
+    if len(bad) <= BAD_MAX and _keys(fine, places) >= _keys(case.expected, places):
         return case, fine
     right = list(case.expected)
     return replace(case, found=right), right
+
+
+def _keys(rows: Iterable[Row], places: Sequence[int]) -> int:
+    """How many keys the first rows have, as far as it matters: none, one, or two."""
+    return min(2, len({key_of(row, places) for row in islice(rows, TRIES_MAX)}))
 
 
 def _must(case: Case, *findings: tuple[Kind, Row]) -> Signature:
@@ -117,14 +128,22 @@ def _double(case: Case, rows: list[Row]) -> Plant:
 
 
 def _flip(case: Case, rows: list[Row]) -> Plant | None:
+    middle = len(rows) // 2
+    return _altered(case, rows[middle:] + rows[:middle], flipped, _payload(case))
+
+
+def _payload(case: Case) -> list[int]:
+    # Numbers first: theirs are the low bits that a comparison through floats loses.
+    return sorted(case.payload_places(), key=lambda place: case.families[place] != "number")
+
+
+def _altered(case: Case, rows: list[Row], change: Change, payload: Sequence[int]) -> Plant | None:
+    """One cell of one row changed: of the payload, or else of the key."""
     expected, places = set(case.expected), case.key_places()
     keys = {key_of(row, places) for row in (*case.expected, *case.found)}
-    middle = len(rows) // 2
-    # Numbers first: theirs are the low bits that a comparison through floats loses.
-    payload = sorted(case.payload_places(), key=lambda place: case.families[place] != "number")
-    for row in islice(rows[middle:] + rows[:middle], TRIES_MAX):
+    for row in islice(rows, TRIES_MAX):
         for place in (*payload, *places):
-            other = _flipped_row(row, place, case.families[place])
+            other = _changed_row(row, place, change(row[place], case.families[place]))
             if other is None or other in expected:
                 continue
             copy = [*_without(case.found, row), other]
@@ -135,10 +154,12 @@ def _flip(case: Case, rows: list[Row]) -> Plant | None:
     return None
 
 
-def _swap(case: Case, rows: list[Row]) -> Plant:
+def _swap(case: Case, rows: list[Row]) -> Plant | None:
     expected, places, payload = set(case.expected), case.key_places(), case.payload_places()
     one = rows[0]
     others = [row for row in rows[:TRIES_MAX] if key_of(row, places) != key_of(one, places)]
+    if not others:
+        return _swap_within(case, rows) or _altered(case, rows, led, _payload(case)[::-1])
     for other in reversed(others):
         crossed = _crossed(one, other, payload)
         if not expected & set(crossed):
@@ -146,6 +167,18 @@ def _swap(case: Case, rows: list[Row]) -> Plant:
             return Plant(copy, _must(case, (_changed(case), one), (_changed(case), other)))
     copy = [*_without(case.found, one), others[-1]]
     return Plant(copy, _must(case, (Kind.LOST, one), (Kind.DUPLICATED, others[-1])))
+
+
+def _swap_within(case: Case, rows: list[Row]) -> Plant | None:
+    """Two payload cells of one family change places."""
+    expected = set(case.expected)
+    for row in rows[:TRIES_MAX]:
+        for one, two in combinations(case.payload_places(), 2):
+            cells = list(row)
+            cells[one], cells[two] = row[two], row[one]
+            if case.families[one] == case.families[two] and tuple(cells) not in expected:
+                return Plant([*_without(case.found, row), tuple(cells)], _must(case, (_changed(case), row)))
+    return None
 
 
 def _crossed(one: Row, other: Row, payload: Sequence[int]) -> tuple[Row, Row]:
@@ -157,8 +190,7 @@ def _crossed(one: Row, other: Row, payload: Sequence[int]) -> tuple[Row, Row]:
     )
 
 
-def _flipped_row(row: Row, place: int, family: str) -> Row | None:
-    cell = flipped(row[place], family)
+def _changed_row(row: Row, place: int, cell: Cell) -> Row | None:
     return None if cell is None else (*row[:place], cell, *row[place + 1 :])
 
 
@@ -176,6 +208,18 @@ def flipped(cell: Cell, family: str) -> Cell:
     last = digits[-1] if digits else len(cell) - 1
     changed = cell[:last] + _next(cell[last]) + cell[last + 1 :]
     return canonical(changed, family) if family == "number" else changed
+
+
+def led(cell: Cell, family: str) -> Cell:
+    """Another cell, whose first digit, or else first character, is another: never what `flipped` gives, but for a bool.
+    None if there is none."""
+    if not cell or family == "bool":
+        return flipped(cell, family)
+    first = next((place for place, letter in enumerate(cell) if letter.isdecimal()), 0)
+    letter = cell[first]
+    other = str((int(letter) + 3) % 10) if letter.isdecimal() else chr(ord(letter) ^ 2)
+    changed = cell[:first] + other + cell[first + 1 :]
+    return canonical(changed, family) if family == "number" and letter.isdecimal() else changed
 
 
 def _next(letter: str) -> str:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from harness.scenario import Sink
 
+WIDTHS = {"FLOAT": "real", "DOUBLE": "double precision", "real": "FLOAT", "double precision": "DOUBLE"}
+"""The float of the same width in the other engine."""
+
+FRACTIONS = {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3, "TIMESTAMP_NS": 9}
+MICROSECONDS = 6
+UNBOUND = ("numeric", "DECIMAL")
+_MODIFIER = re.compile(r"\((\d+)(?:,\s*(-?\d+))?\)")
+
 
 class Described(Protocol):
-    """A column's name, its engine's type, and the family of its cells."""
+    """A column's name, its engine's type with modifiers, and the family of its cells."""
 
     @property
     def name(self) -> str: ...
@@ -17,6 +26,15 @@ class Described(Protocol):
     def type(self) -> str: ...
     @property
     def family(self) -> str: ...
+
+
+class Tried(Protocol):
+    """Whether a doubled row does not show in what a sink's query gives, None if nobody knows, and why."""
+
+    @property
+    def folds(self) -> bool | None: ...
+    @property
+    def folding(self) -> str: ...
 
 
 class Column(NamedTuple):
@@ -41,13 +59,72 @@ def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described], 
         out.append(f"{called}: the effect has columns {_list(wanted)}; the sink has {_list(there)}")
     if set(sink.key) - set(wanted):
         out.append(f"{called}: the key {_list(sink.key)} is not among the effect's columns {_list(wanted)}")
-    for name in wanted.keys() & there.keys():
-        if wanted[name].family != there[name].family:
-            out.append(
-                f"{called}: column {name} is {wanted[name].type} in the effect and {there[name].type} in the sink; "
-                "cast one of them, so that the values can be compared exactly"
-            )
+    for column in wanted.keys() & there.keys():
+        cure = _unequal(wanted[column], there[column])
+        if cure:
+            types = f"{wanted[column].type} in the effect and {there[column].type} in the sink"
+            out.append(f"{called}: column {column} is {types}{cure}")
     return sorted(out)
+
+
+def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
+    """Why a repetition could not be seen in this sink, though the scenario does not say so; empty if it could."""
+    if sink.folds or not table.folds:
+        return ""
+    cure = "Read the sink by a query that keeps every row, or say `view: deduplicated` of this one"
+    return f"{name or sink.name} is a query that folds equal rows: {table.folding}. {cure}"
+
+
+def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
+    """What the sink's query leaves open, and the scenario may leave open; empty if nothing."""
+    called = name or sink.name
+    if sink.folds and table.folds is not False:
+        return f"{called}: the sink's query folds equal rows: a repetition does not show in it"
+    if table.folds is None and table.folding:
+        return f"{called}: whether the sink's query folds equal rows could not be tried: {table.folding}"
+    return ""
+
+
+def _unequal(effect: Described, sink: Described) -> str:
+    """Why two columns cannot be compared exactly, and the cure; empty if they can."""
+    if effect.family != sink.family:
+        return "; cast one of them, so that the values can be compared exactly"
+    if effect.family == "float":
+        other = WIDTHS.get(effect.type, sink.type)
+        cures = f"make the sink's column {other}, or cast the effect's to {WIDTHS.get(sink.type, effect.type)}"
+        return f", which rounds the same value otherwise; {cures}" if other != sink.type else ""
+    wanted, kept = _decimals(effect), _decimals(sink)
+    if wanted is None or kept is None or wanted <= kept:
+        return ""
+    of = "a second" if effect.family != "number" else "a number"
+    less = f", which keeps {kept} of {wanted} decimals of {of}"
+    return f"{less}; make the sink's column finer, or {_coarser(effect, kept)}"
+
+
+def _decimals(column: Described) -> int | None:
+    """How many digits behind the point a column keeps; None where that is not limited, or means nothing."""
+    base, modifier = column.type.split("(")[0].strip(), _MODIFIER.search(column.type)
+    if column.family == "number":
+        if modifier is not None:
+            return int(modifier[2] or 0)
+        return None if base in UNBOUND else 0
+    if column.family in ("timestamp", "instant", "time"):
+        return int(modifier[1]) if modifier is not None else FRACTIONS.get(base, MICROSECONDS)
+    return None
+
+
+def _coarser(effect: Described, decimals: int) -> str:
+    """What the effect, or else the sink's query, can do to ask for no more decimals than the sink keeps."""
+    if effect.family == "number":
+        # As many digits before the point as it has now.
+        modifier = _MODIFIER.search(effect.type)
+        digits = int(modifier[1]) - int(modifier[2] or 0) if modifier is not None else 18
+        return f"cast the effect's to DECIMAL({max(digits + max(decimals, 0), 1)},{max(decimals, 0)})"
+    if effect.family == "timestamp":
+        exact = {0: "TIMESTAMP_S", 3: "TIMESTAMP_MS", MICROSECONDS: "TIMESTAMP"}
+        if decimals in exact:
+            return f"cast the effect's to {exact[decimals]}"
+    return f"round the effect's and read the sink by a query that casts its own to {effect.type}"
 
 
 def _list(names: Iterable[str]) -> str:

@@ -42,6 +42,11 @@ def judge(folder: Path) -> Verdict:
     return judged(folder).verdict
 
 
+def wants(folder: Path) -> int:
+    """How many control runs in all the verdict asks for: more than there are, or 0. Raises as `judge` does."""
+    return judged(folder).wants
+
+
 def judged(folder: Path) -> Judged:
     """The same, and whether control runs are needed for it."""
     run = read_run(folder)

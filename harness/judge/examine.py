@@ -11,7 +11,7 @@ from harness.checkers.canaries import Canary, canaries
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
-from harness.checkers.fit import misfit
+from harness.checkers.fit import folded, folding_note, misfit
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.checkers.spans import Cut
 from harness.effect import Effects, Table
@@ -113,6 +113,8 @@ def examine(
     out.void += misfit(sink, effect.described, table.columns, name=name)
     if out.void:
         return out
+    out.void += filter(None, [folded(sink, table, name=name)])
+    out.notes += filter(None, [folding_note(sink, table, name=name)])
     case = _case(out, effect, table, aggregate=effects.aggregates(sink.effect))
     out.case = case
     out.plain = drained or effects.plain(sink.effect)
@@ -143,7 +145,9 @@ def _compare(out: Examined, case: Case) -> None:
     expected = {key_of(row, places) for row in case.expected}
     if not out.expected_rows:
         out.void.append(f"the effect of {out.name} calls for no row")
-    out.apart = out.drained and bool(expected) and expected.isdisjoint(out.holds)
+    # A single total under another key is a wrong total, where its value is all the key that it has.
+    alone = len(expected) == 1 and not case.payload_places() and bool(out.holds)
+    out.apart = out.drained and bool(expected) and not alone and expected.isdisjoint(out.holds)
     for mark in compare(case):
         out.bad.add(mark.key)
         if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):

@@ -28,40 +28,52 @@ class Look:
         if self.places is None:
             return held(self.case, rows)
         out: Held = {}
-        keys = self.case.key_places()
+        keys = named_by(self.case)
         for row in rows:
             mark = fingerprint(tuple([row[place] for place in self.places]))
             out.setdefault(key_of(row, keys), Counter())[mark] += 1
         return out
 
 
+def named_by(case: Case) -> tuple[int, ...]:
+    """The columns that name a row while it changes; none for one total that is all key."""
+    alone = case.aggregate and not case.payload_places() and len(case.expected) == 1
+    return () if alone else case.key_places()
+
+
 def held(case: Case, rows: Iterable[Row]) -> Held:
     """Rows of the effect by key."""
     out: Held = {}
-    places = case.key_places()
+    places = named_by(case)
     for row in rows:
         out.setdefault(key_of(row, places), Counter())[row] += 1
     return out
 
 
-def look(case: Case, table: SinkTable | None) -> Look | None:
-    """The sink of `case` as `table` has it; None if it was not there or cannot be compared."""
+def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:
+    """The sink of `case` as `table` has it; None if it could not be read or compared; one that was not made yet held
+    nothing. `names` are the sink's columns in its own order."""
+    if table is not None and table.absent:
+        return Look(case, {})
     if table is None or table.unreadable:
         return None
-    names = [column.name for column in table.columns]
+    here = [column.name for column in table.columns]
     if table.form != WHOLE:
-        return _marks(case, table, names)
-    if not set(case.columns) <= set(names):
+        return _marks(case, table, here, names)
+    if not set(case.columns) <= set(here):
         return None
-    order = [names.index(name) for name in case.columns]
+    order = [here.index(name) for name in case.columns]
     return Look(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
 
 
-def _marks(case: Case, table: SinkTable, names: Sequence[str]) -> Look | None:
-    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns."""
-    if not set(case.columns) <= set(table.marked) or names[:-1] != list(case.key):
+def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> Look | None:
+    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
+    be said of rows that are all key, nor of a sink with columns that the effect has not."""
+    known = [case.columns[place] for place in named_by(case)]
+    if sorted(names) != sorted(case.columns) or sorted(here[:-1]) != sorted(known):
         return None
     rows: Held = {}
-    for *key, mark in table.rows:
-        rows.setdefault(tuple(key), Counter())[mark] += 1
-    return Look(case, rows, tuple(case.columns.index(name) for name in table.marked))
+    order = [here.index(name) for name in known]
+    for row in table.rows:
+        rows.setdefault(key_of(row, order), Counter())[row[-1]] += 1
+    return Look(case, rows, tuple(case.columns.index(name) for name in names))

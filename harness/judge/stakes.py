@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, compare
+from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, look
-from harness.judge.strikes import Reach, Strike
+from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Harm, Sink, Stake
 from harness.sinks import SinkTable
 
@@ -81,8 +82,8 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     """Weigh one hit. `found` are the queries that may feed the sink."""
     if strike.at is None:
         return Weighed(strike=strike, why=strike.why)
-    at = look(scale.case, strike.at.tables[scale.position])
-    eve = look(scale.case, strike.eve.tables[scale.position]) if strike.eve else None
+    at = _look(scale, strike.at)
+    eve = _look(scale, strike.eve) if strike.eve else None
     if at is None:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
@@ -92,6 +93,11 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
         many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
         return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
     return _Weighing(scale, strike, reach, at, eve or at).weighed()
+
+
+def _look(scale: Scale, seen: Seen) -> Look | None:
+    names = [column.name for column in scale.table.columns]
+    return look(scale.case, seen.tables[scale.position], names=names)
 
 
 def _feeding(scale: Scale, found: Sequence[Reach], at: Look) -> Reach | None:
@@ -110,6 +116,12 @@ def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
     return all(at.rows.get(key, none) in (base.get(key, none), full.get(key, none)) for key in keys)
 
 
+def _changed(one: Held, other: Held) -> list[Key]:
+    """The keys whose rows differ."""
+    none: Counter[object] = Counter()
+    return [key for key in {**one, **other} if one.get(key, none) != other.get(key, none)]
+
+
 class _Weighing:
     """One hit, one sink, one query."""
 
@@ -118,13 +130,16 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
-        self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
-        self.touched = [key for key in self.own if self._more(key)]
-        self.whole = bool(self.touched) and not any(self._lacks(key, full) for key in self.own)
+        changed = _changed(self.base, full)
+        # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing.
+        late = {key for key in changed if not self._here(key) and key in self.base and key in full}
+        self.touched = [key for key in changed if key not in late and self._here(key) != self.base.get(key, Counter())]
+        # Where the batch changes nothing that shows, nothing shows that it was written.
+        self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
 
-    def _lacks(self, key: Key, other: Held) -> bool:
-        return not self.last.rows.get(key, Counter()) >= other.get(key, Counter())
+    def _here(self, key: Key) -> Counter[object]:
+        return self.last.rows.get(key, Counter())
 
     def weighed(self) -> Weighed:
         """The stakes, and why there are none."""
@@ -158,12 +173,12 @@ class _Weighing:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
         if self.snapshot.writing.get(str(self.scale.position)):
             return f"an open transaction had written into {self.scale.case.sink}"
-        handed = (self.snapshot.rows_counted or 0) - (self.snapshot.rows_before or 0)
+        counted, before = self.snapshot.rows_counted, self.snapshot.rows_before
+        handed = counted - before if counted is not None and before is not None else 0
         return f"{handed} rows had been handed to the sink" if handed > 0 else ""
 
     def _more(self, key: Key) -> int:
-        more = self.last.rows.get(key, Counter()) - self.base.get(key, Counter())
-        return more.total()
+        return (self._here(key) - self.base.get(key, Counter())).total()
 
     def _again(self) -> Spans:
         """What may be processed once more, and has left something in the sink."""
@@ -181,24 +196,19 @@ class _Weighing:
     def _unwritten(self) -> Spans:
         """What the pipeline calls done, and the sink has nothing of."""
         last = self.reach.last
-        if not last:
-            return ()
-        rows = self.last.of(self.scale.rows(Cut(only=last)))
-        before = self.last.of(self.scale.rows(Cut(only=self._before(last))))
-        absent = all(self.last.rows.get(key, Counter()) == before.get(key, Counter()) for key in rows)
-        return last if rows and absent else ()
+        before = self.last.of(self.scale.rows(Cut(only=self._before(last)))) if last else self.base
+        changed = _changed(before, self.base)
+        absent = bool(changed) and all(self._here(key) == before.get(key, Counter()) for key in changed)
+        return last if absent else ()
 
     def _before(self, last: Spans) -> Spans:
         ends = {span.partition: span.start for span in last}
         return between({}, {p: ends.get(p, end) for p, end in self.reach.low.items()})
 
     def _nothing(self) -> str:
-        where = f"batch {self.reach.batch}" if self.reach.batch is not None else ""
-        if where and not self.reach.taken:
-            return f"{where} held no record"
-        if where:
-            return f"{where} was written and nothing of it is open"
-        if self.reach.own and self.reach.taken:
+        if self.reach.batch is not None and not self.reach.taken:
+            return f"batch {self.reach.batch} held no record"
+        if self.reach.taken:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"
 
@@ -252,6 +262,8 @@ class _Weighing:
             return "it holds no record"
         if harm is Harm.REPETITION and scale.table.folds:
             return "the sink's query folds equal rows"
+        if harm is Harm.REPETITION and scale.table.folds is None and scale.table.folding:
+            return f"nobody knows whether the sink's query folds equal rows: {scale.table.folding}"
         models = [model for model in self._models(harm, spans) if self._seen(model)]
         if not models:
             part = scale.rows(Cut(only=spans))
@@ -278,14 +290,15 @@ class _Weighing:
             return False
         ground = Counter(case.found if self.scale.clean else case.expected)
         planted = ground - gone + new
-        return next(iter(compare(replace(case, found=list(planted.elements())))), None) is not None
+        marks = compare(replace(case, found=list(planted.elements())))
+        return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost. Rows
         that are added again are hidden by none."""
-        scale = self.scale
-        if not scale.case.aggregate:
+        if not self.scale.case.aggregate:
             return ""
+        scale = self.scale
         expected = Counter(scale.case.expected)
         if harm is Harm.REPETITION and Counter(scale.rows(Cut(again=(spans,)))) == expected:
             return ""

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from harness.report import stakes
 from harness.report.text import plural
 from harness.scenario import Verdict, Word
 
@@ -28,7 +29,7 @@ SHOWN = {
 LIMITS = (
     "Loss of power or of a machine: processes were killed, the operating system and its disks were not. Spark's "
     "checkpoint on a local disk and a single broker's log are not flushed at every step.",
-    "Other moments: the same faults at another place of the protocol, in another order or all at once.",
+    "Other moments: the crash points that were not struck, and the same faults in another order or all at once.",
     "Other amounts: more records, larger batches, more partitions, longer runs.",
     "Other versions and settings than those listed below.",
     "Other inputs and other code paths of the same program.",
@@ -80,6 +81,7 @@ def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     out += [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit their window", f"{hit} of {len(verdict.steps)}"))
+    out.append(("At stake and shown", stakes.harms(verdict)))
     out.append(("Canaries found", canaries(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     return [*out, ("Findings", kinds or "none")]
@@ -102,13 +104,15 @@ def says(verdict: Verdict, guarantee: str) -> str:
         shown = SHOWN.get(guarantee, "the sink agrees with the source")
         return (
             f"What it says: in this one run, on the versions below, {plural(hit, 'fault')} happened at the places and "
-            f"with the evidence above, and {of}{shown}. The checker found {sum(verdict.canaries.values())} of "
-            f"{len(verdict.canaries)} errors planted in copies of this data. It is not a proof, and says nothing of:"
+            f"with the evidence above, and {of}{shown}. What was at stake and would have shown is listed above. "
+            f"The checker found {sum(verdict.canaries.values())} of {len(verdict.canaries)} errors planted in copies "
+            "of this data. It is not a proof, and says nothing of:"
         )
     if verdict.word is Word.VIOLATED:
         return (
-            "What it says: the rows above contradict the guarantee; one such row is enough. It does not say how "
-            "often this happens, nor that these are the only ways in which it can, and it says nothing of:"
+            "What it says: the rows above contradict the guarantee; one such row is enough. A fault caused a finding "
+            "only where it says “after”. It does not say how often this happens, nor that these are the only ways in "
+            "which it can, and it says nothing of:"
         )
     return "What it says: nothing about the guarantee, for the reasons above. It also says nothing of:"
 

@@ -7,11 +7,12 @@ Pure. The template only places these texts; it decides nothing. Bounds: `MOST_FI
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness import __version__
-from harness.report import claims
+from harness.report import claims, stakes
+from harness.report.kept import ControlText, SnapshotText
 from harness.report.sides import sides
 from harness.report.text import dictionary, plural
 from harness.report.words import evidence_lines, meaning, place, title
@@ -32,9 +33,27 @@ class StepText:
     name: str
     window: str
     batch: str
+    attempt: str
     hit: str
     at: str
     evidence: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HitText:
+    """What one hit put at stake."""
+
+    title: str
+    lines: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsText:
+    """The crash points of one sink."""
+
+    sink: str
+    struck: list[str]
+    untried: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +107,13 @@ class Page:
     claim: list[str]
     claimed: list[tuple[str, str]]
     steps: list[StepText]
+    hits: list[HitText]
+    points: list[PointsText]
+    snapshots: list[SnapshotText]
+    controls: list[ControlText]
+    controls_said: str
     reasons: list[str]
+    notes: list[str]
     outcome: list[tuple[str, str]]
     findings_said: str
     findings: list[FindingText]
@@ -116,6 +141,8 @@ class Parts:
     scenario_file: str
     journal: Sequence[Mapping[str, Any]]
     logs: Sequence[LogText] = ()
+    snapshots: Sequence[SnapshotText] = ()
+    controls: Sequence[ControlText] = ()
 
 
 def build(parts: Parts) -> Page:
@@ -132,7 +159,16 @@ def build(parts: Parts) -> Page:
         claim=claims.claim(parts.plan),
         claimed=claims.details(parts.plan),
         steps=[_step(step) for step in verdict.steps],
+        hits=_hits(verdict),
+        points=[
+            PointsText(sink=each.sink or "-", struck=stakes.few(each.struck), untried=stakes.few(each.untried))
+            for each in stakes.points(verdict)
+        ],
+        snapshots=[replace(each, title=_titled(verdict, each.step)) for each in parts.snapshots],
+        controls=list(parts.controls),
+        controls_said=_controls_said(len(parts.controls)),
         reasons=list(verdict.reasons),
+        notes=stakes.few(verdict.notes),
         outcome=claims.outcome(verdict),
         findings_said=_findings_said(verdict.findings),
         findings=[_finding(finding, verdict.steps) for finding in _worst_first(verdict.findings)[:MOST_FINDINGS]],
@@ -154,10 +190,27 @@ def _step(step: StepOutcome) -> StepText:
         name=step.name,
         window=step.window or "-",
         batch="-" if step.batch is None else str(step.batch),
+        attempt=str(step.attempt or "-"),
         hit="✓ hit" if step.hit else "✗ missed",
         at="-" if step.at_s is None else f"{step.at_s:.2f} s",
         evidence=evidence_lines(step.evidence) or ["none"],
     )
+
+
+def _hits(verdict: Verdict) -> list[HitText]:
+    lines = {number: stakes.of_step(verdict, number) for number in range(1, len(verdict.steps) + 1)}
+    return [HitText(title=_titled(verdict, number), lines=own) for number, own in lines.items() if own]
+
+
+def _titled(verdict: Verdict, number: int) -> str:
+    name = verdict.steps[number - 1].name if 0 < number <= len(verdict.steps) else "not in the schedule"
+    return f"Step {number}: {name}"
+
+
+def _controls_said(count: int) -> str:
+    if not count:
+        return "No control run was made. One is made only where the snapshots explain nothing."
+    return f"{plural(count, 'control run')} of the same input without faults; what each showed is in the findings."
 
 
 def _findings_said(findings: Sequence[Finding]) -> str:

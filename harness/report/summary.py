@@ -1,8 +1,10 @@
 """What a suite says of itself to other programs: `reports/latest/summary.json`.
 
     {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
-               "faults": [{"name", "window", "batch", "hit", "evidence"}], "seconds",
-               "canaries": {name: found}, "tier", "reasons", "stack", "folder"}]}
+               "faults": [{"name", "window", "batch", "attempt", "hit", "evidence"}], "seconds",
+               "canaries": {name: found}, "tier", "reasons", "stack", "folder",
+               "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
+               "struck": [crash point], "untried": [crash point], "notes"}]}
 
 Written again after each scenario, so that a suite that is killed leaves what it had.
 """
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import store
-from harness.report import claims
+from harness.report import claims, stakes
 from harness.scenario import StepOutcome, Verdict, Word, plain
 
 # What a page and a table put first: the runs that need a reader.
@@ -38,12 +40,12 @@ class Run:
     def read(cls, folder: Path) -> Run:
         """A stored run. One that ended without a verdict is an error. Raises UsageError if it is no run folder."""
         found = store.RunFolder.open(folder)
-        run = found.read()["run"]
+        run = found.read("run")["run"]
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
             verdict=found.verdict() or error(_why(run)),
             folder=found.path,
-            seconds=float(run.get("seconds", 0.0)),
+            seconds=_seconds(run.get("seconds")),
             stack=_stack(run.get("stack", "")),
         )
 
@@ -65,9 +67,10 @@ class Run:
 def asked(folder: Path | None) -> str:
     """What a command line says to get the stack of a stored run; empty if there is none to read."""
     try:
-        return claims.asked(json.loads((folder / "run.json").read_text(encoding="utf-8"))) if folder else ""
-    except (OSError, ValueError):
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8")) if folder else {}
+    except (OSError, ValueError, RecursionError):
         return ""
+    return claims.asked(run) if isinstance(run, dict) else ""
 
 
 def error(reason: str, *, expect: str = "held") -> Verdict:
@@ -98,12 +101,17 @@ def entry(run: Run) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "stack": run.stack,
         "folder": str(run.folder) if run.folder else None,
+        "stakes": [plain(stake) for stake in verdict.stakes],
+        "struck": stakes.struck(verdict),
+        "untried": list(verdict.untried),
+        "notes": list(verdict.notes),
     }
 
 
 def _fault(step: StepOutcome) -> dict[str, Any]:
     evidence = {name: value for name, value in plain(step.evidence).items() if value not in ({}, "", None)}
-    return {"name": step.name, "window": step.window, "batch": step.batch, "hit": step.hit, "evidence": evidence}
+    place = {"window": step.window, "batch": step.batch, "attempt": step.attempt}
+    return {"name": step.name, **place, "hit": step.hit, "evidence": evidence}
 
 
 def _why(run: dict[str, Any]) -> str:
@@ -111,6 +119,13 @@ def _why(run: dict[str, Any]) -> str:
     outcome = run.get("outcome")
     said = outcome.get("error") if isinstance(outcome, dict) else None
     return str(said) if said else "the run ended before it had a verdict"
+
+
+def _seconds(seconds: Any) -> float:
+    try:
+        return float(seconds)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 def _stack(stack: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from harness.report import stakes
 from harness.report.summary import Run
 from harness.report.text import plural, visible
 from harness.scenario import Word
@@ -12,7 +13,7 @@ from harness.scenario import Word
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "canaries", "seconds")
+HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "at stake", "canaries", "seconds")
 COLOURS = {
     Word.HELD: "green",
     Word.VIOLATED: "magenta",
@@ -72,6 +73,7 @@ def cells(run: Run) -> tuple[str, ...]:
         verdict.word.value,
         found,
         f"{hit}/{steps}" if steps else "-",
+        stakes.harms(verdict),
         canaries,
         f"{run.seconds:.1f}",
     )

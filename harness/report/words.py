@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.report import stakes
 from harness.report.sides import sides
 from harness.report.text import cell, plural, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
@@ -25,7 +26,9 @@ def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str 
     line says to get its stack."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
-    out += [f"  {line}" for step in verdict.steps for line in step_lines(step)]
+    for number, step in enumerate(verdict.steps, start=1):
+        out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
+    out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
     for number, finding in enumerate(_worst_first(verdict.findings)[:MOST], start=1):
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
@@ -59,7 +62,8 @@ def title(finding: Finding) -> str:
 
 
 def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
-    """Where it came from: records, batches, and the fault in its window; a part that is not known is left out."""
+    """Where it came from: records, batches, the faults that caused it or may have, with crash point and attempt; a part
+    that is not known is left out."""
     out = []
     if finding.records:
         out.append(f"{'record' if len(finding.records) == 1 else 'records'} {records(finding.records)}")
@@ -67,10 +71,25 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
         few = ", ".join(str(batch) for batch in finding.batches[:8])
         more = f" and {len(finding.batches) - 8:,} more" if len(finding.batches) > 8 else ""
         out.append(f"{'batch' if len(finding.batches) == 1 else 'batches'} {few}{more}")
-    windows = {step.name: step.window for step in steps}
-    for fault in finding.faults:
-        window = windows.get(fault)
-        out.append(f"after {visible(fault, 100)}" + (f" in window {visible(window, 60)}" if window else ""))
+    known = _by_label(steps)
+    out += [f"after {visible(fault, 200)}{known.get(fault, '')}" for fault in finding.faults]
+    if finding.fits:
+        few = ", or ".join(visible(fault, 200) for fault in finding.fits[:8])
+        more = f", or {len(finding.fits) - 8:,} more" if len(finding.fits) > 8 else ""
+        out.append(f"may be explained by {few}{more}; nothing shows it")
+    return out + (["also without faults"] if finding.unhurt else [])
+
+
+def _by_label(steps: Sequence[StepOutcome]) -> dict[str, str]:
+    """What a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it hurt. A
+    name that several steps have says nothing of one of them."""
+    out: dict[str, str] = {}
+    for step in steps:
+        attempt = f", attempt {step.attempt}" if step.attempt else ""
+        batch = "" if step.batch is None else f" of batch {step.batch}"
+        point = f" in window {visible(step.window, 60)}" if step.window else ""
+        for name, more in ((step.name, point + attempt), (f"{step.name} at {step.window}{batch}", attempt)):
+            out[name] = more if out.get(name, more) == more else ""
     return out
 
 
@@ -84,14 +103,14 @@ def step_lines(step: StepOutcome) -> list[str]:
     """One step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
     word = "hit" if step.hit else "MISSED"
-    head = f"{word}: {visible(step.name, 120)}{where(step.window, step.batch)}{at}"
+    head = f"{word}: {visible(step.name, 120)}{where(step.window, step.batch, step.attempt)}{at}"
     return [head, *(f"  {line}" for line in evidence_lines(step.evidence))]
 
 
-def where(window: str, batch: int | None) -> str:
-    """` in sink-committed of batch 3`; most windows name their batch themselves."""
+def where(window: str, batch: int | None, attempt: int = 0) -> str:
+    """` in sink-committed of batch 3, attempt 1`; some windows name their batch themselves."""
     own = "" if batch is None or "batch" in window else f", batch {batch}"
-    return (f" in {visible(window, 80)}" if window else "") + own
+    return (f" in {visible(window, 80)}" if window else "") + own + (f", attempt {attempt}" if attempt else "")
 
 
 def evidence_lines(evidence: Evidence) -> list[str]:
@@ -110,10 +129,11 @@ def evidence_lines(evidence: Evidence) -> list[str]:
 
 
 def _listing(checkpoint: Mapping[str, Sequence[int]]) -> str:
-    return ", ".join(f"{visible(name, 40)} {_numbers(batches)}" for name, batches in checkpoint.items()) or "nothing"
+    return ", ".join(f"{visible(name, 40)} {numbers(batches)}" for name, batches in checkpoint.items()) or "nothing"
 
 
-def _numbers(batches: Sequence[int]) -> str:
+def numbers(batches: Sequence[int]) -> str:
+    """`0-3`, `0 2`, `none`."""
     if not batches:
         return "none"
     whole = list(batches) == list(range(batches[0], batches[-1] + 1)) and len(batches) > 2
@@ -153,9 +173,9 @@ def _last(folder: Path | None, asked: str) -> list[str]:
 def meaning(word: Word) -> str:
     """What a verdict's word means, in one sentence."""
     return {
-        Word.HELD: "the guarantee was not falsified by what was done to the pipeline in this run",
+        Word.HELD: "the faults put records at stake whose harm this sink would show, and the guarantee held",
         Word.VIOLATED: "the guarantee is disproved: the findings below are rows that contradict it",
         Word.VOID: "nothing was tested: this run says neither that the guarantee holds nor that it does not",
-        Word.UNKNOWN: "the run could not tell: it ended before everything could be compared",
-        Word.ERROR: "the harness or its surroundings failed: this says nothing about the pipeline",
+        Word.UNKNOWN: "the run could not tell: its reasons say what was left open",
+        Word.ERROR: "no verdict: the set-up, the effect or the surroundings failed; nothing is said of the guarantee",
     }[word]

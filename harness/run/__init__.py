@@ -4,4 +4,5 @@ supervisor  keeps the driver running        observer  follows the checkpoints   
 feed        hands records to the producer   aim       waits for triggers           strike    does faults
 schedule    the steps, in order             live      starts and ends all parts    drain     after the schedule
 before      effect and sink, before the first record
+rhythm      how often its queries commit    pace    whether it stalls, how long to settle    controls   the same, unhurt
 """

@@ -9,7 +9,7 @@ from time import monotonic
 
 from harness.errors import HarnessError, WaitError
 from harness.faults import process as signals
-from harness.run.scene import Moment, Scene, running
+from harness.run.scene import Listing, Moment, Scene, running
 from harness.scenario import LASTING, Do, Step, Trigger, Victim, When, Window
 from harness.stack.base import Process
 from harness.triggers.tripwire import Tripwire
@@ -18,6 +18,9 @@ from harness.wait import Waiting, until
 
 TICK_S = 0.004
 LONGEST_S = 3600.0
+HOP_S = 8.0
+"""How long a query that is waited for by name may show nothing once the first ones have done all their input: another
+one's output may be its input."""
 KILLED = (Do.KILL_DRIVER, Do.CRASH_APPLICATION)
 DRIVER_DIES = (*KILLED, Do.STOP_DRIVER)
 STOOD = (*KILLED, *LASTING)
@@ -46,9 +49,10 @@ class Aim:
             When.ELAPSED: self._plainly,
         }
         moment = waits[step.when.kind](step, slip)
-        newest = self._scene.observer.newest_batch()
-        if moment.batch is None and newest >= 0:
-            moment.batch = newest
+        current = self._scene.observer.current()
+        # Of several queries at once nobody can say whose batch it was.
+        if moment.batch is None and len(current) == 1 and current[0].ends:
+            moment.batch = max(current[0].ends)
         return moment
 
     def _until(self, trigger: Trigger, look: Callable[[], bool]) -> None:
@@ -57,11 +61,16 @@ class Aim:
             why = "the run is over" if self._scene.stop.is_set() else self._scene.hopeless()
             if look():
                 return True
-            if why:
+            if why and not self._lags(trigger):
                 raise WaitError(f"{trigger} never came: {why}")
             return Waiting(f"batch {self._scene.observer.newest_batch()}")
 
         until(str(trigger), looking, within_s=LONGEST_S, every_s=TICK_S)
+
+    def _lags(self, trigger: Trigger) -> bool:
+        """May a query that is waited for by name still come to its batch?"""
+        scene = self._scene
+        return trigger.query is not None and not scene.stop.is_set() and scene.observer.still_s() < HOP_S
 
     def _window(self, step: Step, slip: int) -> Moment:
         scene, when = self._scene, step.when
@@ -91,7 +100,7 @@ class Aim:
 
         look()
         try:
-            with scene.observer.armed(hook):
+            with scene.observer.armed(hook, query=when.query):
                 self._until(when, look)
         except WaitError:
             signals.thaw(moment.frozen)
@@ -131,24 +140,55 @@ class Aim:
         except WaitError:
             tripwire.let_go()
             raise
-        return Moment(when.batch, before=self._scene.observer.listing(), held=tripwire.held())
+        folder = self._fed()
+        listing = self._scene.observer.listing(folder)
+        return Moment(self._filled(when.batch, folder), folder=folder, before=listing, held=tripwire.held())
+
+    def _fed(self) -> Path | None:
+        """The checkpoint of the query that feeds the counted table; None where it cannot be told from others."""
+        current, name = self._scene.observer.current(), self._scene.feeds
+        found = [p.folder for p in current if name is None or p.folder.name == name]
+        return found[0] if len(found) == 1 else None
+
+    def _filled(self, batch: int | None, folder: Path | None) -> int | None:
+        """The first batch from `batch` on that took records: an empty one has no row to stand at."""
+        if batch is None or folder is None:
+            return batch
+        newest = max(self._scene.observer.listing(folder).get("offsets", ()), default=batch)
+        while batch < newest and self._scene.observer.took_nothing(folder, batch):
+            batch += 1
+        return batch
 
     def _hold(self, tripwire: Tripwire, when: Trigger) -> None:
         """Count rows from where batch N begins: when `commits/N-1` appears, no row of batch N can be in yet."""
         rows, batch = when.count or 0, when.batch or 0
         if batch == 0:
-            # Where more have gone in already, the next one is the first that can be held.
-            tripwire.hold_after(max(rows, tripwire.rows()))
+            self._until(when, lambda: armed(tripwire, rows))
             return
-        met = threading.Event()
+        met, lock = threading.Event(), threading.Lock()
+
+        def hold(after: int) -> None:
+            with lock:
+                if not met.is_set():
+                    tripwire.hold_after(after)
+                    met.set()
 
         def hook(seen: Sight) -> None:
-            if not met.is_set() and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
-                tripwire.hold_after(tripwire.rows() + rows)
-                met.set()
+            named = self._scene.feeds in (None, seen.folder.name)
+            if named and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
+                hold(tripwire.rows() + rows)
+
+        def look() -> bool:
+            # An attempt that ended with `commits/N-1` written goes on with batch N: no file says that it begins.
+            folder = self._fed()
+            if not met.is_set() and begun(self._scene.observer.listing(folder), batch):
+                now, snapshots = tripwire.rows(), self._scene.snapshots
+                before = snapshots.before(folder, batch) if snapshots is not None else None
+                hold(max(now, (now if before is None else before) + rows))
+            return met.is_set()
 
         with self._scene.observer.armed(hook):
-            self._until(when, met.is_set)
+            self._until(when, look)
 
     def _plainly(self, step: Step, slip: int) -> Moment:
         scene, when = self._scene, step.when
@@ -167,19 +207,40 @@ class Aim:
         return moment
 
     def _caught(self, step: Step, moment: Moment) -> bool:
-        """Is a batch in hand? Then the JVM stands still where the fault allows it, and `moment` says which batch."""
-        batch, folder = self._scene.observer.newest_batch(), self._scene.observer.folder()
-        if not running(batch, self._scene.observer.listing(folder)):
-            return False
-        freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON
-        jvms = self._scene.supervisor.processes(Victim.JVM) if freezing else []
-        frozen = signals.freeze(jvms)
-        listing = self._scene.observer.listing(folder)
-        if not running(batch, listing) or (folder and self._scene.observer.took_nothing(folder, batch)):
+        """Has one of our queries a batch with records in hand? Then the JVM stands still where the fault allows it, and
+        `moment` says which batch of which query."""
+        for folder in [progress.folder for progress in self._scene.observer.current()]:
+            if self._busy(folder) is None:
+                continue
+            freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON
+            frozen = signals.freeze(self._scene.supervisor.processes(Victim.JVM) if freezing else [])
+            batch = self._busy(folder)
+            if batch is not None and not self._scene.observer.took_nothing(folder, batch):
+                moment.batch, moment.folder, moment.frozen = batch, folder, frozen
+                moment.before = self._scene.observer.listing(folder)
+                return True
             signals.thaw(frozen)
-            return False
-        moment.batch, moment.folder, moment.before, moment.frozen = batch, folder, listing, frozen
-        return True
+        return False
+
+    def _busy(self, folder: Path) -> int | None:
+        """The newest batch of a checkpoint, if it is planned and not committed."""
+        listing = self._scene.observer.listing(folder)
+        batch = max(listing.get("offsets", ()), default=None)
+        return batch if running(batch, listing) else None
+
+
+def armed(tripwire: Tripwire, rows: int) -> bool:
+    """Hold the row after `rows`; where more have gone in already, the next one is the first that can be held. False if
+    a row slipped by while that was asked for."""
+    hold = max(rows, tripwire.rows())
+    tripwire.hold_after(hold)
+    return tripwire.rows() <= hold or tripwire.held() is not None
+
+
+def begun(listing: Listing, batch: int) -> bool:
+    """Is the batch before committed, and this one not?"""
+    commits = listing.get("commits", ())
+    return batch - 1 in commits and batch not in commits
 
 
 def disarm(folder: Path, when: Trigger) -> None:

@@ -1,4 +1,5 @@
 """Before the first record: does each effect fit its sink, and is the sink free of what an earlier run left in it?
+A sink that the pipeline makes itself is looked at as soon as it is there.
 
 What is found here would make the verdict void after a whole run, or worse: rows kept from a run that held would be
 judged as this one's.
@@ -14,8 +15,8 @@ from harness.checkers.fit import misfit
 from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, UsageError
 from harness.load import project_root
-from harness.scenario import Scenario, Sink
-from harness.sinks import SinkTable, read
+from harness.scenario import Scenario, Sink, sink_names
+from harness.sinks import SinkColumn, SinkTable, columns, read
 from harness.stack.base import Lease
 from harness.workload import make
 from harness.workload.base import Workload
@@ -26,19 +27,43 @@ def sinks_now(scenario: Scenario, lease: Lease) -> list[SinkTable]:
     return [read(sink, lease.dsns) for sink in scenario.sinks]
 
 
-def look(scenario: Scenario, workload: Workload, lease: Lease, *, before: Sequence[SinkTable]) -> None:
+def look(scenario: Scenario, workload: Workload, lease: Lease, *, before: Sequence[SinkTable]) -> set[int]:
     """Compare what the sinks hold after `setup` with the effects over no record; `before` was read before `setup`.
+    Returns the places of the sinks that need no second look.
 
     A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
     effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
+    now, names, looked = sinks_now(scenario, lease), sink_names(scenario.sinks), set[int]()
     with _of_nothing(scenario, workload) as effects:
-        for sink, old, new in zip(scenario.sinks, before, sinks_now(scenario, lease), strict=True):
+        for place, sink in enumerate(scenario.sinks):
             if sink.effect is None:
+                looked.add(place)
                 continue
             effect = effects.table(sink.effect)
-            if not new.unreadable:
-                _fits(sink, effect, new)
-                _empty(old, new, effect)
+            if not now[place].unreadable:
+                _fits(sink, effect, now[place].columns, names[place])
+                _empty(before[place], now[place], effect)
+                looked.add(place)
+    return looked
+
+
+def late(scenario: Scenario, workload: Workload, lease: Lease, looked: set[int]) -> None:
+    """Look at the columns of each sink that has appeared since; `looked` has the places of those already looked at.
+
+    Costs one question to the server for each sink that is not there yet, and nothing once all are. Raises SetupError
+    for a sink that cannot be compared with its effect, StackError."""
+    names = sink_names(scenario.sinks)
+    for place, sink in enumerate(scenario.sinks):
+        if place in looked or sink.effect is None:
+            continue
+        try:
+            there = columns(sink, lease.dsns)
+        except UsageError as failure:
+            raise SetupError(str(failure)) from failure
+        if there is not None:
+            looked.add(place)
+            with _of_nothing(scenario, workload) as effects:
+                _fits(sink, effects.table(sink.effect), there, names[place])
 
 
 def bind(scenarios: Sequence[Scenario]) -> None:
@@ -64,8 +89,8 @@ def _of_nothing(scenario: Scenario, workload: Workload) -> Effects:
     return Effects(Source(parquet=None, columns=columns), where=f"scenario `{scenario.name}`")
 
 
-def _fits(sink: Sink, effect: Table, table: SinkTable) -> None:
-    wrong = misfit(sink, effect.described, table.columns)
+def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> None:
+    wrong = misfit(sink, effect.described, there, name=name)
     if wrong:
         raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, or the table in `setup`")
 

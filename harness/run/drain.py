@@ -1,8 +1,9 @@
 """After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
 
-The sink is read when every record lies behind the committed frontier and the sink has stood still. If rows are
-missing then, they may be late: the sink is watched until it has not changed for `settle_s`. Last, the whole
-application is ended, so that no writer is left, and the sink is read once more: that reading is judged.
+The sinks are read when every record lies behind the committed frontier, no query has a batch in hand, and the sinks
+have stood still for as long as the program's own pace asks (`pace.quiet_s`). If rows are missing then, or a sink is not
+there yet, they may be late: the sinks are watched for longer (`pace.settle_s`). Last, the whole application is ended,
+so that no writer is left, and the sinks are read once more: that reading is judged.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from harness.checkpoint import behind, count
+from harness.errors import UsageError
 from harness.judge import judge
 from harness.run.frontier import end_offsets
-from harness.scenario import Kind, plain
-from harness.sinks import busy, mark, read, save
+from harness.run.pace import quiet_s, settle_s
+from harness.run.rhythm import unplanned
+from harness.scenario import Kind, Sink, plain
+from harness.sinks import busy, load, mark, read, save, tried
+from harness.snapshot import Progressed
 from harness.wait import Deadline
 from harness.workload.readback import read_back
 
 if TYPE_CHECKING:
     from harness.run.live import Live
 
-QUIET_S = 0.4
-SETTLE_S = 8.0
 TICK_S = 0.1
 SILENT_S = 15.0
 SLOWER = 3.0
@@ -41,9 +44,10 @@ class Drain:
         self._live = live
         self._pause = threading.Event()
         self._reasons: list[str] = []
-        self._stalled: str | None = None
+        self._stalled: dict[str, Any] | None = None
         self._drained = False
         self._silence: dict[int, Deadline] = {}
+        self._settle_s: float | None = None
 
     def drain(self) -> None:
         """Drain, read, save 1."""
@@ -55,6 +59,7 @@ class Drain:
         ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=within_s)
         live.attempts.close()
         self._drained = self._finish(ends)
+        live.snapshots.finish()
         if self._drained:
             self._quiet()
         live.journal.write("phase", name="reading")
@@ -68,7 +73,7 @@ class Drain:
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
             self._reasons.append("not drained: the topic grew after its records had been read back")
-        self._read(ends)
+        self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
         """True once every record lies behind the committed frontier; else says why not."""
@@ -80,7 +85,7 @@ class Drain:
                 return True
             live.look(committed=count(now), outstanding=True)
             if live.supervisor.gave_up:
-                self._stalled = live.supervisor.gave_up
+                self._stalled = live.pace.gave_up(live.supervisor.gave_up)
                 break
             if live.deadline.over():
                 break
@@ -90,7 +95,7 @@ class Drain:
             return False
         words = f"{count(ends) - count(now)} of {count(ends)} records were not behind the committed frontier"
         self._reasons.append(f"not drained: {words} {live.deadline.seconds:g} s after the warm-up")
-        self._stalled = self._stalled or live.pace.stalled() or None
+        self._stalled = self._stalled or live.pace.stalled()
         return False
 
     def _at_work(self) -> bool:
@@ -98,10 +103,15 @@ class Drain:
         lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long as a
         start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would do."""
         live = self._live
-        supervisor, life = live.supervisor, live.observer.life
+        supervisor = live.supervisor
         ended = any(death.status == 0 and death.number > supervisor.last_hurt for death in supervisor.deaths)
         if not supervisor.deaths or supervisor.gave_up or ended or live.awake(whole=True):
             return True
+        return self._silent()
+
+    def _silent(self) -> bool:
+        """Has the newest life had all the time that one may take to show itself?"""
+        live, life = self._live, self._live.observer.life
         if life not in self._silence:
             silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s
             self._silence = {life: Deadline(silent_s)}
@@ -109,24 +119,56 @@ class Drain:
 
     def _marks(self) -> list[str]:
         live = self._live
-        return [mark(sink, live.lease.dsns) for sink in live.scenario.sinks]
+
+        def marked(sink: Sink) -> str:
+            try:
+                return mark(sink, live.lease.dsns)
+            except UsageError as failure:
+                return str(failure)  # a query of a table that is not there yet
+
+        return [marked(sink) for sink in live.scenario.sinks]
 
     def _unchanged(self, for_s: float, limit: Deadline) -> bool:
-        """True once the sinks have stood still for `for_s`; false if they changed within it."""
+        """True once the sinks have stood still for `for_s`, and until each batch was committed that was in hand then;
+        false if they changed within it."""
         before, still = self._marks(), Deadline(for_s)
-        while not still.over() and not limit.over():
+        hand: dict[str, int] | None = None
+        while not limit.over():
+            if still.over():
+                now = self._in_hand()
+                hand = now if hand is None else hand
+                if all(now.get(query) != batch for query, batch in hand.items()):
+                    return self._marks() == before
             self._pause.wait(TICK_S)
             if self._marks() != before:
                 return False
-        return still.over()
+        return False
+
+    def _in_hand(self) -> dict[str, int]:
+        live = self._live
+        return live.rhythm.in_hand(live.observer.states(), silent=self._silent())
+
+    def _asked(self) -> dict[str, Any]:
+        """What the program has shown of its pace, and what its scenario says of it."""
+        live = self._live
+        unshown = live.rhythm.unshown(live.observer.states()) or unplanned(live.lease.folder)
+        interval_s = live.scenario.pipeline.interval_s
+        return {"gap_s": live.rhythm.steady_s(), "interval_s": interval_s, "unshown": unshown}
+
+    def _quiet_s(self) -> float:
+        own_s, asked_s = quiet_s(**self._asked()), self._live.scenario.settle_s
+        return own_s if asked_s is None else min(own_s, asked_s)
 
     def _quiet(self) -> None:
-        limit = Deadline(max(QUIET_S, self._live.deadline.left_s()))
-        while not self._unchanged(QUIET_S, limit):
+        for_s = self._quiet_s()
+        limit = Deadline(max(2 * for_s, self._live.deadline.left_s()))
+        while not self._unchanged(for_s, limit):
             if limit.over():
                 self._drained = False
-                self._reasons.append("not drained: the sink was still changing when the time was up")
+                hand = "".join(f", and batch {batch} of {query} in hand" for query, batch in self._in_hand().items())
+                self._reasons.append(f"not drained: the sink had not stood still for {for_s:g} s{hand}")
                 return
+            for_s = self._quiet_s()
 
     def _server_idle(self) -> None:
         """No writer is left; what the server still does for one that was killed is waited for."""
@@ -141,42 +183,51 @@ class Drain:
     def _settle(self, ends: dict[int, int]) -> None:
         live = self._live
         # Who names a time says that the sink may show its rows late: then doubled ones may come late too.
-        asked, settle_s = live.scenario.settle_s is not None, live.scenario.settle_s or SETTLE_S
-        limit = Deadline(max(settle_s * 2, live.deadline.left_s()))
+        asked, for_s = live.scenario.settle_s is not None, live.scenario.settle_s or settle_s(**self._asked())
+        self._settle_s = for_s
+        limit = Deadline(max(for_s * 2, live.deadline.left_s()))
         doubtful = asked or self._missing()
         while doubtful and not limit.over():
             live.journal.write("phase", name="settling")
-            if self._unchanged(settle_s, limit):
+            if self._unchanged(for_s, limit):
                 return
             self._quiet()
             self._read(ends)
             doubtful = asked or self._missing()
         if doubtful:
             self._drained = False
-            still = f"the sink had not stood still for {settle_s:g} s when the time was up"
+            still = f"the sink had not stood still for {for_s:g} s when the time was up"
             self._reasons.append(f"not drained: {still}")
 
     def _missing(self) -> bool:
-        verdict = judge(self._live.folder.path)
-        return any(finding.kind in LATE for finding in verdict.findings)
+        """Is a sink not there yet, or are rows not in it?"""
+        folder, sinks = self._live.folder.path, self._live.scenario.sinks
+        tables = [load(folder, place) for place, sink in enumerate(sinks) if sink.backend != "console"]
+        if any(table is not None and table.unreadable for table in tables):
+            return True
+        return any(finding.kind in LATE for finding in judge(folder).findings)
 
-    def _read(self, ends: dict[int, int]) -> None:
+    def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
         for index, sink in enumerate(live.scenario.sinks):
-            save(live.folder.path, index, read(sink, live.lease.dsns))
+            table = read(sink, live.lease.dsns)
+            save(live.folder.path, index, tried(sink, table, live.lease.dsns, after=live.since) if last else table)
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
 
-    def _checkpoint(self, ends: dict[int, int]) -> dict[str, Any]:
+    def _checkpoint(self, ends: dict[int, int]) -> Progressed:
         live = self._live
         known = live.observer.all()
         # Two checkpoints side by side number their batches each for itself: then no record has one batch.
         alone = bool(known) and all(other.first_life > known[0].first_life for other in known[1:])
-        return {
-            "batches": known[0].batches() if alone and live.frontier.kind == "checkpoint" else [],
-            "frontier": {str(p): o for p, o in sorted(live.frontier.committed().items())},
-            "end": {str(p): o for p, o in sorted(ends.items())},
-            "drained": self._drained,
-        }
+        return Progressed(
+            queries=live.observer.queries(),
+            positions=live.positions.seen(),
+            batches=known[0].batches() if alone and live.frontier.kind == "checkpoint" else (),
+            frontier=dict(sorted(live.frontier.committed().items())),
+            end=dict(sorted(ends.items())),
+            drained=self._drained,
+            gap_s=round(max(live.observer.gap_s(), live.positions.gap_s()), 3),
+        )
 
     def _outcome(self) -> dict[str, Any]:
         live = self._live
@@ -187,5 +238,6 @@ class Drain:
             "stalled": self._stalled,
             "error": None,
             "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
-            "settle_s": live.scenario.settle_s or SETTLE_S,
+            "settle_s": self._settle_s,
+            "gap_s": round(live.rhythm.gap_s(), 3),
         }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
 from time import monotonic
+from typing import Any
 
 from harness.checkpoint import count
 from harness.errors import HarnessError
@@ -13,22 +15,67 @@ from harness.run.frontier import Frontier
 from harness.workload.producer import Producer
 
 PORTIONS = 6
-AHEAD = 1
+SPREAD = 0.3
+"""How far a portion may be from the average, as a part of it."""
 PATIENCE_S = 20.0
 TICK_S = 0.05
 CHUNK = 5000
 
 
+def portions(total: int, seed: int) -> tuple[int, ...]:
+    """The sizes in which `total` records are sent, drawn from the seed. No two are equal, so that a batch lost and
+    another one doubled do not cancel by accident. Too few records for six such sizes make fewer."""
+    many = next((k for k in range(PORTIONS, 0, -1) if k * (k + 1) // 2 <= total), 0)
+    if many < 2:
+        return (total,) * many
+    draw = Random(f"portions {seed}")
+    apart = 2 * SPREAD / many
+    weights = [1 - SPREAD + apart * (place + draw.uniform(0.25, 0.75)) for place in range(many)]
+    sizes: list[int] = []
+    for weight in weights:
+        sizes.append(max(int(total * weight / sum(weights)), sizes[-1] + 1 if sizes else 1))
+    for place in range(many):
+        # Of very few records, the smallest sizes that differ may be too many already.
+        lowest = sizes[place - 1] + 1 if place else 1
+        sizes[place] -= min(max(0, sum(sizes) - total), sizes[place] - lowest)
+    sizes[-1] += total - sum(sizes)
+    draw.shuffle(sizes)
+    return tuple(sizes)
+
+
+def portions_of(batches: Iterable[Mapping[str, Any]], total: int) -> tuple[int, ...]:
+    """The sizes that make a run's batches once more: the records of each batch that took any, in the order of
+    checkpoint.json's `batches`, and what is left of `total`. Empty if there are none to go by."""
+    took = [sum(end - start for start, end in batch["ranges"].values()) for batch in batches]
+    sizes = [size for size in took if size > 0]
+    left = total - sum(sizes)
+    return (*sizes, *([left] if sizes and left > 0 else ()))
+
+
 class Feeder:
     """Sends in a thread of its own. Without a rate it stays one portion ahead of what the pipeline has planned: a fault
-    always finds records on their way, and a slow start does not swallow the whole input in one batch. A pipeline that
-    shows no progress is waited for `PATIENCE_S` with each portion."""
+    always finds records on their way, and a slow start does not swallow the whole input in one batch. With `exact`
+    sizes it sends each of them when all before it is planned, whatever the rate. A pipeline that shows no progress is
+    waited for `patience_s` with each portion."""
 
-    def __init__(self, producer: Producer, frontier: Frontier, journal: Journal, rate_per_s: float | None) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        frontier: Frontier,
+        journal: Journal,
+        *,
+        rate_per_s: float | None,
+        seed: int = 0,
+        exact: Sequence[int] = (),
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self._producer = producer
         self._frontier = frontier
         self._journal = journal
         self._rate = rate_per_s
+        self._seed = seed
+        self._exact = tuple(exact)
+        self._patience_s = patience_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="feeder", daemon=True)
         self.failure: BaseException | None = None
@@ -62,7 +109,7 @@ class Feeder:
 
     def _guarded(self) -> None:
         try:
-            pace = self._paced if self._rate else self._portions
+            pace = self._paced if self._rate and not self._exact else self._portions
             pace()
         except BaseException as failure:
             self.failure = failure
@@ -74,14 +121,17 @@ class Feeder:
             self._journal.write("sent", records=self._producer.sent, total=self._producer.total)
 
     def _portions(self) -> None:
-        portion = max(1, -(-self._producer.total // PORTIONS))
-        while not self._producer.done and not self._stop.is_set():
+        for portion in self._exact or portions(self._producer.total, self._seed):
+            if self._producer.done or self._stop.is_set():
+                return
             self._send(portion)
-            wanted = self._producer.sent - AHEAD * portion
+            # A record that was refused is in no batch.
+            wanted = self._producer.acknowledged if self._exact else self._producer.sent - portion
             self._wait(lambda wanted=wanted: count(self._frontier.planned()) >= wanted)  # type: ignore[misc]
+        self._send(self._producer.total - self._producer.sent)
 
     def _wait(self, reached: Callable[[], bool]) -> None:
-        end = monotonic() + PATIENCE_S
+        end = monotonic() + self._patience_s
         while not reached() and monotonic() < end and not self._stop.wait(TICK_S):
             pass
 

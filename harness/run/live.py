@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +17,18 @@ from harness.ledger import Attempts
 from harness.load import filled
 from harness.run import before
 from harness.run.drain import Drain
-from harness.run.feed import Feeder
+from harness.run.feed import PATIENCE_S, Feeder
 from harness.run.frontier import Frontier, end_offsets, frontier
 from harness.run.observer import Observer
 from harness.run.pace import Pace
+from harness.run.positions import Positions
+from harness.run.rhythm import Rhythm
 from harness.run.scene import Scene
 from harness.run.schedule import Schedule
+from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
-from harness.scenario import Pipeline, Scenario, When
+from harness.scenario import Pipeline, Scenario, Sink, When
+from harness.sinks import since
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
 from harness.triggers.tripwire import Tripwire
@@ -32,23 +37,40 @@ from harness.workload.base import Workload
 from harness.workload.producer import Producer
 
 WARM_UP_S = 60.0
+LATE_S = 1.0
+"""How often a sink that is not there yet is looked for."""
 
 
 class Live:
     """The parts of one run. `play` does everything up to save 1; `close` ends whatever is left, always."""
 
     def __init__(
-        self, scenario: Scenario, stack: Stack, folder: RunFolder, journal: Journal, *, run_id: str, root: Path
+        self,
+        scenario: Scenario,
+        stack: Stack,
+        folder: RunFolder,
+        journal: Journal,
+        *,
+        run_id: str,
+        root: Path,
+        seed: int = 0,
+        portions: Sequence[int] = (),
     ) -> None:
         self.scenario = scenario
         self.stack = stack
         self.folder = folder
         self.journal = journal
         self.root = root
+        self._seed = seed
+        self._portions = portions
+        self.rhythm = Rhythm()
+        journal.listen(self.rhythm.heard)
         self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions, root=root.absolute())
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.lease)
         self._ends: Offsets | None = None
+        self.since: dict[str, int] = {}
+        """By database a transaction from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
         self.deadline = Deadline(scenario.within_s + WARM_UP_S)
@@ -62,13 +84,15 @@ class Live:
         self._phase("set up")
         held = before.sinks_now(self.scenario, self.lease)
         self._set_up()
-        before.look(self.scenario, workload, self.lease, before=held)
+        self.since = since(self.scenario.sinks, self.lease.dsns)
+        self._looked = before.look(self.scenario, workload, self.lease, before=held)
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
-        self.deadline, self.pace = Deadline(self.scenario.within_s), Pace()
+        self.deadline = Deadline(self.scenario.within_s)
+        self.pace = Pace(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
-        self._fed()
+        self._fed(workload)
         Drain(self).drain()
 
     def _phase(self, name: str) -> None:
@@ -90,6 +114,8 @@ class Live:
         self._exit.callback(self.observer.close)
         self.frontier: Frontier = frontier(self.scenario, lease, self.observer)
         self._exit.callback(self.frontier.close)
+        self.positions = Positions(self.frontier.committed, journal)
+        self._exit.callback(self.positions.close)
         self.tripwire = self._tripwire()
         self.attempts = Attempts(self.folder.attempts)
         self._exit.callback(self.attempts.close)
@@ -97,18 +123,32 @@ class Live:
             lease.bootstrap, lease.topic, workload, self.attempts, partitions=self.scenario.input.partitions
         )
         self._exit.callback(self.producer.close)
-        self.feeder = Feeder(self.producer, self.frontier, journal, self.scenario.input.rate_per_s)
+        self.feeder = Feeder(
+            self.producer,
+            self.frontier,
+            journal,
+            rate_per_s=self.scenario.input.rate_per_s,
+            seed=self._seed,
+            exact=self._portions,
+            patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),
+        )
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, lease, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
         self.folder.save(0, run={"program": program, "spark": self.stack.conf(lease, pipeline)})
         self.supervisor = Supervisor(self.stack, lease, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
+        self.snapshots = Snapshots(self._looked_at())
+        self._exit.callback(self.snapshots.close)
         self.schedule = Schedule(self.scenario.schedule, self._scene())
         self._exit.callback(self.schedule.stop)
 
+    def _counted(self) -> list[Sink]:
+        """The sinks that are tables of the run's own; rows are counted in the first."""
+        return [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
+
     def _tripwire(self) -> Tripwire | None:
-        tables = [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
+        tables = self._counted()
         if not tables or all(step.when.kind is not When.ROWS for step in self.scenario.schedule):
             return None
         try:
@@ -134,6 +174,24 @@ class Live:
             in_flight=self._in_flight,
             hopeless=self._hopeless,
             awake=self.awake,
+            snapshots=self.snapshots,
+            feeds=next((sink.query for sink in self._counted()), None),
+        )
+
+    def _looked_at(self) -> Parts:
+        by_hand = self.frontier.kind != "checkpoint"
+        return Parts(
+            folder=self.folder.path,
+            sinks=self.scenario.sinks,
+            lease=self.lease,
+            supervisor=self.supervisor,
+            observer=self.observer,
+            journal=self.journal,
+            tripwire=self.tripwire,
+            sent=lambda: self.producer.reached,
+            position=self.frontier.committed if by_hand else lambda: None,
+            moved=self.positions.moved if by_hand else lambda attempt: False,
+            start_s=lambda: self.start_s,
         )
 
     def _in_flight(self) -> str:
@@ -142,9 +200,10 @@ class Live:
 
     def look(self, *, committed: int, outstanding: bool) -> None:
         """Keep the pace: so many records lie behind the frontier, and there are more or not."""
-        # While the policy waits before a restart nobody could commit anything.
-        waiting = outstanding and self.supervisor.alive
-        self.pace.look(committed=committed, outstanding=waiting, faults=len(self.schedule.outcomes))
+        if self.frontier.kind != "checkpoint":
+            self.rhythm.stood(committed, self.observer.life, self.journal.elapsed_s())
+        faults, alive = len(self.schedule.outcomes), self.supervisor.alive
+        self.pace.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
     def awake(self, *, whole: bool = False) -> bool:
         """Has the newest life of the driver done something, and is it there? `whole`: has each of its queries?"""
@@ -175,13 +234,15 @@ class Live:
 
     def healthy(self) -> None:
         """Raise if a part of the harness or of the stack failed that nobody hurt."""
-        for part in (self.observer, self.feeder, self.schedule, self.supervisor):
+        for part in (self.observer, self.positions, self.feeder, self.schedule, self.supervisor):
             part.healthy()
         self.stack.health()
 
     def _warm_up(self) -> None:
         """The pipeline commits something, or a fault was there first; anything else is an error of the set-up."""
         began = monotonic()
+        if self.frontier.kind != "checkpoint":
+            self.positions.start()
         self.supervisor.start(self.scenario.restart, self._launched)
         within_s = min(WARM_UP_S, self.scenario.within_s)
         try:
@@ -199,7 +260,7 @@ class Live:
     def _launched(self, number: int) -> None:
         self.observer.life = number
         # Where a pipeline without a checkpoint goes on from: once it has moved, this life is at work.
-        self._found = {} if self.frontier.kind == "checkpoint" else self.frontier.committed()
+        self._found = {} if self.frontier.kind == "checkpoint" else self.positions.launched(number)
 
     def _begun(self) -> bool | Waiting:
         self._unhurt()
@@ -224,11 +285,16 @@ class Live:
         driver = self.supervisor.driver
         return tail(driver.log) if driver else "(it never started)"
 
-    def _fed(self) -> None:
+    def _fed(self, workload: Workload) -> None:
         """Wait until all is sent and each step has an outcome, or nothing can come any more."""
+        rest = Deadline(0.0)
 
         def look() -> bool | Waiting:
+            nonlocal rest
             self._unhurt()
+            if rest.over() and not self.schedule.striking:
+                before.late(self.scenario, workload, self.lease, self._looked)
+                rest = Deadline(LATE_S)
             committed = count(self.frontier.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up):

@@ -1,25 +1,28 @@
 """One run: the loop that acts. Everything else is data, a law, or a way to hurt or to watch.
 
 save 0 -> stack's lease -> set-up -> warm-up -> producer || triggers || faults || supervisor
-       -> heal -> drain -> read the sink -> save 1 -> judge -> save 2
+       -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2 -> seal
 """
 
 from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
-from harness import __version__
+from harness import judge as judging
+from harness import sealed
 from harness.errors import HarnessError
 from harness.journal import Journal, Listener
 from harness.judge import judge
 from harness.load import project_root
-from harness.plan import plan
 from harness.redact import Redactor, redact_file, redact_folder
+from harness.run.begin import ended, planned
+from harness.run.controls import controls
+from harness.run.feed import portions_of
 from harness.run.live import Live
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack.base import Stack
@@ -61,7 +64,7 @@ def run(
         journal = Journal(folder.journal)
         if listener is not None:
             journal.listen(listener)
-        live = Live(scenario, stack, folder, journal, run_id=run_id, root=root)
+        live = Live(scenario, stack, folder, journal, run_id=run_id, root=root, seed=seed)
         verdict = _judged(live, workload, began)
     return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
 
@@ -72,10 +75,11 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
     redactor = Redactor(live.lease.secrets)
     try:
         live.play(workload)
-        journal.write("phase", name="judging")
-        verdict = judge(folder.path)
+        # Nothing of it may write on, or take the cores, while a control runs.
+        ended(live, journal)
+        verdict = _verdict(live, workload)
         folder.save(1, verdict=redactor.data(plain(verdict)))
-        folder.save(2, run={"seconds": round(monotonic() - began, 3), "digests": folder.digests()})
+        folder.save(2, run={"seconds": round(monotonic() - began, 3)})
         journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
     except BaseException as failure:
         words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
@@ -87,38 +91,42 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         raise
     finally:
         try:
-            _closed(live)
+            ended(live, journal)
         finally:
             journal.close()
             redact_folder(folder.logs, live.lease.secrets)
             redact_file(folder.journal, live.lease.secrets)
-            folder.seal()
+            folder.make_private()
+    # Last of all: a run that was cut short anywhere above has no digests, and nobody takes its word.
+    sealed.write(folder.path)
     return verdict
 
 
-def _closed(live: Live) -> None:
-    """End what was started. A failure to do so must not hide what the run came to; it is journalled, and the next run
-    finds out about a stack that is gone."""
-    try:
-        live.close()
-    except Exception as failure:
-        live.journal.write("not ended", why=repr(failure))
+def _verdict(live: Live, workload: Workload) -> Verdict:
+    """Judge; while the answer hangs on what the program does unhurt, run controls and judge again."""
+    folder, journal = live.folder, live.journal
+    journal.write("phase", name="judging")
+    verdict = judge(folder.path)
+
+    def enough(kept: Sequence[Path]) -> bool:
+        return len(kept) >= wanted(folder.path)
+
+    seed = int(folder.read()["run"]["seed"])
+    sizes = portions_of(folder.read()["checkpoint"].get("batches") or (), workload.count)
+    found = controls(
+        live.scenario,
+        live.stack,
+        folder=folder.path,
+        seed=seed,
+        root=live.root,
+        portions=sizes,
+        journal=journal,
+        enough=enough,
+    )
+    return judge(folder.path) if found else verdict
 
 
-def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
-    """What is known before anything starts: the parts of save 0."""
-    columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
-    source, described = Path(scenario.path), stack.describe()
-    return {
-        "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
-        "scenario": source.read_text(encoding="utf-8") if source.is_file() else "",
-        "run": {
-            "run_id": run_id,
-            "scenario": scenario.name,
-            "path": scenario.path,
-            "seed": seed,
-            "stack": described,
-            "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": " ".join([f"onceproof run {scenario.path} --seed {seed}", *described.get("asked", "").split()]),
-        },
-    }
+def wanted(folder: Path) -> int:
+    """How many controls in all the judge wants now."""
+    wants = getattr(judging, "wants", None)
+    return int(wants(folder)) if wants is not None else 0

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from harness.checkpoint import Offsets, Progress, listing, read_offsets
 from harness.errors import HarnessError
 from harness.journal import Journal
 from harness.scenario import Window
+from harness.snapshot import Query, QueryState
 from harness.triggers.watch import CheckpointWatch, Sight
 
 Hook = Callable[[Sight], Callable[[], None] | None]
@@ -21,48 +23,85 @@ class Observer:
     """What is known of the run's checkpoints. Thread-safe."""
 
     def __init__(self, root: Path, topic: str, journal: Journal) -> None:
+        self._root = root
         self._topic = topic
         self._journal = journal
         self._hook: Hook | None = None
+        self._for: str | None = None
+        self._listeners: list[Callable[[Sight], None]] = []
         self._lock = threading.Lock()
         self._known: dict[Path, Progress] = {}
+        self._every: list[Progress] = []
+        """Those that were deleted and begun anew too, in the order of first sight."""
         self._touched: dict[int, set[Path]] = {}
         self.life = 0
+        self._last = monotonic()
         self._watch = CheckpointWatch(root, self._saw)
 
     def close(self) -> None:
         """Stop watching."""
         self._watch.close()
 
+    def listen(self, listener: Callable[[Sight], None]) -> None:
+        """Call `listener` in the watching thread with every later sight, after the books are kept."""
+        self._listeners.append(listener)
+
     @contextmanager
-    def armed(self, hook: Hook) -> Iterator[None]:
-        """Call `hook` in the watching thread with every sight, before anything else is done with it."""
-        self._hook = hook
+    def armed(self, hook: Hook, *, query: str | None = None) -> Iterator[None]:
+        """Call `hook` in the watching thread with every sight of our queries, or of the one whose checkpoint's folder
+        is called `query`, whatever it reads; before anything else is done with it."""
+        self._for, self._hook = query, hook
         try:
             yield
         finally:
             self._hook = None
 
     def _saw(self, seen: Sight) -> None:
-        hook = self._hook if self._ours(seen) else None
+        meant = self._ours(seen) if self._for is None else seen.folder.name == self._for
+        hook = self._hook if meant else None
         afterwards = hook(seen) if hook is not None else None
+        attempt, self._last = self.life, monotonic()
         with self._lock:
-            fresh = Progress(seen.folder, self._topic, first_life=self.life)
-            progress = self._known.setdefault(seen.folder, fresh)
-            if seen.window is None and progress.begun:
-                # That is written once: another time, it is another checkpoint in the old one's place.
-                progress = self._known[seen.folder] = fresh
-                fresh.note_all()
-            progress.begun |= seen.window is None
-            progress.life = self.life
-            self._touched.setdefault(self.life, set()).add(seen.folder)
-            if seen.window is Window.OFFSETS_WRITTEN:
-                progress.note_offsets(seen.batch)
-            elif seen.window is Window.OFFSETS_COMMITTED:
-                progress.committed.add(seen.batch)
+            self._note(seen, self._book(seen), attempt)
         if afterwards is not None:
             afterwards()
-        self._journal.write("batch", batch=seen.batch, window=seen.window or "started", checkpoint=seen.folder.name)
+        for listener in self._listeners:
+            listener(seen)
+        self._journal.write(
+            "batch",
+            batch=seen.batch,
+            window=seen.window or "started",
+            checkpoint=seen.folder.name,
+            query=self.name(seen.folder),
+            attempt=attempt,
+        )
+
+    def _book(self, seen: Sight) -> Progress:
+        """What is kept of the checkpoint."""
+        progress = self._known.get(seen.folder)
+        # Where a source begins is written once: another time, it is another checkpoint in the old one's place.
+        anew = progress is not None and seen.window is None and seen.source in progress.begun
+        if progress is not None and anew:
+            progress.gone = True
+        if progress is None or anew:
+            progress = self._known[seen.folder] = Progress(seen.folder, self._topic, first_life=self.life)
+            self._every.append(progress)
+            if anew:
+                progress.note_all()
+        return progress
+
+    def _note(self, seen: Sight, progress: Progress, attempt: int) -> None:
+        progress.life = attempt
+        self._touched.setdefault(attempt, set()).add(seen.folder)
+        if seen.window is None:
+            progress.begun.add(seen.source)
+            progress.note_start(seen.source)
+            return
+        progress.note_work(seen.batch, attempt)
+        if seen.window is Window.OFFSETS_WRITTEN:
+            progress.note_offsets(seen.batch)
+        elif seen.window is Window.OFFSETS_COMMITTED:
+            progress.note_commit(seen.batch, attempt, self._journal.elapsed_s())
 
     def _ours(self, seen: Sight) -> bool:
         """Is it a query that reads the run's topic? No fault is meant for another one."""
@@ -116,9 +155,37 @@ class Observer:
         return self.awake() and sum(p.life == self.life for p in self.all()) >= self._most(before=self.life)
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
-        """Is it a batch without a record of the topic, as a query with a watermark plans some?"""
-        ends = [read_offsets(folder / "offsets" / str(number), self._topic) for number in (batch - 1, batch)]
-        return None not in ends and ends[0] == ends[1]
+        """Is it a batch without a record of the topic, as a query plans before anything was sent, or with a
+        watermark?"""
+        with self._lock:
+            progress = self._known.get(folder) or Progress(folder, self._topic)
+        return progress.took_nothing(batch)
+
+    def name(self, folder: Path) -> str:
+        """How a checkpoint is called in what is kept: its folder, relative to the run's."""
+        return folder.relative_to(self._root).as_posix() if folder.is_relative_to(self._root) else str(folder)
+
+    def queries(self) -> tuple[Query, ...]:
+        """Every query of the program, in the order of first sight."""
+        with self._lock:
+            return tuple(progress.query(self.name(progress.folder)) for progress in self._every)
+
+    def states(self) -> tuple[QueryState, ...]:
+        """Where each of them stands right now, in the same order."""
+        with self._lock:
+            return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
+
+    def still_s(self) -> float:
+        """Seconds since the last sight of any query."""
+        return monotonic() - self._last
+
+    def touched(self, attempt: int) -> bool:
+        """Has an attempt been seen to touch a checkpoint?"""
+        return attempt in self._touched
+
+    def gap_s(self) -> float:
+        """The longest time between two commits of one query within one attempt, whatever the query reads."""
+        return max((progress.gap_s for progress in list(self._every)), default=0.0)
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""

@@ -1,40 +1,92 @@
-"""How fast the pipeline gets on, so that a slow one is not called stalled."""
+"""How fast the pipeline gets on: a slow one is not called stalled, and a sink is read when nothing more can come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
 STALLED_S = 60.0
 SLOWER = 3.0
 """A batch may take that much longer than any stretch between two commits that this run has already shown."""
+QUIET_S = 0.4
+QUIET_GAPS = 1.5
+"""A query that commits every so often has had its turn within one gap; half a gap more is for the batch itself."""
+SETTLE_S = 8.0
+SETTLE_GAPS = 2.0
+"""Where something is missing already, a whole turn more."""
+UNSHOWN_S = 30.0
+"""For a query behind another one that has not yet shown how often it commits: longer than most trigger intervals."""
+
+
+def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
+    """How long sinks must stand still before they are read: doubled rows may come late like any others. `unshown`: some
+    query behind another one has not told its pace, so that only the declared interval says what to wait for."""
+    own_s = 0.0
+    if unshown:
+        own_s = UNSHOWN_S if interval_s is None else QUIET_GAPS * interval_s
+    return max(QUIET_S, QUIET_GAPS * gap_s, own_s)
+
+
+def settle_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
+    """The same where something is missing, or a sink is not there yet: then the declared interval counts for every
+    query, as one that closes a watermark shows its last rows a trigger later."""
+    asked_s = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
+    return max(SETTLE_S, SETTLE_GAPS * gap_s, QUIET_GAPS * (interval_s or 0.0), asked_s)
 
 
 class Pace:
-    """Looked at again and again while records are on their way. `now` is a clock in seconds."""
+    """Looked at again and again while records are on their way. `longest_s` gives the longest gap between two commits
+    of one query, whatever it reads; `now` is a clock in seconds."""
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        interval_s: float | None = None,
+        longest_s: Callable[[], float] = lambda: 0.0,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
         self._now = now
-        self._since = now()
+        self._interval_s = interval_s
+        self._of_queries_s = longest_s
+        self._since = self._looked = now()
         self._committed = 0
         self._faults = 0
         self._longest_s = 0.0
 
-    def look(self, *, committed: int, outstanding: bool, faults: int) -> None:
+    def look(self, *, committed: int, outstanding: bool, faults: int, alive: bool = True) -> None:
         """`committed` records lie behind the frontier, `outstanding` says that there are more, and `faults` were done
-        so far: time counts from the last commit or, if that is later, from the last fault."""
+        so far: time counts from the last commit or, if that is later, from the last fault. It stands still while no
+        driver is `alive` and the policy waits before a restart: nobody could commit anything."""
         now, moved = self._now(), committed != self._committed
         if moved:
             self._longest_s = max(self._longest_s, now - self._since)
         if moved or faults != self._faults or not outstanding:
             self._since = now
-        self._committed, self._faults = committed, faults
+        elif not alive:
+            self._since += now - self._looked
+        self._committed, self._faults, self._looked = committed, faults, now
 
-    def stalled(self) -> str:
-        """Words for a stretch without a commit that is too long to be one slow batch; else empty."""
-        idle_s = self._now() - self._since
-        if idle_s <= max(STALLED_S, SLOWER * self._longest_s):
-            return ""
-        return (
-            f"nothing was committed in the last {idle_s:.0f} s; the longest stretch before took {self._longest_s:.0f} s"
-        )
+    def stalled(self) -> dict[str, Any] | None:
+        """A stretch without a commit that is too long to be one slow batch or one trigger interval; else None."""
+        idle_s, longest_s = self._now() - self._since, self._longest()
+        if idle_s <= max(STALLED_S, SLOWER * longest_s, SLOWER * (self._interval_s or 0.0)):
+            return None
+        words = f"nothing was committed in the last {idle_s:.0f} s; the longest stretch before took {longest_s:.0f} s"
+        return self._told("idle", words)
+
+    def gave_up(self, words: str) -> dict[str, Any]:
+        """The policy restarts the driver no more."""
+        return self._told("gave up", words)
+
+    def _longest(self) -> float:
+        return max(self._longest_s, self._of_queries_s())
+
+    def _told(self, kind: str, words: str) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "idle_s": round(self._now() - self._since, 3),
+            "longest_gap_s": round(self._longest(), 3),
+            "interval_s": self._interval_s,
+            "words": words,
+        }

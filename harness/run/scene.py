@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.journal import Journal
 from harness.run.observer import Observer
+from harness.run.snap import Snapshots
 from harness.run.supervisor import Supervisor
 from harness.scenario import Trigger, When, Window
 from harness.stack.base import Lease, Process, Stack
@@ -20,13 +21,14 @@ Listing = dict[str, tuple[int, ...]]
 @dataclass
 class Moment:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
-    at which row."""
+    at which row. `step` counts the schedule's steps from 1."""
 
     batch: int | None
     folder: Path | None = None
     before: Listing = field(default_factory=dict)
     frozen: list[Process] = field(default_factory=list)
     held: Held | None = None
+    step: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,8 @@ class Scene:
 
     `in_flight`: words for the records that are in the source and not behind the committed frontier, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
-    `awake`: the current life of the driver has done something; before that there is nothing to hurt. `stop` ends
+    `awake`: the current life of the driver has done something; before that there is nothing to hurt. `feeds`: the
+    folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told. `stop` ends
     every wait of the schedule."""
 
     stack: Stack
@@ -48,6 +51,8 @@ class Scene:
     in_flight: Callable[[], str]
     hopeless: Callable[[], str]
     awake: Callable[[], bool]
+    snapshots: Snapshots | None = None
+    feeds: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
 

@@ -28,6 +28,7 @@ class Schedule:
         self.outcomes: list[StepOutcome] = []
         self.failure: BaseException | None = None
         self._acted = threading.Event()
+        self._striking = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="schedule", daemon=True)
 
     def start(self) -> None:
@@ -45,6 +46,11 @@ class Schedule:
         """True from the moment at which the first fault begins."""
         return self._acted.is_set()
 
+    @property
+    def striking(self) -> bool:
+        """True while a fault is being done: whoever need not ask the stack now lets it be."""
+        return self._striking.is_set()
+
     def stop(self) -> None:
         """Give up what has not fired; returns when the thread is gone."""
         self._scene.stop.set()
@@ -58,14 +64,14 @@ class Schedule:
 
     def _guarded(self) -> None:
         try:
-            for step in self._steps:
-                outcome = self._perform(step)
+            for number, step in enumerate(self._steps, 1):
+                outcome = self._perform(number, step)
                 self.outcomes.append(outcome)
                 self._tell("step", outcome)
         except BaseException as failure:
             self.failure = failure
 
-    def _perform(self, step: Step) -> StepOutcome:
+    def _perform(self, number: int, step: Step) -> StepOutcome:
         outcome = StepOutcome(name=step.name, window=step.when.place, batch=step.when.batch, hit=False)
         for slip in range(TRIES):
             try:
@@ -79,7 +85,10 @@ class Schedule:
                     evidence=Evidence(note=str(never)),
                 )
             self._acted.set()
+            moment.step = number
+            self._striking.set()
             outcome = strike(self._scene, step, moment)
+            self._striking.clear()
             if outcome.hit or outcome.evidence.signalled or step.when.kind is not When.WINDOW:
                 break
             self._tell("missed", outcome)

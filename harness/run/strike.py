@@ -11,7 +11,7 @@ from harness.errors import WaitError
 from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
-from harness.scenario import Do, Evidence, Fault, Step, StepOutcome, Victim, Window
+from harness.scenario import LASTING, Do, Evidence, Fault, Step, StepOutcome, Victim, Window
 from harness.stack.base import Host, Process
 from harness.wait import Deadline, until
 
@@ -24,19 +24,26 @@ IDLE = "the driver's log names no task that was lost: the executor may have had 
 
 def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     """Do the fault. If the checkpoint no longer stands in the window, nobody is hurt and `hit` is false."""
-    in_flight = scene.in_flight()
+    in_flight = scene.in_flight() or beyond(scene, moment)
     open_still = in_window(step.when, moment, moment.before)
     signalled: dict[str, str] = {}
     after = moment.before
-    log = scene.supervisor.driver.log if scene.supervisor.driver else None
+    driver = scene.supervisor.driver
+    log, attempt = (driver.log, driver.number) if driver else (None, 0)
     size = log.stat().st_size if log else 0
-    try:
-        if open_still:
-            signalled = hurt(scene, step, moment)
-        # Before anyone is let go: this is how the fault left it.
-        after = scene.observer.listing(moment.folder)
-    finally:
-        release(scene, step, moment)
+    # Whoever is started again must not touch what the dead one left before it is looked at.
+    with scene.supervisor.held():
+        try:
+            if open_still:
+                signalled = hurt(scene, step, moment)
+            # Before anyone is let go: this is how the fault left it.
+            after = scene.observer.listing(moment.folder)
+            if signalled and step.do.kind not in LASTING:
+                look(scene, moment)
+        finally:
+            release(scene, step, moment)
+    if scene.snapshots is not None and signalled and scene.supervisor.ended(attempt):
+        scene.snapshots.restart(moment.step, attempt)
     why = missed(in_flight, open_still, signalled)
     if not why and step.do.kind is Do.KILL_EXECUTOR and moment.held is None and not lost_task(scene, log, size):
         why = IDLE
@@ -44,6 +51,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
     of = f"in the checkpoint {moment.folder.name}, one of {beside}" if moment.folder and beside > 1 else ""
     if not why and not proved(step, moment, signalled, after):
         why = "the evidence does not bear out that it died in the window"
+    struck = struck_in(scene, moment)
     return StepOutcome(
         name=step.name,
         window=step.when.place,
@@ -58,7 +66,38 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
             note="; ".join([*filter(None, (why, of)), *notes(step, moment, signalled, after)]),
         ),
         at_s=round(scene.journal.elapsed_s(), 3),
+        attempt=attempt if signalled else 0,
+        checkpoint=scene.observer.name(struck) if struck else "",
     )
+
+
+def struck_in(scene: Scene, moment: Moment) -> Path | None:
+    """The checkpoint whose batch it was; None where several queries may have worked on it."""
+    current = scene.observer.current()
+    return moment.folder or (current[0].folder if len(current) == 1 else None)
+
+
+def look(scene: Scene, moment: Moment) -> None:
+    """Keep where everything stands, now that somebody was hurt and before anything goes on."""
+    if scene.snapshots is not None:
+        folder, driver = struck_in(scene, moment), scene.supervisor.driver
+        attempt = driver.number if driver else 0
+        scene.snapshots.strike(moment.step, attempt, folder=folder, batch=moment.batch, held=moment.held)
+
+
+def glance(scene: Scene, moment: Moment) -> None:
+    """Who writes, as long as they are there: the server rolls back what a dead client had open."""
+    if scene.snapshots is not None:
+        scene.snapshots.glance(struck_in(scene, moment), moment.batch, held=moment.held)
+
+
+def beyond(scene: Scene, moment: Moment) -> str:
+    """What a query that reads something else than the run's topic has in hand; empty for others, which are counted in
+    records."""
+    folder, ours = moment.folder, [progress.folder for progress in scene.observer.all()]
+    if folder is None or folder in ours or scene.observer.took_nothing(folder, moment.batch or 0):
+        return ""
+    return f"batch {moment.batch} of {folder.name}, which reads something else"
 
 
 def missed(in_flight: str, open_still: bool, signalled: dict[str, str]) -> str:
@@ -91,7 +130,7 @@ def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
     """Signal the victims; returns what became of each."""
     fault = step.do
     if fault.kind is Do.PAUSE_DRIVER:
-        return pause(scene, fault.for_s or PAUSE_S)
+        return pause(scene, moment, fault.for_s or PAUSE_S)
     if fault.kind is Do.DISCONNECT_DRIVER:
         return disconnect(scene, step, moment)
     targets = chosen(scene, fault, moment)
@@ -99,11 +138,16 @@ def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
     if fault.kind in DRIVER_DIES and driver is not None:
         # What is left of the tree is no longer found through its parent; and this death is ours, not the program's.
         scene.supervisor.hurt(driver.number, [each for each in scene.supervisor.processes() if each not in targets])
+    if fault.kind is not Do.STOP_DRIVER:
+        # A JVM that lives on must not commit what the dead one had in hand before that was looked at.
+        jvms = [each for each in scene.supervisor.processes(Victim.JVM) if each not in targets]
+        moment.frozen += signals.freeze(jvms if targets else [])
+        # All stand still before the first dies, so that none can act on the death of another.
+        signals.freeze(targets)
+    glance(scene, moment)
     if fault.kind is Do.STOP_DRIVER:
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
     else:
-        # All stand still before the first dies, so that none can act on the death of another.
-        signals.freeze(targets)
         signalled = signals.kill(targets)
     if fault.kind in DRIVER_DIES and driver is not None and signals.all_died(signalled):
         signalled[f"driver {driver.number}"] = ending(scene, driver.number)
@@ -143,13 +187,15 @@ def executors(scene: Scene, fault: Fault, moment: Moment) -> Sequence[Process]:
     return found if fault.which == "all" else [owner or each for each in found[:1]]
 
 
-def pause(scene: Scene, for_s: float) -> dict[str, str]:
+def pause(scene: Scene, moment: Moment, for_s: float) -> dict[str, str]:
     """SIGSTOP the driver's tree, look that it stands, let it go on after `for_s` seconds."""
+    limit = Deadline(for_s)
     tree = signals.freeze(scene.supervisor.processes())
     try:
         # One that ended meanwhile, a worker between two tasks, stands still too.
         until("the driver to stand still", lambda: not any(map(signals.moves, tree)), within_s=DEATH_WITHIN_S)
-        scene.stop.wait(for_s)
+        look(scene, moment)
+        scene.stop.wait(limit.left_s())
         return {p.name: f"stood still for {for_s:g} s" for p in tree if p.stands()}
     finally:
         signals.thaw(tree)
@@ -158,12 +204,14 @@ def pause(scene: Scene, for_s: float) -> dict[str, str]:
 def disconnect(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
     """Take the driver off the network, look that it is off, and let it work on there; put it back after `for_s` seconds
     unless it ends before. What was not off from the look at the beginning to the one at the end is left out."""
-    limit, began = Deadline(step.do.for_s or PAUSE_S), scene.journal.elapsed_s()
     hosts = [process for process in scene.supervisor.processes() if isinstance(process, Host) and process.cut()]
     try:
         off = [host for host in hosts if host.apart()]
+        if off:
+            look(scene, moment)
         # It was held for the look alone: what stands still is not hurt by a network that is away.
         release(scene, step, moment)
+        limit, began = Deadline(step.do.for_s or PAUSE_S), scene.journal.elapsed_s()
         while any(host.lives() for host in hosts) and not limit.over() and not scene.stop.wait(TICK_S):
             pass
         off = [host for host in off if host.apart() or not host.lives()]

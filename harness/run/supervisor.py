@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class Supervisor:
         self.gave_up = ""
         self._hurt: set[int] = set()
         self._left: list[Process] = []
+        self._free = threading.Event()
+        self._free.set()
         self.failure: BaseException | None = None
 
     def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
@@ -83,9 +86,33 @@ class Supervisor:
                 self.gave_up = f"the driver died {failed} times and is restarted at most {restart.times} times"
                 self._journal.write("gave up", why=self.gave_up)
                 return
-            if self._stopping.wait(restart.delay_s):
+            if self._stopping.wait(restart.delay_s) or not self._let():
                 return
             self._launch(driver.number + 1, launched)
+
+    def _let(self) -> bool:
+        """Wait until nobody holds restarts; False if the end came first."""
+        while not self._free.wait(LOOK_EVERY_S):
+            if self._stopping.is_set():
+                return False
+        return True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Deaths are noted, and nothing is started again until this is left. For one thread at a time."""
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
+
+    def equipped(self) -> bool:
+        """Has the present attempt got an executor? Without one no task of it runs."""
+        born = self._born()
+        return any(executor.born >= born for executor in self._stack.executors(self._lease))
+
+    def _born(self) -> float:
+        return min((process.born for process in self.processes()), default=0.0)
 
     def hurt(self, number: int, left: list[Process]) -> None:
         """Life `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
@@ -108,6 +135,10 @@ class Supervisor:
         if self.failure is not None:
             raise HarnessError(f"the supervisor of the driver failed: {self.failure!r}")
 
+    def ended(self, number: int) -> bool:
+        """Is that attempt known to be dead?"""
+        return any(death.number == number for death in self.deaths)
+
     def death_of(self, number: int, *, within_s: float) -> Death:
         """The death of life `number`. Raises WaitError if it does not die in time."""
 
@@ -124,9 +155,8 @@ class Supervisor:
 
     def leftovers(self) -> list[Process]:
         """Living processes of the run that are older than the present life and no part of it."""
-        present = self.processes()
-        born = min((process.born for process in present), default=0.0)
-        return [process for process in self._living() if process not in present and process.born < born]
+        present, born = self.processes(), self._born()
+        return [process for process in self.living() if process not in present and process.born < born]
 
     def stop(self) -> None:
         """End the application for good: no restart, driver and executors killed and seen to be gone."""
@@ -138,7 +168,7 @@ class Supervisor:
                 raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
         limit = Deadline(STOP_WITHIN_S)
         # Again until none is left: a process may have started another while it was being killed.
-        while left := self._living():
+        while left := self.living():
             if limit.over():
                 names = ", ".join(process.name for process in left)
                 raise HarnessError(f"could not end the pipeline within {STOP_WITHIN_S:g} s; left: {names}")
@@ -146,7 +176,8 @@ class Supervisor:
             if self.driver is not None:
                 self.driver.poll()
 
-    def _living(self) -> list[Process]:
+    def living(self) -> list[Process]:
+        """Every living process of the run."""
         found = [*self.processes(), *signals.family(self._stack.processes(self._lease)), *self._left]
         return [process for process in found if process.lives()]
 

@@ -1,21 +1,31 @@
 """What was read of one sink, and how it lies in the run folder.
 
 `sink/<i>.parquet` has every column as nullable text in canonical form, `sink/<i>.json` what the columns are. A sink
-that could not be read is kept too, with the words that say why: silence must not look like an empty table.
+that could not be read is kept too, with the words that say why: silence must not look like an empty table. One of too
+many rows is kept as fingerprints: of each row the cells of the sink's key, and in a last column the row's own.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.checkers.cells import Row
+from harness.checkers.cells import FAMILIES, Row
 from harness.errors import HarnessError
+from harness.store import noun
+
+_WRITTEN = {
+    "number": r"^(-?[0-9]+(\.[0-9]+)?(E(-[0-9]{1,7}|[0-9]{1,6}))?|-?Infinity|NaN)$",
+    "float": r"^(-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,3})?|-?inf|nan)$",
+}
+"""How the cells look that are counted with; a family that is only compared may hold any text."""
 
 WHOLE, FINGERPRINTS = "whole", "fingerprints"
 
@@ -31,7 +41,12 @@ class SinkColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkTable:
-    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read."""
+    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read; `absent` that it
+    was not there yet. `form` is `whole`, or `fingerprints`: then the last column is the `fingerprint` of a row, the
+    others are the sink's key.
+
+    `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
+    not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words."""
 
     name: str
     backend: str
@@ -39,39 +54,77 @@ class SinkTable:
     columns: tuple[SinkColumn, ...] = ()
     rows: list[Row] = field(default_factory=list, repr=False)
     unreadable: str = ""
+    absent: bool = False
     form: str = WHOLE
-    """`whole`, or `fingerprints`: then a row is the key's cells and the fingerprint of the row."""
-    marked: tuple[str, ...] = ()
-    """The columns that a fingerprint was taken of, in their order."""
+    unique: bool = False
     folds: bool | None = None
-    unique: bool | None = None
+    folding: str = ""
 
 
 def fingerprint(row: Row) -> str:
-    """A short name of a canonical row."""
+    """What stands for a canonical row, its columns in the sink's order: blake2b of 16 bytes, in hex."""
     return blake2b(json.dumps(row).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    """`sink/<i>.json`."""
+
+    name: str
+    backend: str
+    target: str
+    columns: tuple[SinkColumn, ...]
+    rows: int
+    unreadable: str = ""
+    absent: bool = False
+    form: str = WHOLE
+    unique: bool = False
+    folds: bool | None = None
+    folding: str = ""
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:
     """Write the sink with place `index` in the scenario into the run folder. Raises HarnessError."""
+    save_parts(folder, index, table, [table.rows])
+
+
+def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[Row]]) -> int:
+    """The same with rows that come in parts, of which one at a time is in memory; returns how many there were. Raises
+    HarnessError, and whatever `parts` raises; then nothing is there."""
     room = folder / "sink"
-    about = {
-        "name": table.name,
-        "backend": table.backend,
-        "target": table.target,
-        "columns": [asdict(column) for column in table.columns],
-        "rows": len(table.rows),
-        "unreadable": table.unreadable,
-    }
-    # Columns are named by place: a query may give two columns one name.
-    cells = {str(at): pa.array([row[at] for row in table.rows], pa.string()) for at in range(len(table.columns))}
+    names = [str(at) for at in range(len(table.columns))]
+    count = 0
+
+    def write(path: Path) -> None:
+        nonlocal count
+        # Columns are named by place: a query may give two columns one name.
+        schema = pa.schema([(name, pa.string()) for name in names])
+        with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as out:
+            for rows in parts:
+                out.write_table(pa.table({name: _cells(rows, at) for at, name in enumerate(names)}, schema=schema))
+                count += len(rows)
+
     try:
-        room.mkdir(mode=0o700, exist_ok=True)
-        _whole(room / f"{index}.parquet", pa.table(cells))
+        room.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _whole(room / f"{index}.parquet", write)
+        about = {
+            "name": table.name,
+            "backend": table.backend,
+            "target": table.target,
+            "columns": [asdict(column) for column in table.columns],
+            "rows": count,
+            "unreadable": table.unreadable,
+            "absent": table.absent,
+            "form": table.form,
+            "unique": table.unique,
+            "folds": table.folds,
+            "folding": table.folding,
+        }
         (room / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
         asked = f"asked to write {room / str(index)}.parquet"
         raise HarnessError(f"{asked}; saw {refusal.strerror or refusal}. Make room or permission") from refusal
+    return count
 
 
 def load(folder: Path, index: int) -> SinkTable | None:
@@ -80,27 +133,59 @@ def load(folder: Path, index: int) -> SinkTable | None:
     if not paths[0].is_file():
         return None
     try:
-        about = json.loads(paths[0].read_text(encoding="utf-8"))
-        data = pq.read_table(paths[1])
-        columns = tuple(SinkColumn(**column) for column in about["columns"])
-        cells = [data[str(at)].to_pylist() for at in range(len(columns))]
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as failure:
+        about: _About = noun(_About, json.loads(paths[0].read_text(encoding="utf-8")), str(paths[0]))
+        data = _table(paths[1])
+        cells = [_column(data, at, column) for at, column in enumerate(about.columns)]
+    except (OSError, ValueError, KeyError, RecursionError, pa.ArrowException) as failure:
         raise HarnessError(f"{paths[0]} or {paths[1].name} is damaged: {failure}. Run the scenario again") from failure
-    if data.num_rows != about["rows"]:
-        raise HarnessError(f"{paths[1]} has {data.num_rows} rows, and {about['rows']} were read from the sink")
+    if data.num_rows != about.rows:
+        raise HarnessError(
+            f"{paths[1]} has {data.num_rows} rows, and {about.rows} were read from the sink. Run the scenario again"
+        )
     return SinkTable(
-        name=about["name"],
-        backend=about["backend"],
-        target=about["target"],
-        columns=columns,
+        name=about.name,
+        backend=about.backend,
+        target=about.target,
+        columns=about.columns,
         rows=list(zip(*cells, strict=True)),
-        unreadable=about.get("unreadable", ""),
+        unreadable=about.unreadable,
+        absent=about.absent,
+        form=about.form,
+        unique=about.unique,
+        folds=about.folds,
+        folding=about.folding,
     )
 
 
-def _whole(path: Path, table: pa.Table) -> None:
-    """Write a Parquet file that appears whole or not at all."""
+def _table(path: Path) -> pa.Table:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        table = file.read()
+    table.validate(full=True)
+    return table
+
+
+def _column(data: pa.Table, at: int, column: SinkColumn) -> list[str | None]:
+    """One column's cells. Raises ValueError if they are none of its family."""
+    cells = data[str(at)]
+    if column.family not in FAMILIES or cells.type != pa.string():
+        raise ValueError(f"the column {column.name} is {column.family} as {cells.type}")
+    form = _WRITTEN.get(column.family)
+    if form and pc.all(pc.match_substring_regex(cells, form)).as_py() is False:
+        raise ValueError(f"the column {column.name} holds what is no {column.family}")
+    out: list[str | None] = cells.to_pylist()
+    return out
+
+
+def _cells(rows: list[Row], at: int) -> pa.Array:
+    return pa.array([row[at] for row in rows], pa.string())
+
+
+def _whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Let a file appear whole or not at all."""
     part = path.with_name(f".{path.name}.part")
-    pq.write_table(table, part, compression="zstd")
-    part.chmod(0o600)
-    part.replace(path)
+    try:
+        write(part)
+        part.chmod(0o600)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

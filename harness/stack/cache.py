@@ -1,4 +1,4 @@
-"""Our own cache: jars and class archives that outlive a run, shared by every run of this user.
+"""Our own cache: jars, class archives and control runs that outlive a run, shared by every run of this user.
 
 Filled so that two suites at once cannot collide: under a lock, into a temporary folder, which is then renamed.
 """
@@ -6,17 +6,20 @@ Filled so that two suites at once cannot collide: under a lock, into a temporary
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from hashlib import file_digest
 from pathlib import Path
 
 from harness import wait
 from harness.errors import StackError
 
 VARIABLE = "ONCEPROOF_CACHE"
+SUMS = ".sums.json"
 
 
 def root() -> Path:
@@ -70,3 +73,59 @@ def filling(target: Path) -> Iterator[Path]:
         temporary.rename(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def keep(source: Path, target: Path) -> None:
+    """Keep a copy of the folder `source` as `target`, whole or not at all; one that is there already stays.
+
+    Needs no lock. Raises OSError."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        shutil.copytree(source, temporary, dirs_exist_ok=True)
+        (temporary / SUMS).write_text(json.dumps(_sums(temporary)), encoding="utf-8")
+        # A folder that holds something is not replaced: who came first is as good.
+        with suppress(OSError):
+            temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def taken(source: Path, into: Path) -> bool:
+    """Copy what `keep` left at `source` into the folder `into`; false, with nothing in it, if there is nothing, or not
+    what was left there: that is removed."""
+    try:
+        shutil.copytree(source, into, dirs_exist_ok=True)
+        sums = json.loads((into / SUMS).read_text(encoding="utf-8"))
+        (into / SUMS).unlink()
+        os.utime(source.parent)
+        whole = bool(sums == _sums(into))
+    except (OSError, ValueError):
+        whole = False  # not there, or somebody is removing it
+    if not whole:
+        shutil.rmtree(source, ignore_errors=True)
+        for path in into.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return whole
+
+
+def trim(folder: Path, *, most: int) -> None:
+    """Remove the entries of `folder` that were used longest ago, beyond `most`."""
+
+    def used(path: Path) -> float:
+        with suppress(OSError):
+            return path.stat().st_mtime
+        return 0.0
+
+    for path in sorted(folder.iterdir(), key=used, reverse=True)[most:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file, by its path."""
+    out = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != SUMS:
+            with path.open("rb") as file:
+                out[path.relative_to(folder).as_posix()] = file_digest(file, "sha256").hexdigest()
+    return out

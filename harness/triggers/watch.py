@@ -25,11 +25,12 @@ POLL_S = 0.002
 
 @dataclass(frozen=True)
 class Sight:
-    """One protocol event of the checkpoint at `folder`. No window: the query has fixed where its first batch begins."""
+    """One protocol event of the checkpoint at `folder`. No window: the query has fixed where `source` begins."""
 
     window: Window | None
     batch: int
     folder: Path
+    source: int = 0
 
 
 def sight(path: Path) -> Sight | None:
@@ -39,8 +40,8 @@ def sight(path: Path) -> Sight | None:
         return Sight(Window.OFFSETS_WRITTEN, int(name), path.parent.parent)
     if kind == "commits" and name.isdecimal():
         return Sight(Window.OFFSETS_COMMITTED, int(name), path.parent.parent)
-    if (path.parent.parent.name, path.parent.name, name) == ("sources", "0", "0"):
-        return Sight(None, 0, path.parents[2])
+    if path.parent.parent.name == "sources" and kind.isdecimal() and name == "0":
+        return Sight(None, 0, path.parents[2], int(kind))
     temporary = TEMPORARY.match(name) if kind == "commits" else None
     return Sight(Window.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
 
@@ -134,7 +135,7 @@ class CheckpointWatch:
     def _poll(self) -> None:
         self._ready.set()
         while not self._stop.wait(POLL_S):
-            for name in ("sources/0", "offsets", "commits"):
+            for name in ("sources/*", "offsets", "commits"):
                 try:
                     paths = sorted(self._root.glob(f"**/{name}/*"))
                 except OSError:

@@ -6,7 +6,7 @@ this process, and *unknown* for all else: a lost connection or a time-out may hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import islice
@@ -120,6 +120,7 @@ class Producer:
         self._partitions = partitions
         self._answer_within_s = answer_within_s
         self._counts = dict.fromkeys(State, 0)
+        self._reached: dict[int, int] = {}
         self.total = workload.count
 
     @property
@@ -130,6 +131,11 @@ class Producer:
     @property
     def acknowledged(self) -> int:
         return self._counts[State.ACKNOWLEDGED]
+
+    @property
+    def reached(self) -> Mapping[int, int]:
+        """Next offsets by partition, as far as records were acknowledged. Never changes once it was given out."""
+        return self._reached
 
     @property
     def failed(self) -> int:
@@ -173,6 +179,7 @@ class Producer:
         self._attempts.answers(answers)
         for answer in answers:
             self._counts[answer.state] += 1
+        self._reached = _behind(self._reached, answers)
 
     def _tried(self, portion: Sequence[Record]) -> list[Answer]:
         # One limit for the whole portion: who hands over late waits less, and is unknown sooner.
@@ -201,6 +208,14 @@ class Producer:
         if record.key is None:
             return record.seq % self._partitions
         return _hashed(record.key) % self._partitions
+
+
+def _behind(reached: Mapping[int, int], answers: Sequence[Answer]) -> dict[int, int]:
+    out = dict(reached)
+    for answer in answers:
+        if answer.partition is not None and answer.offset is not None:
+            out[answer.partition] = max(answer.offset + 1, out.get(answer.partition, 0))
+    return dict(sorted(out.items()))
 
 
 def _answer(seq: int, pending: Pending, deadline: Deadline) -> Answer:

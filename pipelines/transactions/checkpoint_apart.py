@@ -19,9 +19,11 @@ Broken twin: checkpoint_shared.py
 #   - postgres: payments
 #     effect: select id, account, amount, currency, event_time from ledger
 #     key: [id]
+#     query: payments
 #   - postgres: audit
 #     effect: select id, account from ledger
 #     key: [id]
+#     query: audit
 # ///
 
 from __future__ import annotations

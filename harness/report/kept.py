@@ -1,0 +1,169 @@
+"""What a run folder keeps beside the verdict, as texts for its page: a snapshot a strike, and the control runs.
+
+    snapshots/<step>-strike/, snapshots/<step>-restart/    `snapshot.json` and `sink/<i>.json`
+    controls/<any name>/                                   a run folder of its own
+
+What is damaged is said where its text would stand; a page is written of any folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import store
+from harness.errors import HarnessError
+from harness.report.stakes import few
+from harness.report.text import plural
+from harness.report.words import numbers
+from harness.snapshot import RESTART, STRIKE, Offsets, QueryState, Snapshot
+
+MOST = 20
+"""Snapshots and control runs that are shown."""
+PARTITIONS = 20
+NOTHING = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotText:
+    """One strike: what stood where then, and before the next attempt began. `lines` are (what, at strike, before
+    restart); without a restart the last one is `-`."""
+
+    step: int
+    lines: list[tuple[str, str, str]]
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlText:
+    """One control run."""
+
+    name: str
+    seconds: str
+    cached: str
+    drained: str
+
+
+def snapshots(folder: Path) -> list[SnapshotText]:
+    """The snapshots of a run, by step."""
+    room = folder / "snapshots"
+    steps = sorted({number for each in _folders(room) if (number := _step(each.name)) is not None})
+    return [_snapshot(room, step) for step in steps[:MOST]]
+
+
+def controls(folder: Path) -> list[ControlText]:
+    """The control runs of a run, by name."""
+    return [_control(each) for each in sorted(_folders(folder / "controls"))[:MOST]]
+
+
+def _folders(room: Path) -> Iterator[Path]:
+    # A link could lead out of the run folder; a hidden folder is one that was never finished.
+    if room.is_dir() and not room.is_symlink():
+        found = (path for path in room.iterdir() if not path.name.startswith("."))
+        yield from (path for path in found if path.is_dir() and not path.is_symlink())
+
+
+def _step(name: str) -> int | None:
+    number, _, moment = name.partition("-")
+    return int(number) if moment == STRIKE and number.isascii() and number.isdigit() else None
+
+
+def _snapshot(room: Path, step: int) -> SnapshotText:
+    strike, restart = (_read(room / f"{step}-{moment}") for moment in (STRIKE, RESTART))
+    names = dict.fromkeys([*strike, *restart])
+    lines = [(name, strike.get(name, NOTHING), restart.get(name, NOTHING)) for name in names]
+    return SnapshotText(step=step, lines=lines)
+
+
+def _read(folder: Path) -> dict[str, str]:
+    """One snapshot as texts by their name; empty if there is none."""
+    path = folder / "snapshot.json"
+    if not path.is_file():
+        return {}
+    try:
+        snapshot: Snapshot = store.noun(Snapshot, json.loads(path.read_text(encoding="utf-8")), path.name)
+    except (HarnessError, OSError, ValueError, RecursionError) as failure:
+        return {"Snapshot": f"not readable: {failure}"}
+    return _told(snapshot) | _sinks(folder / "sink")
+
+
+def _told(snapshot: Snapshot) -> dict[str, str]:
+    out = {"At": f"{snapshot.at_s:.2f} s", "Attempt": str(snapshot.attempt)}
+    for query in snapshot.queries[:MOST]:
+        out[f"Query {query.checkpoint}"] = _query(query)
+    if snapshot.position is not None:
+        out["Saved position"] = _offsets(snapshot.position)
+    out["Acknowledged"] = _offsets(snapshot.sent)
+    out["Open transactions"] = _writing(snapshot.writing)
+    if snapshot.rows_counted is not None:
+        before = "" if snapshot.rows_before is None else f", {snapshot.rows_before:,} before the batch"
+        out["Rows counted"] = f"{snapshot.rows_counted:,}{before}"
+    return out
+
+
+def _query(query: QueryState) -> str:
+    text = f"planned {numbers(query.offsets)}, committed {numbers(query.commits)}"
+    return text if query.ours else f"{text}; it does not read this topic"
+
+
+def _offsets(offsets: Offsets) -> str:
+    """Next offsets, `partition/offset`."""
+    return ", ".join(few([f"{partition}/{offsets[partition]}" for partition in sorted(offsets)], PARTITIONS)) or "none"
+
+
+def _writing(writing: Mapping[str, tuple[str, ...]]) -> str:
+    """How many in which sink, and what they do."""
+    told = [
+        f"{plural(len(statements), 'transaction')} in {sink or 'tables beside the sinks'}: "
+        f"{'; '.join(text[:120] for text in few(statements, 3))}"
+        for sink, statements in writing.items()
+        if statements
+    ]
+    return "; ".join(few(told)) or "none"
+
+
+def _sinks(room: Path) -> dict[str, str]:
+    """How many rows each sink had. By place, since two sinks may have one name."""
+    if not room.is_dir() or room.is_symlink():
+        return {}
+    paths = [path for path in room.glob("*.json") if path.stem.isascii() and path.stem.isdigit()]
+    out = {}
+    for path in sorted(paths, key=lambda path: int(path.stem))[:MOST]:
+        about = _object(path)
+        rows = about.get("rows", "not readable")
+        text = f"not readable: {about['unreadable']}" if about.get("unreadable") else str(rows)
+        out[f"Rows in sink {int(path.stem) + 1}, {about.get('name', 'without a name')}"] = text
+    return out
+
+
+def _control(folder: Path) -> ControlText:
+    run = _object(folder / "run.json")
+    outcome = run.get("outcome")
+    if not isinstance(outcome, dict):
+        outcome = {}
+    seconds = outcome.get("seconds", run.get("seconds"))
+    ended = "no: it ended in an error" if outcome.get("error") else _yes_or_no(outcome.get("drained"))
+    return ControlText(
+        name=folder.name,
+        seconds=f"{seconds:.1f}" if isinstance(seconds, (int, float)) else NOTHING,
+        cached=_yes_or_no(run.get("cached", outcome.get("cached"))),
+        drained=ended,
+    )
+
+
+def _yes_or_no(value: Any) -> str:
+    if not isinstance(value, bool):
+        return "not said"
+    return "yes" if value else "no"
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty if there is none to read."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}

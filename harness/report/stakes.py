@@ -1,0 +1,142 @@
+"""What the hits put at stake, in words: what this sink would have shown, what it would not, which crash points were
+struck and which were not.
+
+Pure. The terminal, the page and the summary all say what stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.report.text import plural, visible
+from harness.scenario import Harm, Stake, Verdict, Word
+
+MOST = 12
+"""Lines of one kind that are told; the rest is counted."""
+NOTE = 300
+NAME = 80
+
+
+@dataclass(frozen=True)
+class Points:
+    """The crash points of one sink: those struck with something at stake, with what, and those not struck."""
+
+    sink: str
+    struck: tuple[str, ...]
+    untried: tuple[str, ...]
+
+
+def of_step(verdict: Verdict, number: int) -> list[str]:
+    """What the hit of step `number` (from 1) put at stake, a line each, and whether it counts."""
+    if not known(verdict) or not 0 < number <= len(verdict.steps) or not verdict.steps[number - 1].hit:
+        return []
+    own = [stake for stake in verdict.stakes if stake.step == number]
+    out = few([f"{verb(stake)}: {what(stake, verdict)}" for stake in own])
+    if own and all(stake.harm is Harm.LOSS for stake in own):
+        out.append("only loss was at stake")
+    if not own:
+        out.append("inconsequential: nothing was at stake; the verdict's reasons say why")
+    elif not any(stake.shown for stake in own):
+        out.append("inconsequential: nothing that was at stake would show")
+    return out
+
+
+def known(verdict: Verdict) -> bool:
+    """Was it asked what was at stake? Not where no verdict was reached, nor by versions that held without it."""
+    return bool(verdict.stakes) or verdict.word not in (Word.HELD, Word.ERROR)
+
+
+def verb(stake: Stake) -> str:
+    """Whether the harm would have shown."""
+    return "at stake and shown" if stake.shown else "at stake, would not show"
+
+
+def what(stake: Stake, verdict: Verdict) -> str:
+    """`repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log`."""
+    batch = "" if stake.batch is None else f" of batch {stake.batch}"
+    several = len({each.checkpoint for each in verdict.stakes}) > 1
+    query = f" of {visible(stake.checkpoint, NAME)}" if several and stake.checkpoint else ""
+    # The note of a stake may name its sink; said twice it only makes the line longer.
+    sink = "" if stake.sink in stake.note else f" in {visible(stake.sink, NAME)}"
+    return f"{stake.harm}{batch}{query}{sink}: {visible(stake.note, NOTE) or plural(stake.records, 'record')}"
+
+
+def harms(verdict: Verdict) -> str:
+    """Which harms were at stake and shown, for one cell of a table."""
+    shown = [harm.value for harm in Harm if any(s.harm is harm and s.shown for s in verdict.stakes)]
+    return ", ".join(shown) or "-"
+
+
+def points(verdict: Verdict) -> list[Points]:
+    """By sink, in the order of the scenario; the crash points that belong to no known sink come last."""
+    struck: dict[str, dict[str, list[Stake]]] = {}
+    for stake in sorted(verdict.stakes, key=lambda stake: stake.position):
+        struck.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
+    untried: dict[str, list[str]] = {sink: [] for sink in struck}
+    for text in verdict.untried:
+        sink, point = _of_sink(text, struck)
+        untried.setdefault(sink, []).append(point)
+    return [
+        Points(sink, tuple(_point(name, own) for name, own in struck.get(sink, {}).items()), tuple(left))
+        for sink, left in untried.items()
+    ]
+
+
+def struck(verdict: Verdict) -> list[str]:
+    """`postgres payments: sink-committed (repetition)`, an entry for each sink and crash point."""
+    return [f"{each.sink}: {point}" if each.sink else point for each in points(verdict) for point in each.struck]
+
+
+def lines(verdict: Verdict) -> list[str]:
+    """The two lines of a terminal: crash points struck, crash points not struck."""
+    found = points(verdict)
+    if not found:
+        return []
+    return [
+        f"crash points struck: {_joined((each.sink, each.struck) for each in found)}",
+        f"crash points not struck: {_joined((each.sink, each.untried) for each in found)}",
+    ]
+
+
+def rests(verdict: Verdict) -> list[str]:
+    """What a held rests on: what was at stake and shown, what limits it, and the crash points not struck."""
+    if verdict.word is not Word.HELD:
+        return []
+    shown = [f"at stake and shown: {what(stake, verdict)}" for stake in verdict.stakes if stake.shown]
+    return [*few(shown), *noted(verdict), *lines(verdict)]
+
+
+def noted(verdict: Verdict) -> list[str]:
+    """The notes of a verdict, a line each."""
+    return few([f"note: {visible(note, NOTE)}" for note in verdict.notes])
+
+
+def few(texts: Sequence[str], most: int = MOST) -> list[str]:
+    """At most so many; the last line counts the others."""
+    left = len(texts) - most
+    return [*texts[:most], *([f"and {left:,} more"] if left > 0 else [])]
+
+
+def _of_sink(text: str, sinks: Iterable[str]) -> tuple[str, str]:
+    for sink in sinks:
+        if text.startswith(f"{sink}: "):
+            return sink, text.removeprefix(f"{sink}: ")
+    sink, _, point = text.rpartition(": ")
+    return sink, point
+
+
+def _point(name: str, stakes: Sequence[Stake]) -> str:
+    found = []
+    for harm in Harm:
+        own = [stake for stake in stakes if stake.harm is harm]
+        if own:
+            found.append(harm.value if any(stake.shown for stake in own) else f"{harm}, which would not show")
+    return f"{name} ({'; '.join(found)})"
+
+
+def _joined(of_sinks: Iterable[tuple[str, Sequence[str]]]) -> str:
+    parts = [(sink, ", ".join(visible(point, NAME) for point in few(names))) for sink, names in of_sinks if names]
+    if len(parts) == 1:
+        return parts[0][1]
+    return "; ".join(f"{visible(sink, NAME)}: {names}" if sink else names for sink, names in parts) or "none"

@@ -1,0 +1,43 @@
+"""What a run and its controls have in common: what is known before anything starts, and how what was started ends."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness import __version__
+from harness.journal import Journal
+from harness.plan import plan
+from harness.run.live import Live
+from harness.scenario import Scenario, plain
+from harness.stack.base import Stack
+from harness.workload.base import Workload
+
+
+def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
+    """What is known before anything starts: the parts of save 0."""
+    columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
+    source, described = Path(scenario.path), stack.describe()
+    return {
+        "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
+        "scenario": source.read_text(encoding="utf-8") if source.is_file() else "",
+        "run": {
+            "run_id": run_id,
+            "scenario": scenario.name,
+            "path": scenario.path,
+            "seed": seed,
+            "stack": described,
+            "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
+            "command": " ".join([f"onceproof run {scenario.path} --seed {seed}", *described.get("asked", "").split()]),
+        },
+    }
+
+
+def ended(live: Live, journal: Journal) -> None:
+    """End what was started. A failure to do so must not hide what the run came to; it is journalled, and the next run
+    finds out about a stack that is gone."""
+    try:
+        live.close()
+    except Exception as failure:
+        journal.write("not ended", why=repr(failure))

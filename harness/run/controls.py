@@ -1,0 +1,247 @@
+"""Control runs: the same scenario without its schedule, to see what the program does unhurt.
+
+A control lies in the run's folder as `controls/<k>/`, with those parts of a run folder that a judge reads; its outcome
+also says `seconds`, and `error` where the unhurt program did not work. One that came to its end is kept in our cache by
+the digest of all that decides it, and the next run that asks for the same takes it from there.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from harness import __version__
+from harness.errors import SetupError, WaitError
+from harness.journal import Journal
+from harness.redact import Redactor, redact_folder
+from harness.run.begin import ended, planned
+from harness.run.live import Live
+from harness.run.supervisor import tail
+from harness.scenario import Scenario, plain
+from harness.stack import cache
+from harness.stack.base import Stack
+from harness.store import RunFolder, disk
+from harness.store import digest as file_sum
+from harness.workload import make
+from harness.workload.replay import located
+
+MOST = 3
+"""Controls of one run."""
+KEPT = 200
+"""Digests in the cache."""
+ROOM = "controls"
+VOLATILE = frozenset({"session", "reapers_replaced", "cluster_id", "driver_host", "flags"})
+"""What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
+
+Play = Callable[..., None]
+
+
+def controls(
+    scenario: Scenario,
+    stack: Stack,
+    *,
+    folder: Path,
+    seed: int,
+    root: Path,
+    portions: Sequence[int],
+    journal: Journal,
+    enough: Callable[[list[Path]], bool],
+) -> list[Path]:
+    """Controls of the run in `folder`, one after the other, until they are `enough` or there are three."""
+    out: list[Path] = []
+    while len(out) < MOST and not enough(out):
+        number = len(out) + 1
+        out.append(
+            control(
+                scenario,
+                stack,
+                folder=folder,
+                number=number,
+                seed=seed,
+                root=root,
+                portions=portions,
+                journal=journal,
+            )
+        )
+    return out
+
+
+def control(
+    scenario: Scenario,
+    stack: Stack,
+    *,
+    folder: Path,
+    number: int,
+    seed: int,
+    root: Path,
+    portions: Sequence[int] | None,
+    journal: Journal,
+    play: Play | None = None,
+) -> Path:
+    """Control `number` of the run in `folder`: from the cache, or run now. `portions` are the sizes in which it is fed.
+
+    A program that does not work unhurt is an outcome, not an error. Raises StackError, and HarnessError for a disk."""
+    target = folder / ROOM / str(number)
+    key = digest(scenario, stack.describe(), seed=seed, root=root, apart=folder.parent.parent)
+    kept = cache.folder(ROOM) / key / str(number)
+    journal.write("control", number=number, state="begins", digest=key)
+    began = monotonic()
+    with disk("keep a control", target), fresh(target) as room:
+        cached = cache.taken(kept, room.path)
+        if not cached:
+            (play or unhurt)(scenario, stack, room, seed=seed, root=root, portions=tuple(portions or ()))
+        room.save(1, run={"cached": cached, "digest": key})
+        outcome = room.read()["run"]["outcome"]
+        if not cached and outcome["drained"] and not outcome["error"]:
+            _keep(room, kept)
+    journal.write(
+        "control",
+        number=number,
+        state="cached" if cached else "ended",
+        seconds=round(monotonic() - began, 3),
+        drained=outcome["drained"],
+        failed=bool(outcome["error"]),
+    )
+    return target
+
+
+@contextmanager
+def fresh(target: Path) -> Iterator[RunFolder]:
+    """A folder that becomes `target` when the block ends well, and is gone when it does not."""
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        yield RunFolder(temporary)
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _keep(room: RunFolder, kept: Path) -> None:
+    # Without a cache the next run does it once more.
+    with suppress(OSError):
+        cache.keep(room.path, kept)
+        cache.trim(kept.parent.parent, most=KEPT)
+
+
+def unhurt(
+    scenario: Scenario, stack: Stack, room: RunFolder, *, seed: int, root: Path, portions: Sequence[int]
+) -> None:
+    """Run the scenario without its schedule into `room`. Raises what a run does but for a program that fails."""
+    began = monotonic()
+    alone = replace(scenario, schedule=())
+    for part in (room.path / "ledger", room.sink, room.logs):
+        part.mkdir(mode=0o700)
+    workload = make(alone.input, seed=seed, root=root)
+    run_id = f"r{secrets.token_hex(4)}"
+    known = planned(alone, workload, stack, seed=seed, run_id=run_id)
+    room.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
+    journal = Journal(None)
+    live = Live(alone, stack, room, journal, run_id=run_id, root=root, seed=seed, portions=portions)
+    error = ""
+    try:
+        live.play(workload)
+        error = died(live)
+    except (SetupError, WaitError) as failure:
+        error = str(failure)
+    finally:
+        ended(live, journal)
+        if error:
+            redact_folder(room.logs, live.lease.secrets)
+        else:
+            shutil.rmtree(room.logs)
+    told = Redactor(live.lease.secrets).data({**_outcome(live, room), "error": error or None})
+    room.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
+
+
+def _outcome(live: Live, room: RunFolder) -> dict[str, Any]:
+    """What is known at the end, however far it came."""
+    supervisor = getattr(live, "supervisor", None)
+    deaths = supervisor.deaths if supervisor is not None else []
+    return {
+        "steps": [],
+        "drained": False,
+        "reasons": [],
+        "stalled": None,
+        **(room.read()["run"].get("outcome") or {}),
+        "gap_s": round(live.rhythm.gap_s(), 3),
+        "deaths": [{"number": death.number, "status": death.status} for death in deaths],
+    }
+
+
+def died(live: Live) -> str:
+    """Words for a death of the driver that nobody caused, after all was fed; empty if there was none."""
+    failed = [death for death in live.supervisor.deaths if death.status != 0]
+    if not failed:
+        return ""
+    saw = live.supervisor.gave_up or f"the pipeline ended with status {failed[0].status}"
+    return f"{saw}, though nothing was hurt; its log ends:\n{tail(failed[-1].log)}"
+
+
+def digest(
+    scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, apart: Path | None = None
+) -> str:
+    """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `apart`, the
+    folder of the reports, is no part of the program."""
+    replay = scenario.input.replay
+    known = {
+        "files": files(scenario.pipeline.entry, root, apart=apart),
+        "pipeline": plain(scenario.pipeline),
+        "setup": dict(scenario.setup),
+        "input": plain(scenario.input),
+        "replay": file_sum(located(replay, root)) if replay is not None else None,
+        "seed": seed,
+        "sinks": [plain(sink) for sink in scenario.sinks],
+        "settle_s": scenario.settle_s,
+        "stack": lasting(described),
+        "versions": {"onceproof": __version__, "python": platform.python_version(), "pyspark": version("pyspark")},
+    }
+    return sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def files(entry: str, root: Path, *, apart: Path | None = None) -> dict[str, str]:
+    """SHA-256 of the program and of every file of its folder, by path. Left out: what is hidden, caches, virtual
+    environments, and `apart`. A program of Spark's own is told by its name and Spark's version."""
+    program = root / entry
+    if "{" in entry or not program.is_file():
+        return {}
+    found = {
+        path.relative_to(program.parent).as_posix(): path
+        for path in _below(program.parent, apart=apart and apart.resolve())
+    }
+    out = {}
+    for name, path in sorted(found.items()):
+        # Somebody else's file that may not be read is none that the program reads.
+        with suppress(OSError):
+            out[name] = file_sum(path)
+    return out
+
+
+def _below(folder: Path, *, apart: Path | None) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name.startswith(".") or path.name == "__pycache__":
+            continue
+        if path.is_file():
+            yield path
+        elif (
+            path.is_dir() and not path.is_symlink() and not (path / "pyvenv.cfg").is_file() and path.resolve() != apart
+        ):
+            yield from _below(path, apart=apart)
+
+
+def lasting(described: Any) -> Any:
+    """What a stack says of itself, without what is new each time."""
+    if isinstance(described, Mapping):
+        return {key: lasting(value) for key, value in described.items() if key not in VOLATILE}
+    return described

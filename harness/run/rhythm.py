@@ -1,0 +1,115 @@
+"""How often the queries of a program commit, as the journal tells it; and which of them still have something in hand.
+
+From that follows how long a sink must stand still before nothing more can come: the last commit of the query that reads
+the topic is not the last word where another query passes its rows on, at a pace of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.checkpoint import listing
+from harness.scenario import Window
+from harness.snapshot import QueryState
+
+DEEPEST = 6
+"""As deep below the run's folder as checkpoints are watched for."""
+
+
+class Rhythm:
+    """The gaps between commits, by query and attempt. Listens to a journal; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._attempt = 0
+        self._touched: dict[str, int] = {}
+        self._last: dict[tuple[str, int], float] = {}
+        self._gaps: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._position = 0
+
+    def heard(self, event: Mapping[str, Any]) -> None:
+        """One more event of the journal."""
+        if event.get("what") == "launched":
+            self._attempt = int(event["number"])
+        if event.get("what") != "batch":
+            return
+        query = str(event.get("query", event["checkpoint"]))
+        attempt = int(event.get("attempt", self._attempt))
+        with self._lock:
+            self._touched[query] = max(attempt, self._touched.get(query, 0))
+        if event["window"] == Window.OFFSETS_COMMITTED:
+            self.committed(query, attempt, float(event["at_s"]))
+
+    def committed(self, query: str, attempt: int, at_s: float) -> None:
+        """A query has committed a batch."""
+        with self._lock:
+            before = self._last.get((query, attempt))
+            self._last[query, attempt] = at_s
+            if before is not None:
+                self._gaps[query][attempt].append(at_s - before)
+
+    def stood(self, position: int, attempt: int, at_s: float) -> None:
+        """A pipeline that keeps its offsets itself was seen to stand at `position`."""
+        moved, self._position = position != self._position, position
+        if moved:
+            self.committed("", attempt, at_s)
+
+    def gap_s(self) -> float:
+        """The longest time between two commits of one query within one attempt."""
+        with self._lock:
+            return max((gap for gaps in self._gaps.values() for some in gaps.values() for gap in some), default=0.0)
+
+    def steady_s(self) -> float:
+        """The same without the first gap of each attempt, where a query has shown others: it holds the start of workers
+        and compilers, and with a trigger interval the odd time up to its first tick."""
+        with self._lock:
+            return max((max(_steady(gaps) or _all(gaps)) for gaps in self._gaps.values() if _all(gaps)), default=0.0)
+
+    def shown(self, query: str) -> bool:
+        """Has the query committed often enough in one attempt to tell how often it does?"""
+        with self._lock:
+            return bool(_steady(self._gaps.get(query, {})))
+
+    def in_hand(self, states: Iterable[QueryState], *, silent: bool) -> dict[str, int]:
+        """By query, the batch that is planned and not committed. Of a query that the present attempt has not touched,
+        only if it reads what another one wrote, and the attempt was not `silent` for too long: it may still come to
+        that batch again."""
+        out = {}
+        for state in states:
+            newest = max(state.offsets, default=-1)
+            here = self._touched.get(state.checkpoint, 0) == self._attempt
+            if newest > max(state.commits, default=-1) and (here or not (state.ours or silent)):
+                out[state.checkpoint] = newest
+        return out
+
+    def unshown(self, states: Iterable[QueryState]) -> bool:
+        """Is there a query that reads what another one wrote, and has not told how often it commits?"""
+        return any(state.offsets and not state.ours and not self.shown(state.checkpoint) for state in states)
+
+
+def _all(gaps: Mapping[int, list[float]]) -> list[float]:
+    return [gap for some in gaps.values() for gap in some]
+
+
+def _steady(gaps: Mapping[int, list[float]]) -> list[float]:
+    return [gap for some in gaps.values() for gap in some[1:]]
+
+
+def unplanned(root: Path) -> bool:
+    """Is there a checkpoint below `root` of a query that has begun and planned nothing? One that reads the topic plans
+    a first batch at once, even an empty one."""
+    for name, folders, _ in os.walk(root):
+        path = Path(name)
+        if {"offsets", "commits"} <= set(folders):
+            # One that was deleted since is none.
+            if not listing(path)["offsets"] and (path / "offsets").is_dir():
+                return True
+            folders.clear()
+        elif len(path.relative_to(root).parts) >= DEEPEST:
+            folders.clear()
+    return False

@@ -1,0 +1,253 @@
+"""Keeps where everything stood when a fault had struck, and what the dead attempt still did after that.
+
+A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
+taken while the victim is dead or stands still and nobody has been started again; the second, of what an orphan of the
+dead attempt wrote after that, once the next attempt is on its way and before it can have touched anything.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+import psycopg2
+
+from harness.checkpoint import Offsets
+from harness.errors import HarnessError, WaitError
+from harness.journal import Journal
+from harness.run.observer import Observer
+from harness.run.supervisor import Supervisor
+from harness.scenario import Sink, Window
+from harness.sinks import SinkTable, busy, keep, save
+from harness.sinks.writing import Writer, statements, writing
+from harness.snapshot import RESTART, STRIKE, QueryState, Snapshot
+from harness.stack.base import Lease
+from harness.store import save_snapshot
+from harness.triggers.tripwire import Held, Tripwire
+from harness.triggers.watch import Sight
+from harness.wait import until
+
+Seen = TypeVar("Seen")
+
+SNAPSHOT_ROWS_MAX = 200_000
+"""Beyond this many rows of a sink only their fingerprints are kept."""
+WAIT_MS = 2_000
+LAUNCH_WITHIN_S = 120.0
+LATE_S = 3.0
+"""How long after a restart the dead attempt's orphans are waited for; never longer than half of what a start takes."""
+JOIN_S = 15.0
+_NONE: tuple[QueryState, ...] = ()
+_NOBODY: tuple[list[Writer], list[Writer]] = ([], [])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a snapshot looks at. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
+    offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
+    `start_s`: how long a start takes, as far as is known."""
+
+    folder: Path
+    sinks: tuple[Sink, ...]
+    lease: Lease
+    supervisor: Supervisor
+    observer: Observer
+    journal: Journal
+    tripwire: Tripwire | None
+    sent: Callable[[], Mapping[int, int]]
+    position: Callable[[], Offsets | None]
+    moved: Callable[[int], bool]
+    start_s: Callable[[], float]
+
+
+class Snapshots:
+    """Takes the snapshots of one run."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._rows: dict[tuple[Path, int], int] = {}
+        self._glanced: dict[str, tuple[str, ...]] = {}
+        if parts.tripwire is not None:
+            parts.observer.listen(self._count)
+
+    def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
+        """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
+        _, empty = self._counted(_Look(), self.before(folder, batch), held)
+        self._glanced = self._writing(_Look(), empty)
+
+    def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
+        """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
+        self._take(step, STRIKE, attempt, before=self.before(folder, batch), held=held)
+
+    def restart(self, step: int, attempt: int) -> None:
+        """The attempt is dead, and the next one may be launched any time: take the second one in a thread of its
+        own."""
+        thread = threading.Thread(target=self._late, args=(step, attempt), name=f"snapshot {step}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def finish(self) -> None:
+        """Wait until those that were begun are there."""
+        for thread in self._threads:
+            thread.join(JOIN_S)
+
+    def close(self) -> None:
+        """Give up what has not been taken."""
+        self._stop.set()
+        self.finish()
+
+    def _count(self, seen: Sight) -> None:
+        # No row of the next batch can be in yet.
+        if seen.window is Window.OFFSETS_COMMITTED and self._parts.tripwire is not None:
+            with suppress(psycopg2.Error):
+                self._rows[seen.folder, seen.batch] = self._parts.tripwire.rows()
+
+    def before(self, folder: Path | None, batch: int | None) -> int | None:
+        """How many rows there were when the batch began."""
+        if self._parts.tripwire is None or batch is None:
+            return None
+        return 0 if batch == 0 else self._rows.get((folder, batch - 1)) if folder else None
+
+    def _late(self, step: int, attempt: int) -> None:
+        """What stays of the dead attempt's work once its orphans are done, unless the next one was quicker."""
+        parts, room = self._parts, self._room(step, RESTART)
+        try:
+            until("the next attempt", lambda: self._next(attempt), within_s=LAUNCH_WITHIN_S, stop=self._stop)
+            within_s = min(LATE_S, parts.start_s() / 2)
+            with suppress(WaitError):
+                until(
+                    "the dead attempt's orphans to end", self._at_rest, within_s=within_s, every_s=0.1, stop=self._stop
+                )
+            if not self._stop.is_set() and self._untouched(attempt):
+                self._take(step, RESTART, attempt)
+            # Asked once more: what was read meanwhile might be the next attempt's.
+            if not self._untouched(attempt):
+                shutil.rmtree(room, ignore_errors=True)
+                parts.journal.write("snapshot dropped", step=step, why="the next attempt was at work already")
+        except (HarnessError, OSError, psycopg2.Error) as failure:
+            shutil.rmtree(room, ignore_errors=True)
+            parts.journal.write("snapshot dropped", step=step, why=str(failure))
+
+    def _next(self, attempt: int) -> bool:
+        driver = self._parts.supervisor.driver
+        return driver is not None and driver.number > attempt
+
+    def _at_rest(self) -> bool:
+        parts, lease = self._parts, self._parts.lease
+        if parts.supervisor.leftovers():
+            return False
+        return not any(busy(sink, lease.dsns, shared=lease.shared) for sink in parts.sinks)
+
+    def _untouched(self, attempt: int) -> bool:
+        """Is the next attempt there, and has it done nothing yet? What it does first may show nowhere but in the sink;
+        no task runs without an executor."""
+        parts, present = self._parts, self._parts.supervisor.driver
+        if present is None or present.number != attempt + 1 or parts.supervisor.equipped():
+            return False
+        return not parts.observer.touched(present.number) and not parts.moved(present.number)
+
+    def _room(self, step: int, moment: str) -> Path:
+        return self._parts.folder / "snapshots" / f"{step}-{moment}"
+
+    def _take(
+        self, step: int, moment: str, attempt: int, *, before: int | None = None, held: Held | None = None
+    ) -> None:
+        """Where the pipeline stands first, then who writes, then the sinks: what is committed meanwhile shows once at
+        least."""
+        parts, look, began = self._parts, _Look(), monotonic()
+        at_s = round(parts.journal.elapsed_s(), 3)
+        queries = look.at(parts.observer.states, _NONE)
+        position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
+        rows, empty = self._counted(look, before, held)
+        writers = self._writing(look, empty)
+        if moment == STRIKE:
+            writers = _both(self._glanced, writers)
+            self._glanced = {}
+        room = self._room(step, moment)
+        kept = [self._sink(look, room, index) for index in range(len(parts.sinks))]
+        taken = Snapshot(
+            step=step,
+            moment=moment,
+            attempt=attempt,
+            at_s=at_s,
+            queries=queries,
+            position=position,
+            sent=sent or {},
+            writing=writers,
+            rows_counted=rows,
+            rows_before=before,
+            alive=look.at(self._alive, ()),
+            error="; ".join(look.failures),
+        )
+        look.at(lambda: save_snapshot(room, taken), None)
+        seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
+        parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
+
+    def _counted(self, look: _Look, before: int | None, held: Held | None) -> tuple[int | None, int | None]:
+        """How many rows the sink was handed, and the server's process that is held before its first one."""
+        tripwire = self._parts.tripwire
+        rows = look.at(tripwire.rows, None) if tripwire else None
+        # The one that is held has drawn its number, and is not in.
+        rows = rows if rows is None or held is None else rows - 1
+        return rows, held.backend if held is not None and rows == (before or 0) else None
+
+    def _alive(self) -> tuple[str, ...]:
+        """Asked of the process table, not of who signalled."""
+        return tuple(dict.fromkeys(process.name for process in self._parts.supervisor.living()))
+
+    def _writing(self, look: _Look, empty: int | None) -> dict[str, tuple[str, ...]]:
+        """Who writes, by the sink's position; `empty` is a server's process that stands before its first row."""
+        parts, out = self._parts, dict[str, tuple[str, ...]]()
+        beside: dict[tuple[str, Writer], None] = {}
+        found: set[tuple[str, Writer]] = set()
+        for index, sink in enumerate(parts.sinks):
+            if sink.backend == "console" or sink.database not in parts.lease.dsns:
+                continue
+            dsn = parts.lease.dsns[sink.database]
+            theirs, ours = look.at(partial(writing, sink, dsn, wait_ms=WAIT_MS), _NOBODY)
+            found |= {(sink.database, writer) for writer in theirs}
+            beside |= {(sink.database, writer): None for writer in ours}
+            if words := statements(writer for writer in theirs if writer.backend != empty):
+                out[str(index)] = words
+        rest = statements(writer for database, writer in beside if (database, writer) not in found)
+        return {**out, **({"": rest} if rest else {})}
+
+    def _sink(self, look: _Look, room: Path, index: int) -> int:
+        sink, dsns = self._parts.sinks[index], self._parts.lease.dsns
+        kept = look.at(lambda: keep(room, index, sink, dsns, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
+        if kept < 0:
+            about = SinkTable(name=sink.name, backend=sink.backend, target=sink.target)
+            look.at(lambda: save(room, index, replace(about, unreadable=look.failures[-1])), None)
+        return max(kept, 0)
+
+
+def _both(one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The writers of two looks."""
+    places = sorted({*one, *other})
+    return {place: tuple(dict.fromkeys((*one.get(place, ()), *other.get(place, ())))) for place in places}
+
+
+def _sorted(offsets: Mapping[int, int] | None) -> Offsets | None:
+    return None if offsets is None else dict(sorted(offsets.items()))
+
+
+class _Look:
+    """Looks at one thing after the other, and remembers in words which could not be looked at."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+
+    def at(self, what: Callable[[], Seen], otherwise: Seen) -> Seen:
+        try:
+            return what()
+        except (HarnessError, OSError, psycopg2.Error) as failure:
+            self.failures.append(" ".join(str(failure).split()) or repr(failure))
+            return otherwise

@@ -1,0 +1,223 @@
+"""Does a query that is a sink show it when a row of its tables is there twice? Tried, on copies that are rolled back.
+
+Each table that the query reads and the run has written is shadowed by a temporary one of the same name with the same
+rows and no constraints. Rows of a copy are doubled, all of them and then single ones, and the query is asked each time.
+A query that shows the same rows whatever is doubled in a table that matters to it folds equal rows: under it a
+repetition could not be seen. Views that the query reads are made anew over the copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg2
+from psycopg2 import sql
+
+from harness.scenario import Sink
+from harness.sinks import postgres, shape
+from harness.sinks.table import SinkTable
+from harness.wait import Deadline
+
+ROWS_MAX = 100_000
+SINGLES = 25
+WITHIN_S = 20.0
+
+_READS = """
+with recursive reads(oid, depth) as (
+    select %s::oid, 0
+    union
+    select d.refobjid, reads.depth + 1 from reads
+    join pg_rewrite r on r.ev_class = reads.oid
+    join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass
+    where d.refobjid <> reads.oid and reads.depth < 20
+)
+select c.oid::bigint, c.relname, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind::text,
+    pg_table_is_visible(c.oid), case when c.relkind in ('v', 'm') then pg_get_viewdef(c.oid) else '' end
+from (select oid, max(depth) as depth from reads where depth > 0 group by oid) as found
+join pg_class c on c.oid = found.oid join pg_namespace n on n.oid = c.relnamespace
+where n.nspname not in ('pg_catalog', 'information_schema') order by found.depth desc, c.oid
+"""
+_MARK = "select count(*), coalesce(sum(hashtextextended(sink::text, 0)::numeric), 0) from {} as sink"
+_KIND = "select relkind::text from pg_class where oid = %s"
+TABLES, VIEWS = ("r", "p"), ("v", "m")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A relation that the query reads. `name` is what it is called where its schema goes without saying, `full` with
+    its schema, `definition` a view's query."""
+
+    oid: int
+    name: str
+    full: str
+    kind: str
+    visible: bool
+    definition: str
+
+
+class Untold(Exception):
+    """It cannot be tried: why."""
+
+
+def since(sinks: Sequence[Sink], dsns: Mapping[str, str]) -> dict[str, int]:
+    """By database that holds a sink, a transaction that is younger than all there were: what the run writes comes
+    after it. Empty for a database that does not answer."""
+    out = {}
+    for database in {sink.database for sink in sinks if sink.backend == "postgres"}:
+        try:
+            with shape.scratch(dsns[database]) as cursor:
+                cursor.execute("select txid_current()")
+                out[database] = int(cursor.fetchone()[0])
+        except (psycopg2.Error, KeyError):
+            continue
+    return out
+
+
+def tried(sink: Sink, table: SinkTable, dsns: Mapping[str, str], *, after: Mapping[str, int]) -> SinkTable:
+    """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `since` said
+    before the pipeline started. Nothing is left of the trial in the database."""
+    if sink.backend == "console" or table.unreadable:
+        return table
+    try:
+        with shape.scratch(dsns[sink.database]) as cursor:
+            folds, words = _try(cursor, sink.target, len(table.columns), after.get(sink.database))
+    except Untold as why:
+        folds, words = None, str(why)
+    except psycopg2.errors.InsufficientPrivilege as refusal:
+        folds, words = None, f"there is no privilege to try it: {_words(refusal)}"
+    except psycopg2.errors.QueryCanceled:
+        folds, words = None, f"it took longer than {WITHIN_S:g} s"
+    except psycopg2.Error as failure:
+        folds, words = None, f"Postgres said: {_words(failure)}"
+    return replace(table, folds=folds, folding=words)
+
+
+def _try(cursor: Any, target: str, columns: int, after: int | None) -> tuple[bool | None, str]:
+    """Whether it folds and why; (None, "") for a plain table, which shows its rows as they are."""
+    source = _query(cursor, target)
+    if source is None:
+        return None, ""
+    trial = _Trial(cursor, Deadline(WITHIN_S))
+    view = shape.as_view(cursor, source, columns=columns)
+    written = [each for each in trial.reads(view) if each.kind in TABLES and trial.written(each, after)]
+    if not written:
+        raise Untold("none of the tables that it is seen to read holds a row that the run wrote")
+    shadow = trial.shadow(target, source, columns=columns, written=written)
+    before = trial.mark(shadow)
+    if before[0] == 0:
+        raise Untold("it shows no row of the copies")
+    if trial.mark(shadow) != before:
+        raise Untold("its rows differ from one reading to the next")
+    shown = [each.name for each in written if trial.shows(each, shadow, before)]
+    # A table whose rows are all without effect here (an outer join that finds nothing) says nothing either way.
+    blind = [e.name for e in written if e.name not in shown and trial.matters(e, shadow, before)]
+    if blind:
+        return True, f"a row of {', '.join(blind)} that is there twice does not show in it"
+    if not shown:
+        raise Untold(f"no row of {', '.join(each.name for each in written)} makes any difference to it")
+    return False, f"a row of {', '.join(shown)} that is there twice shows in it"
+
+
+def _query(cursor: Any, target: str) -> sql.Composable | None:
+    """The query in brackets that a target is, or that a view by its name is; None for a table."""
+    if postgres.is_query(target):
+        return postgres.bracketed(target)
+    oid = shape.relation(cursor, target)
+    cursor.execute(_KIND, (oid,))
+    found = cursor.fetchone()
+    return sql.SQL("(select * from {})").format(sql.SQL(target)) if found and found[0] in VIEWS else None
+
+
+class _Trial:
+    """What is asked of the copies. Everything that it changes for a question it takes back."""
+
+    def __init__(self, cursor: Any, limit: Deadline) -> None:
+        self._cursor = cursor
+        self._limit = limit
+
+    def ask(self, query: sql.Composable | str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a query, while there is time."""
+        if self._limit.over():
+            raise Untold(f"it took longer than {WITHIN_S:g} s")
+        self._cursor.execute(f"set local statement_timeout = {int(self._limit.left_s() * 1000) + 1}")
+        self._cursor.execute(query, values or None)
+        return list(self._cursor.fetchall()) if self._cursor.description else []
+
+    def reads(self, view: int) -> list[Read]:
+        """Every relation that a view reads, itself or through other views, the deepest first."""
+        names = ("oid", "name", "full", "kind", "visible", "definition")
+        return [Read(**dict(zip(names, row, strict=True))) for row in self.ask(_READS, view)]
+
+    def written(self, table: Read, after: int | None) -> bool:
+        """Does it hold a row that was written after that transaction?"""
+        age = sql.SQL("where age(xmin) < age(({} % 4294967296)::text::xid)").format(sql.Literal(after or 0))
+        test = sql.SQL("") if after is None else age
+        return bool(self.ask(sql.SQL("select 1 from {} {} limit 1").format(sql.SQL(table.full), test)))
+
+    def shadow(self, target: str, source: sql.Composable, *, columns: int, written: Sequence[Read]) -> sql.Identifier:
+        """The query as a view over copies of the tables. Raises Untold if it does not look at them."""
+        views = [each for each in self.reads(self._oid(shape.VIEW)) if each.kind in VIEWS]
+        for each in (*written, *views):
+            if not each.visible:
+                raise Untold(f"{each.full} is named with its schema")
+        for each in written:
+            copy = sql.SQL("create temporary table {} as select * from {} limit {}")
+            self.ask(copy.format(sql.Identifier(each.name), sql.SQL(each.full), sql.Literal(ROWS_MAX)))
+        for each in views:
+            made = sql.SQL("create temporary view {} as {}")
+            self.ask(made.format(sql.Identifier(each.name), sql.SQL(each.definition.rstrip().rstrip(";"))))
+        name = f"{shape.VIEW}_of_copies"
+        left = {each.oid for each in self.reads(shape.as_view(self._cursor, source, columns=columns, name=name))}
+        named = [each.full for each in written if each.oid in left]
+        if named:
+            raise Untold(f"{', '.join(named)} is named with its schema")
+        return sql.Identifier("pg_temp", name)
+
+    def mark(self, view: sql.Identifier) -> tuple[Any, ...]:
+        """How many rows the query shows, and the sum of their hashes."""
+        return self.ask(sql.SQL(_MARK).format(view))[0]
+
+    def shows(self, table: Read, view: sql.Identifier, before: tuple[Any, ...]) -> bool:
+        """Do the query's rows change when all rows of a table are doubled, or else single ones?"""
+        copy = sql.Identifier("pg_temp", table.name)
+        every = sql.SQL("insert into {} select * from {}").format(copy, copy)
+        if self._after(every, view) != before:
+            return True
+        one = sql.SQL("insert into {} select * from {} where ctid = {}::tid")
+        return any(
+            self._after(one.format(copy, copy, sql.Literal(place)), view) != before for place in self._some(copy)
+        )
+
+    def matters(self, table: Read, view: sql.Identifier, before: tuple[Any, ...]) -> bool:
+        """Do the query's rows change when a table is empty?"""
+        empty = sql.SQL("delete from {}").format(sql.Identifier("pg_temp", table.name))
+        return self._after(empty, view) != before
+
+    def _some(self, copy: sql.Identifier) -> list[str]:
+        """The places of rows spread over a copy, the first and the last among them."""
+        spread = """
+        select at from (
+            select ctid::text as at, row_number() over (order by ctid) - 1 as place, count(*) over () as many from {}
+        ) as placed
+        where many <= {} or place = many - 1 or place % (many / ({} - 1)) = 0 and place / (many / ({} - 1)) < {} - 1
+        """
+        singles = sql.Literal(SINGLES)
+        query = sql.SQL(spread).format(copy, *[singles] * 4)
+        return [str(row[0]) for row in self.ask(query)]
+
+    def _after(self, change: sql.Composable, view: sql.Identifier) -> tuple[Any, ...]:
+        """The query's mark after a change, which is taken back."""
+        self.ask("savepoint onceproof")
+        self.ask(change)
+        found = self.mark(view)
+        self.ask("rollback to savepoint onceproof")
+        return found
+
+    def _oid(self, name: str) -> int:
+        return shape.relation(self._cursor, f"pg_temp.{name}")
+
+
+def _words(failure: Exception) -> str:
+    return " ".join(str(failure).split())

@@ -1,0 +1,143 @@
+"""Kills that hurt nobody, made to look like hits: the trigger, the window and the evidence of each step are overruled,
+so that only what the snapshots show is left to tell.
+
+    with nothing(): ...         every process is spared
+    with idle(): ...            the driver is killed once all that was sent is committed
+    with empty(): ...           it is killed in a batch without a record
+    filtered_out(scenario)      the struck batches put nothing into the sinks that are judged
+
+A verdict of *held* under any of them would be a false one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from harness.faults import process as signals
+from harness.run import aim, feed, strike
+from harness.run.scene import Moment
+from harness.scenario import Do, Fault, Scenario, Sink, Step, Trigger, When, Window
+
+FIRST = {
+    "transactions": "id < 40",
+    "access_logs": "event_time < timestamp '2026-07-30 14:01:00'",
+    "replay": "month = 1 and day = 1",
+}
+"""What only the first records pass, which no step of the proving suite strikes."""
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    """Nobody is signalled, and every victim is said to be gone."""
+
+    def spared(processes: Sequence[Any]) -> dict[str, str]:
+        return {process.name: "gone after SIGKILL" for process in processes}
+
+    quiet: dict[str, Any] = {**vars(signals), "kill": spared, "freeze": lambda processes: [], "thaw": lambda ps: []}
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(strike, "signals", SimpleNamespace(**quiet)))
+        stack.enter_context(patch.object(strike, "ending", lambda scene, number: "SIGKILL"))
+        _believed(stack)
+        yield
+
+
+@contextmanager
+def idle() -> Iterator[None]:
+    """Each step waits until everything is committed, and kills then."""
+
+    def wait(self: aim.Aim, step: Step, *, slip: int) -> Moment:
+        scene = self._scene
+        self._until(step.when, lambda: bool(scene.sent()) and not scene.in_flight() and scene.supervisor.alive)
+        folder = scene.observer.folder()
+        return Moment(scene.observer.newest_batch(), folder=folder, before=scene.observer.listing(folder))
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(aim.Aim, "wait", wait))
+        stack.enter_context(_unhurried())
+        _believed(stack)
+        yield
+
+
+@contextmanager
+def empty() -> Iterator[None]:
+    """The first batch is planned before the first record is sent, and that one is struck."""
+    started = feed.Feeder.start
+
+    def start(self: feed.Feeder) -> None:
+        self._portions = _after(self, self._portions)  # type: ignore[method-assign]
+        started(self)
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(feed.Feeder, "start", start))
+        stack.enter_context(patch("harness.run.observer.Observer.took_nothing", lambda *_: False))
+        _believed(stack)
+        yield
+
+
+def _after(feeder: feed.Feeder, portions: Callable[[], None]) -> Callable[[], None]:
+    """Feed once the first batch is planned."""
+
+    def fed() -> None:
+        observer = feeder._frontier.planned.__self__  # type: ignore[attr-defined]
+        feeder._wait(lambda: observer.newest_batch() >= 0)
+        portions()
+
+    return fed
+
+
+@contextmanager
+def _unhurried() -> Iterator[None]:
+    """A schedule is not hopeless because all is done: that is what is waited for."""
+    from harness.run.live import Live
+
+    whole = Live._hopeless
+
+    def hopeless(self: Live) -> str:
+        return "" if self.done() and not self.deadline.over() else whole(self)
+
+    with patch.object(Live, "_hopeless", hopeless):
+        yield
+
+
+def _believed(stack: ExitStack) -> None:
+    """Every step is taken for a hit."""
+    stack.enter_context(patch.object(strike, "in_window", lambda when, moment, listing: True))
+    stack.enter_context(patch.object(strike, "missed", lambda *_: ""))
+    stack.enter_context(patch.object(strike, "proved", lambda *_: True))
+    stack.enter_context(patch.object(strike, "lost_task", lambda *_: True))
+
+
+def in_the_first_batch(scenario: Scenario) -> Scenario:
+    """One step: the driver dies in the first batch, when its sink is committed."""
+    step = Step(
+        when=Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=0),
+        do=Fault(kind=Do.KILL_DRIVER),
+        name="kill driver",
+    )
+    return replace(scenario, schedule=(step,))
+
+
+def filtered_out(scenario: Scenario) -> Scenario:
+    """The same program; judged is only what the first records did, and struck is a batch that has none of them."""
+    schedule = scenario.schedule
+    if scenario.input.workload == "access_logs":
+        # Some lines come half a minute late.
+        schedule = tuple(replace(step, when=replace(step.when, batch=5)) for step in schedule)
+    return replace(scenario, schedule=schedule, sinks=tuple(_filtered(sink, scenario) for sink in scenario.sinks))
+
+
+def _filtered(sink: Sink, scenario: Scenario) -> Sink:
+    test = FIRST[scenario.input.workload]
+    own = (sink.effect or "").replace("from ledger", "from kept")
+    expected = {
+        "transactions": f"select * from {sink.target} where id < 40",
+        "access_logs": f"select * from {sink.target} where minute < timestamp '2026-07-30 14:01:00'",
+        "replay": f"select * from {sink.target} where day = date '2013-01-01'",
+    }
+    effect = f"with kept as (select * from ledger where {test}) {own}"
+    return replace(sink, effect=effect, target=expected[scenario.input.workload])

@@ -1,0 +1,313 @@
+"""Control runs: what decides one, how it is kept in the run's folder and in the cache, and when there are enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import HarnessError, Interrupted
+from harness.journal import Journal
+from harness.run import controls
+from harness.run.controls import control, digest, files
+from harness.run.loop import wanted
+from harness.scenario import Do, Expect, Fault, Input, Pipeline, Scenario, Sink, Step, Trigger, When, Word
+from harness.stack import cache
+from harness.store import RunFolder
+
+SINK = Sink(backend="postgres", target="payments", effect="select id from ledger", key=("id",))
+CLAIM = Scenario(
+    name="payments",
+    pipeline=Pipeline(entry="jobs/p.py", args=("--topic", "{topic}"), env={"A": "1"}, conf={"spark.x": "1"}),
+    setup={"main": "create table payments (id bigint)"},
+    sinks=(SINK,),
+)
+STACK = {"stack": "processes", "session": "s1", "java": "17", "kafka": {"version": "4.2.0", "cluster_id": "k1"}}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a program, and a cache of its own."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "jobs" / "lib").mkdir(parents=True)
+    (tmp_path / "jobs" / "p.py").write_text("import lib.a")
+    (tmp_path / "jobs" / "lib" / "a.py").write_text("a = 1")
+    (tmp_path / "reports" / "payments" / "run").mkdir(parents=True)
+    return tmp_path
+
+
+def key(root: Path, claim: Scenario = CLAIM, *, seed: int = 0, stack: dict[str, Any] = STACK) -> str:
+    return digest(claim, stack, seed=seed, root=root, apart=root / "reports")
+
+
+def pipeline(**changed: Any) -> Scenario:
+    return replace(CLAIM, pipeline=replace(CLAIM.pipeline, **changed))
+
+
+def sink(**changed: Any) -> Scenario:
+    return replace(CLAIM, sinks=(replace(SINK, **changed),))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pipeline(args=("--topic", "other")),
+        pipeline(env={"A": "2"}),
+        pipeline(conf={}),
+        pipeline(frontier="group"),
+        pipeline(interval_s=10.0),
+        pipeline(executors=2),
+        replace(CLAIM, setup={}),
+        replace(CLAIM, input=Input(records=7)),
+        replace(CLAIM, settle_s=3.0),
+        sink(effect="select id from ledger where id > 1"),
+        sink(key=()),
+        sink(target="other"),
+    ],
+)
+def test_what_decides_a_control_decides_its_digest(root: Path, other: Scenario) -> None:
+    assert key(root, other) != key(root)
+
+
+def test_what_a_control_has_nothing_to_do_with_does_not(root: Path) -> None:
+    step = Step(when=Trigger(kind=When.WINDOW), do=Fault(kind=Do.KILL_DRIVER), name="kill driver")
+    other = replace(CLAIM, schedule=(step,), expect=Expect(word=Word.VOID), why="because", path="elsewhere.yaml")
+    again = {**STACK, "session": "s2", "kafka": {"version": "4.2.0", "cluster_id": "k2"}}
+    assert key(root, other) == key(root) == key(root, stack=again)
+    assert key(root, seed=1) != key(root) != key(root, stack={**STACK, "java": "21"})
+
+
+def test_every_file_of_the_programs_folder_counts(root: Path) -> None:
+    before = key(root)
+    for name in (".git/HEAD", "__pycache__/p.pyc", "lib/__pycache__/a.pyc", ".hidden"):
+        (root / "jobs" / name).parent.mkdir(exist_ok=True)
+        (root / "jobs" / name).write_text("anything")
+    (root / "beside.py").write_text("not in its folder")
+    assert key(root) == before
+    assert list(files("jobs/p.py", root)) == ["lib/a.py", "p.py"]
+    (root / "jobs" / "lib" / "a.py").write_text("a = 2")
+    changed = key(root)
+    (root / "jobs" / "lib" / "b.py").write_text("")
+    assert len({before, changed, key(root)}) == 3
+
+
+def test_neither_reports_nor_an_environment_is_a_program(root: Path) -> None:
+    (root / "p.py").write_text("")
+    (root / "venv").mkdir()
+    for name in ("venv/pyvenv.cfg", "venv/python", "reports/index.html"):
+        (root / name).write_text("")
+    assert list(files("p.py", root, apart=root / "reports")) == ["jobs/lib/a.py", "jobs/p.py", "p.py"]
+    assert files("{spark.home}/examples/p.py", root) == {}
+
+
+def test_the_replayed_file_counts(root: Path) -> None:
+    claim = replace(CLAIM, input=Input(workload="replay", replay="orders.csv"))
+    (root / "orders.csv").write_text("id\n1\n")
+    before = key(root, claim)
+    (root / "orders.csv").write_text("id\n2\n")
+    assert key(root, claim) != before
+
+
+class Played:
+    """Stands in for a run without faults: writes what one leaves, and counts."""
+
+    def __init__(self, **outcome: Any) -> None:
+        self.outcome = {"drained": True, "error": None, "stalled": None, "deaths": [], "gap_s": 0.5, **outcome}
+        self.times = 0
+        self.portions: tuple[int, ...] = ()
+
+    def __call__(
+        self, scenario: Scenario, stack: Any, room: RunFolder, *, seed: int, root: Path, portions: Any
+    ) -> None:
+        self.times += 1
+        self.portions = portions
+        (room.path / "ledger").mkdir()
+        (room.path / "ledger" / "attempts.log").write_bytes(b"run %d" % self.times)
+        room.save(1, plan={"seed": seed}, run={"outcome": self.outcome}, checkpoint={"batches": []})
+
+
+def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "run", journal: Any = None) -> Path:
+    """A control of a run."""
+    folder = root / "reports" / "payments" / run
+    folder.mkdir(exist_ok=True)
+    stack: Any = SimpleNamespace(describe=lambda: STACK)
+    return control(
+        CLAIM,
+        stack,
+        folder=folder,
+        number=number,
+        seed=3,
+        root=root,
+        portions=(7, 8),
+        journal=journal or Journal(None),
+        play=play,
+    )
+
+
+def run_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    return found
+
+
+def test_a_control_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_cache(root: Path) -> None:
+    play = Played()
+    first, second = made(root, play), made(root, play, run="later")
+    assert (play.times, play.portions) == (1, (7, 8))
+    assert first == root / "reports" / "payments" / "run" / "controls" / "1"
+    assert [run_of(folder)["cached"] for folder in (first, second)] == [False, True]
+    assert run_of(first)["digest"] == run_of(second)["digest"]
+    for folder in (first, second):
+        names = sorted(path.name for path in folder.iterdir())
+        assert names == ["checkpoint.json", "ledger", "plan.json", "run.json"]
+        assert (folder / "ledger" / "attempts.log").read_bytes() == b"run 1"
+        assert [path.name for path in folder.parent.iterdir()] == ["1"]
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / "plan.json").stat().st_mode) == 0o600
+
+
+def test_each_number_is_a_run_of_its_own(root: Path) -> None:
+    play = Played()
+    texts = [(made(root, play, number=k) / "ledger" / "attempts.log").read_bytes() for k in (1, 2, 3)]
+    assert texts == [b"run 1", b"run 2", b"run 3"]
+
+
+@pytest.mark.parametrize("outcome", [{"error": "it ended with status 1"}, {"drained": False}])
+def test_one_that_came_to_no_end_is_kept_in_the_run_alone(root: Path, outcome: dict[str, Any]) -> None:
+    play = Played(**outcome)
+    assert run_of(made(root, play))["outcome"] == play.outcome
+    assert not run_of(made(root, play, run="later"))["cached"]
+    assert play.times == 2
+
+
+def test_an_interrupted_one_leaves_nothing(root: Path) -> None:
+    def interrupted(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
+        room.save(0, plan={})
+        raise Interrupted("Ctrl-C")
+
+    with pytest.raises(Interrupted):
+        made(root, interrupted)
+    assert list((root / "reports" / "payments" / "run" / "controls").iterdir()) == []
+    assert made(root, Played()).is_dir()
+
+
+def test_a_disk_that_refuses_is_one_clear_error(root: Path) -> None:
+    def full(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(HarnessError, match="could not keep a control: the disk is full"):
+        made(root, full)
+
+
+def test_a_cache_that_refuses_costs_a_run_and_no_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "keep", full)
+    play = Played()
+    for run in ("run", "later"):
+        assert not run_of(made(root, play, run=run))["cached"]
+    assert play.times == 2
+
+
+def test_the_journal_tells_of_it(root: Path) -> None:
+    heard: list[Any] = []
+    journal = Journal(None)
+    journal.listen(heard.append)
+    made(root, Played(), journal=journal)
+    made(root, Played(), run="later", journal=journal)
+    made(root, Played(error="no"), number=2, journal=journal)
+    told = [(event["number"], event["state"], event.get("drained"), event.get("failed")) for event in heard]
+    begins = (1, "begins", None, None)
+    ends = [(1, "ended", True, False), (1, "cached", True, False), (2, "ended", True, True)]
+    assert told == [begins, ends[0], begins, ends[1], (2, "begins", None, None), ends[2]]
+
+
+@pytest.mark.parametrize("enough", [0, 1, 3, 9])
+def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
+    seen: list[int] = []
+    stack: Any = SimpleNamespace(describe=lambda: STACK)
+
+    def done(kept: list[Path]) -> bool:
+        seen.append(len(kept))
+        assert all((path / "run.json").is_file() for path in kept)
+        return len(kept) >= enough
+
+    made(root, Played(), number=1)
+    made(root, Played(), number=2)
+    made(root, Played(), number=3)
+    folder = root / "reports" / "payments" / "other"
+    folder.mkdir()
+    found = controls.controls(
+        CLAIM, stack, folder=folder, seed=3, root=root, portions=(), journal=Journal(None), enough=done
+    )
+    assert [path.name for path in found] == ["1", "2", "3"][: min(enough, 3)]
+    assert seen == list(range(min(enough, 2) + 1))
+
+
+def test_a_judge_that_knows_no_controls_wants_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("harness.judge.wants", raising=False)
+    assert wanted(tmp_path) == 0
+    monkeypatch.setattr("harness.judge.wants", lambda folder: 2, raising=False)
+    assert wanted(tmp_path) == 2
+
+
+def left(tmp_path: Path, name: str = "left", text: bytes = b"evidence") -> Path:
+    folder = tmp_path / name
+    (folder / "sink").mkdir(parents=True)
+    (folder / "sink" / "0.parquet").write_bytes(text)
+    (folder / "run.json").write_text("{}")
+    return folder
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(place=st.integers(0, 7), bit=st.integers(0, 7))
+def test_a_flipped_bit_in_the_cache_is_no_evidence(
+    place: int, bit: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    room = tmp_path_factory.mktemp("cache")
+    kept, into = room / "kept" / "1", room / "into"
+    into.mkdir()
+    cache.keep(left(room), kept)
+    path = kept / "sink" / "0.parquet"
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1 << bit
+    path.write_bytes(data)
+    assert not cache.taken(kept, into)
+    assert not kept.exists() and list(into.iterdir()) == []
+
+
+def test_two_that_keep_the_same_at_once_leave_one_whole(tmp_path: Path) -> None:
+    kept, gate = tmp_path / "kept" / "1", threading.Barrier(4)
+
+    def one(place: int) -> None:
+        source = left(tmp_path, f"left{place}", b"%d" % place * 8)
+        gate.wait(timeout=20)
+        cache.keep(source, kept)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(4)))
+    (tmp_path / "into").mkdir()
+    assert cache.taken(kept, tmp_path / "into")
+    assert [path.name for path in kept.parent.iterdir()] == ["1"]
+    assert not (tmp_path / "into" / cache.SUMS).exists()
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    for name, at_s in (("a", 30), ("b", 10), ("c", 20)):
+        cache.keep(left(tmp_path, f"left-{name}"), tmp_path / "kept" / name / "1")
+        os.utime(tmp_path / "kept" / name, (at_s, at_s))
+    (tmp_path / "into").mkdir()
+    assert cache.taken(tmp_path / "kept" / "b" / "1", tmp_path / "into")
+    cache.trim(tmp_path / "kept", most=2)
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["a", "b"]

@@ -1,0 +1,119 @@
+"""In which portions the records are sent: unequal ones, or those that make a run's batches once more."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.journal import Journal
+from harness.run.feed import PORTIONS, SPREAD, Feeder, portions, portions_of
+from harness.run.frontier import Frontier
+from harness.wait import until
+
+TOTALS = st.integers(1, 400) | st.integers(1, 10_000_000)
+
+
+@given(total=TOTALS, seed=st.integers())
+def test_no_two_portions_are_equal_and_their_sum_is_exact(total: int, seed: int) -> None:
+    sizes = portions(total, seed)
+    assert sum(sizes) == total and len(set(sizes)) == len(sizes) <= PORTIONS
+    assert min(sizes) >= 1
+    assert len(sizes) == PORTIONS or total < sum(range(1, PORTIONS + 1))
+
+
+@given(total=st.integers(300, 10_000_000), seed=st.integers())
+def test_portions_stay_near_the_average(total: int, seed: int) -> None:
+    average, slack = total / PORTIONS, PORTIONS
+    for size in portions(total, seed):
+        # Weights are scaled to the sum, which is near six.
+        assert (1 - 1.2 * SPREAD) * average - slack <= size <= (1 + 1.2 * SPREAD) * average + slack
+
+
+def test_the_seed_draws_them() -> None:
+    drawn = {portions(600, seed) for seed in range(20)}
+    assert len(drawn) > 15 and portions(600, 7) == portions(600, 7)
+    assert portions(0, 1) == ()
+
+
+RANGES = st.dictionaries(st.sampled_from("012"), st.tuples(st.integers(0, 99), st.integers(0, 50)), max_size=3)
+
+
+@given(batches=st.lists(RANGES, max_size=8), left=st.integers(0, 100))
+def test_a_runs_batches_are_sent_once_more(batches: list[dict[str, tuple[int, int]]], left: int) -> None:
+    told = [{"ranges": {p: [start, start + many] for p, (start, many) in ranges.items()}} for ranges in batches]
+    total = left + sum(many for ranges in batches for _, many in ranges.values())
+    sizes = portions_of(told, total)
+    if total == left:
+        assert sizes == (), "nothing to go by"
+    else:
+        assert sum(sizes) == total and min(sizes) > 0
+        taken = [sum(many for _, many in ranges.values()) for ranges in batches]
+        assert sizes == (*filter(None, taken), *([left] if left else []))
+
+
+class Sender:
+    """Stands in for the producer: what it was asked to send."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.calls = total, list[int]()
+
+    @property
+    def sent(self) -> int:
+        return sum(self.calls)
+
+    acknowledged = sent
+
+    @property
+    def done(self) -> bool:
+        return self.sent >= self.total
+
+    def send(self, many: int) -> int:
+        self.calls.append(min(many, self.total - self.sent))
+        return self.calls[-1]
+
+
+def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
+    """A feeder whose pipeline plans, at each look, all that was sent; what had been sent at each look."""
+    sender: Any = Sender(total)
+    looks: list[int] = []
+
+    def planned() -> dict[int, int]:
+        looks.append(sender.sent)
+        return {0: sender.sent}
+
+    feeder = Feeder(sender, Frontier("checkpoint", planned, planned, lambda: None), Journal(None), **more)
+    feeder.start()
+    until("all to be sent", lambda: feeder.done, within_s=5.0)
+    feeder.stop()
+    feeder.healthy()
+    return sender, looks
+
+
+def test_portions_follow_the_seed() -> None:
+    sender, _ = fed(600, rate_per_s=None, seed=3)
+    assert tuple(sender.calls) == portions(600, 3)
+
+
+def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:
+    sender, looks = fed(100, rate_per_s=1.0, exact=(10, 60), patience_s=1.0)
+    assert sender.calls == [10, 60, 30]
+    assert looks[:2] == [10, 70]
+
+
+def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:
+    sender: Any = Sender(100)
+    asked = threading.Event()
+
+    def planned() -> dict[int, int]:
+        asked.set()
+        return {0: 9}
+
+    frontier = Frontier("checkpoint", planned, planned, lambda: None)
+    feeder = Feeder(sender, frontier, Journal(None), rate_per_s=None, exact=(10, 90), patience_s=60.0)
+    feeder.start()
+    assert asked.wait(5.0)
+    feeder.stop()
+    assert sender.calls == [10]

@@ -1,0 +1,272 @@
+"""Whether a query shows it when a row of its tables is there twice: tried on a real Postgres, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import psycopg2
+import pytest
+
+from harness.checkers.fit import folded, folding_note
+from harness.scenario import Sink
+from harness.sinks import SinkColumn, SinkTable, folding, read, since, tried
+from harness.stack.postgres import Postgres
+from harness.stack.session import Session
+
+TABLES = (
+    "create table payments (id int primary key, account text not null, amount numeric(9,2), unique (id, account))",
+    "create table countries (account text primary key, country text)",
+    "create table notes (id int, note text)",
+    "insert into countries select 'a' || n, 'c' || n % 2 from generate_series(0, 9) as n",
+    "create view folding_view as select distinct account, amount from payments",
+    "create view plain_view as select account, amount from payments",
+    "create view view_of_view as select account from folding_view",
+)
+ROWS = "insert into payments select n, 'a' || n % 10, n * 1.25 from generate_series(1, 200) as n"
+
+
+def sink(target: str, **changes: Any) -> Sink:
+    return Sink(backend="postgres", target=target, **changes)
+
+
+def table(folds: bool | None, words: str = "why") -> SinkTable:
+    return SinkTable(name="n", backend="postgres", target="t", folds=folds, folding=words)
+
+
+QUERY = "select distinct id from payments"
+ID = SinkColumn(name="id", type="integer", family="number")
+
+
+@pytest.mark.parametrize(
+    ("says", "folds", "void", "note"),
+    [
+        (False, True, "is a query that folds equal rows: why. Read the sink by a query that keeps every row, or", ""),
+        (False, False, "", ""),
+        (False, None, "", "whether the sink's query folds equal rows could not be tried: why"),
+        (True, True, "", "the sink's query folds equal rows: a repetition does not show in it"),
+        (True, None, "", "the sink's query folds equal rows: a repetition does not show in it"),
+        (True, False, "", ""),
+    ],
+)
+def test_what_a_verdict_says_of_it(says: bool, folds: bool | None, void: str, note: str) -> None:
+    one = sink(QUERY, folds=says)
+    assert folded(one, table(folds)).startswith(f"postgres {QUERY} {void}" if void else "")
+    assert bool(folded(one, table(folds))) == bool(void)
+    assert folding_note(one, table(folds)) == (f"postgres {QUERY}: {note}" if note else "")
+
+
+def test_what_was_not_tried_has_no_note() -> None:
+    assert folding_note(sink("payments"), table(None, "")) == ""
+    assert folded(sink(QUERY), table(True), name="the second").startswith("the second is a query that folds")
+    assert folding_note(sink(QUERY, folds=True), table(True), name="the second").startswith("the second: ")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    with Session() as session:
+        made = Postgres(session, logs=tmp_path_factory.mktemp("logs"))
+        made.start()
+        yield made
+        made.stop()
+        made.close()
+
+
+@pytest.fixture
+def dsns(server: Postgres, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    schema = f"f{os.getpid()}_{abs(hash(request.node.nodeid)) % 10**9}"
+    server.databases.create_schema(schema)
+    dsns = {name: server.databases.dsn(name, schema) for name in ("main", "second")}
+    run(dsns, *TABLES)
+    yield dsns
+    server.databases.drop_schema(schema)
+
+
+def run(dsns: dict[str, str], *statements: str) -> list[tuple[Any, ...]]:
+    with closing(psycopg2.connect(dsns["main"])) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return list(cursor.fetchall()) if cursor.description else []
+
+
+def answer(dsns: dict[str, str], target: str, *written: str) -> tuple[bool | None, str]:
+    """What the trial says of a sink, after a run that wrote these rows."""
+    one = sink(target)
+    after = since([one], dsns)
+    run(dsns, *(written or (ROWS,)))
+    out = tried(one, read(one, dsns), dsns, after=after)
+    return out.folds, out.folding
+
+
+FOLDS = [
+    "select distinct account, amount from payments",
+    "select account, max(amount) as amount from payments group by account",
+    "select account, count(distinct id) as n from payments group by account",
+    "select id, account from payments union select id, account from payments",
+    "select id, min(account) as account from payments group by id -- by id;",
+    "with one as (select distinct id, amount from payments) select count(*) as n, sum(amount) as total from one",
+    "select country, amount from countries join (select distinct account, amount from payments) x using (account)",
+    "select account from folding_view",
+    "folding_view",
+    "select * from view_of_view",
+]
+SEES = [
+    "select id, account from payments",
+    "select account, count(*) as n, sum(amount) as total from payments group by account",
+    "select account, avg(amount) as mean from payments group by account",
+    "select id from payments where id = 137",
+    "select p.id, c.country from payments p join countries c using (account)",
+    "select p.id from payments p where account in (select account from countries)",
+    "select id, row_number() over (partition by id) as n from payments",
+    "select * from plain_view",
+    "plain_view",
+    "select id as a, id as a, 'x' from payments where amount > 3",
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("target", FOLDS)
+def test_a_query_that_folds_equal_rows_is_found(dsns: dict[str, str], target: str) -> None:
+    assert answer(dsns, target) == (True, "a row of payments that is there twice does not show in it")
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("target", SEES)
+def test_a_query_that_shows_a_doubled_row_is_found(dsns: dict[str, str], target: str) -> None:
+    assert answer(dsns, target) == (False, "a row of payments that is there twice shows in it")
+
+
+@pytest.mark.stack
+def test_a_table_shows_its_rows_as_they_are(dsns: dict[str, str]) -> None:
+    assert answer(dsns, "payments") == (None, "")
+    assert answer(dsns, "select 1 as x from nothing", "select 1") == (None, "")
+    console = SinkTable(name="c", backend="console", target="console")
+    assert tried(Sink(backend="console", target="console"), console, dsns, after={}) is console
+
+
+@pytest.mark.stack
+def test_nothing_is_left_of_the_trial(dsns: dict[str, str]) -> None:
+    run(dsns, ROWS)
+    before = run(dsns, "select count(*), sum(amount) from payments")
+    relations = "select relname from pg_class where relname ~ 'onceproof|payments|_view' order by 1"
+    there = run(dsns, relations)
+    assert answer(dsns, QUERY, "update payments set amount = amount")[0] is True
+    assert run(dsns, "select count(*), sum(amount) from payments") == before
+    assert run(dsns, relations) == there
+    others = "select count(*) from pg_stat_activity where application_name = 'onceproof sink'"
+    assert run(dsns, others) == [(0,)]
+
+
+NOTE = "insert into notes select n, 'x' from generate_series(1, 9) as n"
+
+
+@pytest.mark.stack
+def test_of_two_tables_that_the_run_wrote_the_one_that_is_folded_is_named(dsns: dict[str, str]) -> None:
+    half = "select p.id, n.note from payments p join (select distinct id, note from notes) n using (id)"
+    assert answer(dsns, half, ROWS, NOTE) == (True, "a row of notes that is there twice does not show in it")
+    whole = "select p.id, n.note from payments p join notes n using (id)"
+    assert answer(dsns, whole, NOTE, "update payments set amount = 1") == (
+        False,
+        "a row of payments, notes that is there twice shows in it",
+    )
+
+
+@pytest.mark.stack
+def test_rows_that_setup_wrote_are_not_doubled_and_rows_without_effect_say_nothing(dsns: dict[str, str]) -> None:
+    query = "select n.id from notes n where exists (select 1 from countries where account = 'a' || n.id)"
+    assert answer(dsns, query, NOTE) == (False, "a row of notes that is there twice shows in it")
+    run(dsns, "delete from notes")
+    outer = "select n.id, p.account from notes n left join payments p on p.id = n.id + 1000"
+    assert answer(dsns, outer, ROWS, NOTE) == (False, "a row of notes that is there twice shows in it")
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    ("target", "written", "why"),
+    [
+        ("select distinct account from countries", ROWS, "none of the tables that it is seen to read holds a row that"),
+        ("select 1 as x", ROWS, "none of the tables that it is seen to read holds a row that the run wrote"),
+        (QUERY, "select 1", "none of the tables that it is seen to read holds a row that the run wrote"),
+        ("select distinct id from payments where id < 0", ROWS, "it shows no row of the copies"),
+        ("select distinct id, random() as x from payments", ROWS, "its rows differ from one reading to the next"),
+        (
+            "select c.account, p.id from countries c left join payments p on p.id = -1",
+            ROWS,
+            "no row of payments makes any difference to it",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_says_why(dsns: dict[str, str], target: str, written: str, why: str) -> None:
+    folds, words = answer(dsns, target, written)
+    assert folds is None and words.startswith(why)
+
+
+@pytest.mark.stack
+def test_a_table_that_is_named_with_its_schema_cannot_be_shadowed(dsns: dict[str, str]) -> None:
+    ((schema,),) = run(dsns, "select current_schema()")
+    folds, words = answer(dsns, f"select distinct id from {schema}.payments")
+    assert (folds, words) == (None, f"{schema}.payments is named with its schema")
+    run(dsns, "delete from payments")
+    folds, words = answer(dsns, f"{schema}.folding_view")
+    assert (folds, words) == (None, f"{schema}.payments is named with its schema")
+
+
+@pytest.mark.stack
+def test_who_may_not_make_temporary_tables_cannot_try_it(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run(dsns, ROWS)
+
+    def refused(*_: object, **__: object) -> None:
+        raise psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables\nin database x")
+
+    monkeypatch.setattr("harness.sinks.shape.as_view", refused)
+    out = tried(sink(QUERY), replace(table(None, ""), columns=(ID,)), dsns, after={})
+    words = "there is no privilege to try it: permission denied to create temporary tables in database x"
+    assert (out.folds, out.folding) == (None, words)
+
+
+@pytest.mark.stack
+def test_a_query_that_would_write_cannot_be_tried(dsns: dict[str, str]) -> None:
+    run(dsns, ROWS)
+    more = sink("select 1) as sink; commit; delete from payments; commit; --")
+    out = tried(more, replace(table(None, ""), columns=(ID,)), dsns, after={})
+    assert out.folds is None and out.folding.startswith("Postgres said: ")
+    assert run(dsns, "select count(*) from payments") == [(200,)]
+
+
+@pytest.mark.stack
+def test_it_ends_when_the_time_is_up(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "WITHIN_S", 0.0)
+    assert answer(dsns, QUERY) == (None, "it took longer than 0 s")
+    monkeypatch.setattr(folding, "WITHIN_S", 0.5)
+    endless = sink("select id from payments where id < (select count(*) from generate_series(1, 100000000000))")
+    out = tried(endless, replace(table(None, ""), columns=(ID,)), dsns, after={})
+    assert (out.folds, out.folding) == (None, "it took longer than 0.5 s")
+
+
+@pytest.mark.stack
+def test_a_large_table_is_tried_on_its_first_rows(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "ROWS_MAX", 50)
+    query = "select count(*) as n from (select distinct id from payments) as one having count(*) = 50"
+    one = sink(query)
+    run(dsns, ROWS)
+    assert read(one, dsns).rows == []
+    out = tried(one, read(one, dsns), dsns, after={})
+    assert (out.folds, out.folding) == (True, "a row of payments that is there twice does not show in it")
+
+
+@pytest.mark.stack
+def test_single_rows_are_spread_over_the_table(dsns: dict[str, str]) -> None:
+    # All rows doubled leave the mean as it is, and so does any single one but the last.
+    query = "select avg(amount) filter (where id >= 199) as mean from payments"
+    assert answer(dsns, query)[0] is False
+
+
+@pytest.mark.stack
+def test_a_database_that_does_not_answer_has_no_transaction() -> None:
+    assert since([sink("t"), Sink(backend="console", target="console")], {"main": "host=127.0.0.1 port=1"}) == {}
+    assert since([sink("t", database="third")], {}) == {}

@@ -1,0 +1,115 @@
+"""Snapshots and control runs as the page shows them, from whole folders and from damaged ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.report import html, kept
+from harness.store import RunFolder
+from tests import sample_runs as sample
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return sample.stored(tmp_path, sample.verdict())
+
+
+def test_a_strike_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
+    sample.keep(folder, sample.STRIKE, rows=299)
+    sample.keep(folder, sample.RESTART, rows=300)
+    (shown,) = kept.snapshots(folder.path)
+    assert shown.step == 1
+    assert shown.lines == [
+        ("At", "12.40 s", "12.90 s"),
+        ("Attempt", "1", "1"),
+        ("Query checkpoint", "planned 0-3, committed 0-2", "planned 0-3, committed 0-2"),
+        ("Query other", "planned none, committed none; it does not read this topic", "-"),
+        ("Acknowledged", "0/200, 1/199", "0/200, 1/200"),
+        ("Open transactions", "1 transaction in postgres payments: insert into payments values ($1)", "none"),
+        ("Rows counted", "299, 200 before the batch", "-"),
+        ("Rows in sink 1, postgres payments", "299", "300"),
+    ]
+
+
+def test_strikes_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder) -> None:
+    for step in (10, 2):
+        sample.keep(folder, replace(sample.STRIKE, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
+    (folder.path / "snapshots" / "x-strike").mkdir()
+    (folder.path / "snapshots" / "3-restart").mkdir()
+    shown = kept.snapshots(folder.path)
+    assert [each.step for each in shown] == [2, 10]
+    assert ("Saved position", "0/3, 1/7", "-") in shown[0].lines
+    assert "Rows counted" not in {name for name, _, _ in shown[0].lines}
+
+
+def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
+    strike = replace(sample.STRIKE, writing={"": ("update a", "update b"), "s": ()}, rows_before=None)
+    sample.keep(folder, strike, rows=0)
+    lines = {name: text for name, text, _ in kept.snapshots(folder.path)[0].lines}
+    assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
+    assert lines["Rows counted"] == "299"
+
+
+def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
+    room = sample.keep(folder, sample.STRIKE, rows=0)
+    (room / "sink" / "1.json").write_text(json.dumps({"name": "b", "rows": 0, "unreadable": "no such table"}))
+    (room / "sink" / "2.json").write_text("torn {")
+    (room / "sink" / "x.json").write_text("{}")
+    lines = {name: text for name, text, _ in kept.snapshots(folder.path)[0].lines}
+    assert lines["Rows in sink 2, b"] == "not readable: no such table"
+    assert lines["Rows in sink 3, without a name"] == "not readable"
+    assert len([name for name in lines if name.startswith("Rows in sink")]) == 3
+
+
+@pytest.mark.parametrize("text", ["", "torn {", "[]", "{}", '{"step": "x"}', "[" * 100_000])
+def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> None:
+    room = sample.keep(folder, sample.STRIKE, rows=1)
+    (room / "snapshot.json").write_text(text)
+    ((name, said, _),) = kept.snapshots(folder.path)[0].lines
+    assert name == "Snapshot"
+    assert said.startswith("not readable: ")
+    html.write(folder.path)
+
+
+def test_a_snapshot_that_was_never_written_has_no_line(folder: RunFolder) -> None:
+    (folder.path / "snapshots" / "1-strike").mkdir(parents=True)
+    assert kept.snapshots(folder.path)[0].lines == []
+
+
+def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path) -> None:
+    elsewhere = sample.stored(tmp_path, sample.verdict(), run_id="r2")
+    sample.keep(elsewhere, sample.STRIKE, rows=1)
+    sample.control(elsewhere, "1", seconds=1)
+    (folder.path / "snapshots").symlink_to(elsewhere.path / "snapshots")
+    (folder.path / "controls").mkdir()
+    (folder.path / "controls" / "1").symlink_to(elsewhere.path / "controls" / "1")
+    assert kept.snapshots(folder.path) == []
+    assert kept.controls(folder.path) == []
+
+
+def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
+    sample.control(folder, "2", cached=True, outcome={"drained": True, "seconds": 11.04})
+    sample.control(folder, "1", seconds=12, cached=False, outcome={"drained": False})
+    sample.control(folder, "3", outcome={"error": "it crashed"})
+    (sample.control(folder, "4") / "run.json").unlink()
+    sample.control(folder, ".5.half", seconds=1)
+    assert [(c.name, c.seconds, c.cached, c.drained) for c in kept.controls(folder.path)] == [
+        ("1", "12.0", "no", "no"),
+        ("2", "11.0", "yes", "yes"),
+        ("3", "-", "not said", "no: it ended in an error"),
+        ("4", "-", "not said", "not said"),
+    ]
+
+
+def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folder: RunFolder) -> None:
+    sample.keep(folder, sample.STRIKE, rows=299)
+    sample.keep(folder, replace(sample.STRIKE, step=7), rows=0)
+    sample.control(folder, "1", seconds=12, outcome={"drained": True})
+    text = html.write(folder.path).read_text()
+    assert "<h3>Step 1: kill driver</h3>" in text
+    assert "<h3>Step 7: not in the schedule</h3>" in text
+    assert "1 control run of the same input without faults" in text

@@ -1,0 +1,49 @@
+"""A kill that hurts nobody is never held, whatever its evidence says. The whole: `make prove SUITE=sabotage`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.load import load
+from harness.run.loop import Result
+from harness.scenario import Scenario, Word
+from tests import sabotage
+
+pytestmark = pytest.mark.stack
+Run = Callable[[Scenario], Result]
+PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
+
+
+def scenario(name: str) -> Scenario:
+    return load(PROVING / f"{name}.yaml")
+
+
+def test_a_kill_of_nothing_shows_nothing(run_scenario: Run) -> None:
+    with sabotage.nothing():
+        verdict = run_scenario(scenario("append_before_offset_commit")).verdict
+    assert verdict.steps[0].hit
+    assert verdict.word is not Word.HELD
+
+
+def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
+    with sabotage.idle():
+        verdict = run_scenario(scenario("append_before_offset_commit")).verdict
+    assert verdict.steps[0].hit
+    assert (verdict.word, verdict.stakes) == (Word.VOID, ())
+
+
+def test_a_kill_in_an_empty_batch_is_void(run_scenario: Run) -> None:
+    with sabotage.empty():
+        verdict = run_scenario(sabotage.in_the_first_batch(scenario("append_before_offset_commit"))).verdict
+    assert verdict.steps[0].hit and verdict.steps[0].batch == 0
+    assert (verdict.word, verdict.stakes) == (Word.VOID, ())
+
+
+def test_a_kill_in_a_batch_that_puts_nothing_into_the_sink_is_void(run_scenario: Run) -> None:
+    verdict = run_scenario(sabotage.filtered_out(scenario("append_before_offset_commit"))).verdict
+    assert verdict.steps[0].hit
+    assert verdict.word is Word.VOID
+    assert [stake.shown for stake in verdict.stakes] == [False]

@@ -1,0 +1,109 @@
+"""On the real stack: a sink is read when nothing more can come, and a control shows what a program does unhurt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.journal import Journal, read
+from harness.load import load
+from harness.run import controls, loop
+from harness.run.loop import Result
+from harness.scenario import Scenario, Word
+from harness.stack import cache
+from harness.stack.base import Stack
+
+pytestmark = pytest.mark.stack
+HOUSE = Path(__file__).parents[1]
+Run = Callable[[Scenario], Result]
+
+SECOND_HOP = """
+name: a second hop every twenty seconds
+pipeline: programs/second_hop.py
+input: {records: 300}
+schedule:
+  - {when: {window: offsets-written, batch: 1}, do: kill driver}
+expect: held
+"""
+UPSERT = """
+name: upsert
+pipeline: pipelines/transactions/upsert.py
+schedule:
+  - {when: {batch: 3}, do: crash before offset commit}
+expect: held
+"""
+
+
+def scenario(project: Path, text: str) -> Scenario:
+    shutil.copytree(HOUSE / "tests" / "programs", project / "programs")
+    shutil.copytree(HOUSE / "pipelines", project / "pipelines")
+    path = project / "scenarios" / "it.yaml"
+    path.parent.mkdir()
+    path.write_text(text)
+    return load(path)
+
+
+@pytest.mark.slow
+def test_what_a_second_query_has_not_passed_on_yet_is_not_lost(tmp_path: Path, run_scenario: Run) -> None:
+    result = run_scenario(scenario(tmp_path, SECOND_HOP))
+    assert (result.verdict.word, result.verdict.reasons) == (Word.HELD, ())
+    outcome = json.loads((result.folder / "run.json").read_text())["outcome"]
+    assert outcome["drained"] and outcome["stalled"] is None and len(outcome["deaths"]) == 1
+
+
+def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
+    tmp_path: Path, run_scenario: Run, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "cache"
+    kept.mkdir()
+    monkeypatch.setattr(cache, "folder", lambda *parts: kept)
+    monkeypatch.setattr(loop, "wanted", lambda folder: 1)
+    claim = scenario(tmp_path, UPSERT)
+    first, second = run_scenario(claim), run_scenario(claim)
+    told = [parts(result.folder / "controls" / "1") for result in (first, second)]
+    assert [run["cached"] for run, _ in told] == [False, True]
+    run, checkpoint = told[0]
+    assert run["digest"] == told[1][0]["digest"]
+    assert run["outcome"]["drained"] and run["outcome"]["error"] is None and run["outcome"]["deaths"] == []
+    assert 0 < run["outcome"]["gap_s"] < run["outcome"]["seconds"]
+    assert checkpoint["end"] == checkpoint["frontier"]
+    batches = json.loads((first.folder / "checkpoint.json").read_text())["batches"]
+    assert sum(run["portions"]) == 600
+    assert run["portions"] == [size for size in map(taken, batches) if size]
+    for folder in (first.folder, second.folder):
+        assert sorted(path.name for path in (folder / "controls").iterdir()) == ["1"]
+        names = {path.name for path in (folder / "controls" / "1").iterdir()}
+        assert names == {"plan.json", "run.json", "checkpoint.json", "ledger", "sink"}
+        told_of = [event["state"] for event in read(folder / "journal.jsonl") if event["what"] == "control"]
+        assert told_of == ["begins", "ended" if folder == first.folder else "cached"]
+    assert first.verdict.word is second.verdict.word is Word.HELD
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_a_program_that_does_not_work_unhurt_is_an_outcome(tmp_path: Path, stack: Stack) -> None:
+    claim = scenario(tmp_path, UPSERT)
+    program = tmp_path / "pipelines" / "transactions" / "upsert.py"
+    program.write_text("raise SystemExit('no such account: fatal')\n")
+    folder = tmp_path / "reports" / "upsert" / "run"
+    folder.mkdir(parents=True)
+    made = controls.control(
+        claim, stack, folder=folder, number=1, seed=0, root=tmp_path, portions=(), journal=Journal(None)
+    )
+    run = json.loads((made / "run.json").read_text())
+    assert not run["outcome"]["drained"]
+    assert "no such account: fatal" in run["outcome"]["error"]
+    assert (made / "logs" / "driver-1.log").is_file()
+    assert not (cache.root() / "controls" / run["digest"]).exists()
+
+
+def parts(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    return json.loads((folder / "run.json").read_text()), json.loads((folder / "checkpoint.json").read_text())
+
+
+def taken(batch: dict[str, Any]) -> int:
+    return sum(end - start for start, end in batch["ranges"].values())

@@ -1,0 +1,239 @@
+"""Where everything stood when a fault had struck: taken before anybody goes on, and never in the way of the run."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness.errors import StackError
+from harness.run import snap
+from harness.scenario import Do, Restart, Sink, Victim, Window
+from harness.sinks import load, save
+from harness.snapshot import Snapshot
+from harness.stack.local import LocalProcess
+from harness.store import noun
+from harness.wait import until
+from tests.worlds import SLOW_S, World, at, rows, step, world
+
+
+class Database:
+    """What the snapshots ask of a database, answered by the fake sink. `asked` is called before each reading."""
+
+    def __init__(self, table: Path) -> None:
+        self.table = table
+        self.asked: Callable[[], None] = lambda: None
+        self.busy: Callable[[], str] = lambda: ""
+
+    def keep(self, folder: Path, index: int, sink: Sink, dsns: Any, *, rows_max: int, wait_ms: int) -> int:
+        self.asked()
+        found = rows(self.table)
+        save(folder, index, found)
+        return len(found.rows)
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
+    made = Database(tmp_path / "run" / "sink")
+    monkeypatch.setattr(snap, "keep", made.keep)
+    monkeypatch.setattr(snap, "writing", lambda sink, dsn, wait_ms: ([], []))
+    monkeypatch.setattr(snap, "busy", lambda sink, dsns, shared: made.busy())
+    return made
+
+
+def sleeper(w: World) -> None:
+    """Give the run an executor, born now."""
+    child = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
+    w.scene.stack.helpers.append(LocalProcess(child))  # type: ignore[attr-defined]
+
+
+def snapshot(w: World, name: str) -> Snapshot:
+    path = w.kept / "snapshots" / name / "snapshot.json"
+    found: Snapshot = noun(Snapshot, json.loads(path.read_text()), str(path))
+    return found
+
+
+def held_rows(w: World, name: str) -> list[str]:
+    table = load(w.kept / "snapshots" / name, 0)
+    assert table is not None
+    return [str(row[0]) for row in table.rows]
+
+
+def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_path: Path, database: Database) -> None:
+    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+        seen: list[tuple[int, bool, int]] = []
+
+        def asked() -> None:
+            assert w.supervisor.driver is not None
+            seen.append((w.supervisor.driver.number, w.supervisor.alive, len(w.supervisor.deaths)))
+
+        database.asked = asked
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER), finish=True)
+        batch = outcome.batch or 0
+        assert (outcome.hit, outcome.attempt, outcome.checkpoint) == (True, 1, "checkpoint")
+        assert seen[0] == (1, False, 1), "dead, noted, and not yet started again"
+        taken = snapshot(w, "1-strike")
+        assert (taken.step, taken.moment, taken.attempt, taken.error, taken.sent) == (1, "strike", 1, "", {0: 7})
+        (state,) = taken.queries
+        assert (state.checkpoint, state.ours) == ("checkpoint", True)
+        assert (max(state.offsets), max(state.commits)) == (batch, batch - 1)
+        assert (state.planned, state.committed) == ({0: (batch + 1) * 10}, {0: batch * 10})
+        assert held_rows(w, "1-strike") == [str(n) for n in range(batch + 1)], "written, and not yet again"
+        assert w.copies()[batch] == 2
+
+
+def test_a_second_strike_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
+    kills = [step(at(Window.SINK_COMMITTED, batch), Do.KILL_DRIVER) for batch in (1, 3)]
+    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+        outcomes = w.play(*kills)
+        assert [o.attempt for o in outcomes] == [1, 2]
+        assert [snapshot(w, f"{step}-strike").attempt for step in (1, 2)] == [1, 2]
+        assert len(held_rows(w, "2-strike")) > len(held_rows(w, "1-strike"))
+
+
+@pytest.mark.parametrize("kind", [Do.KILL_EXECUTOR, Do.PAUSE_DRIVER])
+def test_the_driver_stands_still_for_the_snapshot_and_goes_on(tmp_path: Path, database: Database, kind: Do) -> None:
+    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+        sleeper(w)
+        stood: list[bool] = []
+        database.asked = lambda: stood.extend(p.stands() for p in w.supervisor.processes(Victim.JVM))
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), kind, for_s=0.01), finish=True)
+        assert stood == [True]
+        assert outcome.attempt == 1
+        assert not (w.kept / "snapshots" / "1-restart").exists()
+
+
+def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_before_the_snapshot(
+    tmp_path: Path, database: Database
+) -> None:
+    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+        left: list[bool] = []
+        database.asked = lambda: left.extend(p.stands() for p in w.supervisor.living())
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_DRIVER, victim=Victim.PYTHON))
+        assert outcome.hit
+        assert left[0]
+
+
+def test_nothing_is_kept_of_a_fault_that_hurt_nobody(tmp_path: Path, database: Database) -> None:
+    with world(tmp_path, snapshots=True) as w:
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_EXECUTOR))
+        assert (outcome.hit, outcome.attempt) == (False, 0)
+        assert not (w.kept / "snapshots").exists()
+
+
+def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_strike_goes_on(
+    tmp_path: Path, database: Database
+) -> None:
+    def down() -> None:
+        raise StackError("asked Postgres to read the sink fake; saw\nnothing")
+
+    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+        database.asked = down
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER), finish=True)
+        assert outcome.hit
+        assert snapshot(w, "1-strike").error == "asked Postgres to read the sink fake; saw nothing"
+        table = load(w.kept / "snapshots" / "1-strike", 0)
+        assert table is not None and table.unreadable == snapshot(w, "1-strike").error
+
+
+@pytest.fixture
+def restarted(tmp_path: Path, database: Database) -> Iterator[World]:
+    """A run whose second attempt does nothing before `go` is there."""
+    with world(tmp_path, "--broken", "slow", step_s=SLOW_S, snapshots=True) as w:
+        yield w
+
+
+def go(w: World) -> None:
+    (w.sink.parent / "go").touch()
+
+
+def test_what_an_orphan_wrote_after_the_strike_is_in_the_second_snapshot(restarted: World, database: Database) -> None:
+    orphan = iter(["insert into fake", ""])
+
+    def busy() -> str:
+        word = next(orphan, "")
+        if word:
+            with restarted.sink.open("a") as table:
+                table.write("99\n")
+        return word
+
+    database.busy = busy
+    (outcome,) = restarted.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER))
+    assert restarted.scene.snapshots is not None
+    restarted.scene.snapshots.finish()
+    assert outcome.hit
+    assert (snapshot(restarted, "1-restart").attempt, snapshot(restarted, "1-restart").moment) == (1, "restart")
+    assert "99" not in held_rows(restarted, "1-strike")
+    assert "99" in held_rows(restarted, "1-restart")
+
+
+def at_work(w: World) -> None:
+    go(w)
+    until("the next attempt to be at work", lambda: w.observer.touched(2), within_s=20.0)
+
+
+def equipped(w: World) -> None:
+    sleeper(w)
+
+
+@pytest.mark.parametrize("quicker", [at_work, equipped])
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["before", "while it was read"])
+def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_kept(
+    restarted: World, database: Database, quicker: Callable[[World], None], meanwhile: bool
+) -> None:
+    done: list[bool] = []
+
+    def once() -> None:
+        if restarted.supervisor.driver is not None and restarted.supervisor.driver.number == 2 and not done:
+            done.append(True)
+            quicker(restarted)
+
+    def busy() -> str:
+        once()
+        return ""
+
+    if meanwhile:
+        database.asked = once
+    else:
+        database.busy = busy
+    (outcome,) = restarted.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER))
+    assert restarted.scene.snapshots is not None
+    restarted.scene.snapshots.finish()
+    assert outcome.hit and done
+    assert not (restarted.kept / "snapshots" / "1-restart").exists()
+    assert (restarted.kept / "snapshots" / "1-strike").exists()
+
+
+def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path: Path, database: Database) -> None:
+    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER), after_s=60.0)
+        assert outcome.hit and w.scene.snapshots is not None
+        w.scene.snapshots.close()
+        assert not any(thread.is_alive() for thread in w.scene.snapshots._threads)
+        assert not (w.kept / "snapshots" / "1-restart").exists()
+
+
+def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_path: Path) -> None:
+    with world(tmp_path, step_s=SLOW_S) as w:
+        w.supervisor.start(Restart(), w.life)
+        until("the first attempt", w.observer.awake, within_s=20.0)
+        with w.supervisor.held():
+            for process in w.supervisor.processes():
+                process.send(signal.SIGKILL)
+            w.supervisor.death_of(1, within_s=10.0)
+            assert w.supervisor.driver is not None and w.supervisor.driver.number == 1
+        until("the second", lambda: w.supervisor.driver and w.supervisor.driver.number == 2, within_s=10.0)
+
+
+def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
+    with world(tmp_path, "--broken", "crash") as w, w.supervisor.held():
+        w.supervisor.start(Restart(), w.life)
+        w.supervisor.death_of(1, within_s=10.0)
+        w.supervisor.stop()
+        assert w.supervisor.driver is not None and w.supervisor.driver.number == 1

@@ -1,0 +1,172 @@
+"""A run around the fake pipeline: a real process tree, a real watch and supervisor, no Spark and no server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.checkers.cells import Row
+from harness.faults import process as signals
+from harness.journal import Journal
+from harness.run.observer import Observer
+from harness.run.scene import Scene
+from harness.run.schedule import Schedule
+from harness.run.snap import Parts, Snapshots
+from harness.run.supervisor import Supervisor
+from harness.scenario import Do, Fault, Pipeline, Restart, Sink, Step, StepOutcome, Trigger, When, Window
+from harness.sinks import SinkColumn, SinkTable
+from harness.stack.driver import ProcessDriver
+from harness.stack.local import LocalProcess
+from harness.wait import until
+
+FAKE = Path(__file__).with_name("fake_pipeline.py")
+BATCHES = 7
+STEP_S, SLOW_S = 0.03, 0.15
+"""How long the fake pipeline stands in each window; the slow one leaves time even to a test that others hold up."""
+
+
+SINK = Sink(backend="postgres", target="fake", key=("batch",))
+
+
+@dataclass
+class Lease:
+    folder: Path
+    dsns: dict[str, str] = field(default_factory=lambda: {"main": "", "second": ""})
+    shared: bool = False
+
+
+@dataclass
+class FakeStack:
+    """Launches the fake pipeline as a real process tree; its executors are sleepers."""
+
+    folder: Path
+    arguments: tuple[str, ...] = ()
+    batches: int = BATCHES
+    step_s: float = STEP_S
+    helpers: list[LocalProcess] = field(default_factory=list)
+
+    def launch(self, lease: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
+        places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
+        argv = [sys.executable, str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
+        with log.open("ab") as output:
+            child = subprocess.Popen(argv, stdout=output, stderr=output)
+        return ProcessDriver(number, log, child)
+
+    def executors(self, lease: Any) -> list[LocalProcess]:
+        return [process for process in self.helpers if process.lives()]
+
+    def processes(self, lease: Any) -> list[LocalProcess]:
+        return self.executors(lease)
+
+
+@dataclass
+class World:
+    scene: Scene
+    supervisor: Supervisor
+    observer: Observer
+    sink: Path
+    batches: int
+    kept: Path
+
+    def play(
+        self, *steps: Step, within_s: float = 20.0, finish: bool = False, after_s: float = 0.0
+    ) -> list[StepOutcome]:
+        """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too."""
+        schedule = Schedule(steps, self.scene)
+        schedule.start()
+        self.supervisor.start(Restart(delay_s=after_s), self.life)
+        try:
+            until("the schedule", lambda: schedule.done or schedule.failure, within_s=within_s)
+            schedule.healthy()
+            if finish:
+                until("the last batch", self.finished, within_s=within_s)
+        finally:
+            schedule.stop()
+        return schedule.outcomes
+
+    def life(self, number: int) -> None:
+        self.observer.life = number
+
+    def finished(self) -> bool:
+        return self.batches - 1 in self.observer.listing().get("commits", ())
+
+    def copies(self) -> Counter[int]:
+        return Counter(int(line) for line in self.sink.read_text().split())
+
+
+def rows(table: Path) -> SinkTable:
+    """The fake sink, a file of batch numbers, as a table of one column."""
+    column = SinkColumn(name="batch", type="int", family="number")
+    found: list[Row] = [(line,) for line in table.read_text().split()] if table.exists() else []
+    return SinkTable(name="fake", backend="postgres", target="fake", columns=(column,), rows=found)
+
+
+@contextmanager
+def world(
+    tmp_path: Path, *arguments: str, batches: int = BATCHES, step_s: float = STEP_S, snapshots: bool = False
+) -> Iterator[World]:
+    """With `snapshots`, whoever asks for them has to replace what of `harness.run.snap` asks a database."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    journal = Journal(None)
+    stack: Any = FakeStack(folder, arguments, batches, step_s)
+    lease: Any = Lease(folder)
+    supervisor = Supervisor(stack, lease, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
+    observer = Observer(folder, "topic", journal)
+    state: dict[str, World] = {}
+
+    def hopeless() -> str:
+        return "all batches are done" if state["world"].finished() else ""
+
+    scene = Scene(
+        stack=stack,
+        lease=lease,
+        supervisor=supervisor,
+        observer=observer,
+        journal=journal,
+        tripwire=None,
+        sent=lambda: sum(observer.planned().values()),
+        in_flight=lambda: "" if state["world"].finished() else "10 records",
+        hopeless=hopeless,
+        awake=observer.awake,
+    )
+    camera = Snapshots(
+        Parts(
+            folder=tmp_path / "kept",
+            sinks=(SINK,),
+            lease=lease,
+            supervisor=supervisor,
+            observer=observer,
+            journal=journal,
+            tripwire=None,
+            sent=lambda: {0: 7},
+            position=lambda: None,
+            moved=lambda attempt: False,
+            start_s=lambda: 20.0,
+        )
+    )
+    scene = replace(scene, snapshots=camera) if snapshots else scene
+    state["world"] = World(scene, supervisor, observer, folder / "sink", batches, tmp_path / "kept")
+    try:
+        yield state["world"]
+    finally:
+        camera.close()
+        supervisor.stop()
+        observer.close()
+        signals.kill(stack.helpers)
+        for helper in stack.helpers:
+            helper.process.wait(5.0)
+
+
+def step(when: Trigger, kind: Do, **fault: Any) -> Step:
+    return Step(when=when, do=Fault(kind=kind, **fault), name=kind.value)
+
+
+def at(window: Window, batch: int) -> Trigger:
+    return Trigger(kind=When.WINDOW, window=window, batch=batch)
