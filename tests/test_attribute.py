@@ -1,4 +1,4 @@
-"""What findings are tied to: records, batches, faults, and the batches that explain a wrong total."""
+"""What findings are tied to: records, batches, and every way in which whole batches explain a wrong total."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, faults_of, together
+from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, joined, together
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Key, Mark
-from harness.checkers.explain import Totals, explain, note, only_rounding
-from harness.scenario import Finding, Kind, RecordRef, StepOutcome
+from harness.checkers.explain import Totals, explain, harms, note, only_rounding
+from harness.scenario import Finding, Harm, Kind, RecordRef
 
 COLUMNS = ("account", "n", "total")
 FAMILIES = ("text", "number", "number")
-
-
-def step(
-    batch: int | None, *, hit: bool = True, name: str = "kill driver", window: str = "sink-committed"
-) -> StepOutcome:
-    return StepOutcome(name=name, window=window, batch=batch, hit=hit)
 
 
 def totals(batches: Mapping[int, Mapping[str, tuple[str | None, ...]]], **changes: object) -> Totals:
@@ -43,13 +37,14 @@ def wrong(expected: tuple[str | None, ...], found: tuple[str | None, ...], key: 
 
 
 THREE = totals({1: {"a": ("1", "10")}, 2: {"a": ("2", "20.5")}, 3: {"a": ("4", "41")}})
+UNLIKE = totals({1: {"a": ("1", "10")}, 2: {"a": ("2", "20.5")}, 3: {"a": ("4", "42")}})
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (("9", "92"), "too high by exactly batch 2"),
-        (("5", "51"), "too low by exactly batch 2"),
+        (("9", "92"), "too high by exactly batch 2 or too high by exactly batch 3 and too low by exactly batch 2"),
+        (("5", "51"), "too low by exactly batch 2 or too high by exactly batch 2 and too low by exactly batch 3"),
         (("6", "61.5"), "too low by exactly batch 1"),
         (("10", "102"), "too high by exactly batches 1 and 2"),
         (("9", "91.5"), "too high by exactly batches 1 and 1"),
@@ -59,7 +54,7 @@ THREE = totals({1: {"a": ("1", "10")}, 2: {"a": ("2", "20.5")}, 3: {"a": ("4", "
         (("5", "51.5"), ""),
         (("6", "61"), "too high by exactly batch 1 and too low by exactly batch 2"),
         (("9", "91.50001"), ""),
-        (("11", "112.5"), "too high by exactly batch 3"),
+        (("11", "112.5"), "too high by exactly batch 3 or too high by exactly batches 2 and 2"),
         (("15", "153.5"), "too high by exactly batches 3 and 3"),
         (("14", "143"), ""),
         (("8", "71.5"), ""),
@@ -68,8 +63,8 @@ THREE = totals({1: {"a": ("1", "10")}, 2: {"a": ("2", "20.5")}, 3: {"a": ("4", "
     ],
 )
 def test_a_difference_is_explained_by_whole_batches(found: tuple[str | None, ...], words: str) -> None:
-    (explanation,) = explain([wrong(("7", "71.5"), found)], THREE)
-    assert note(explanation) == words
+    (options,) = explain([wrong(("7", "71.5"), found)], THREE)
+    assert note(options) == words
 
 
 def test_a_null_total_is_the_sum_of_nothing() -> None:
@@ -87,9 +82,9 @@ def test_long_numbers_are_summed_exactly() -> None:
 
 def test_endless_numbers_explain_nothing_and_are_no_trouble() -> None:
     endless = totals({1: {"a": ("1", "Infinity")}, 2: {"a": ("1", "-Infinity")}})
-    assert explain([wrong(("2", "NaN"), ("3", "NaN"))], endless) == [((1, 1),)]
+    assert explain([wrong(("2", "NaN"), ("3", "NaN"))], endless) == [(((1, 2),), ((1, 1),))]
     endless = totals({1: {"a": ("1", "Infinity")}, 2: {"a": ("1", "5")}})
-    assert explain([wrong(("2", "Infinity"), ("3", "Infinity"))], endless) == [((1, 1),)]
+    assert explain([wrong(("2", "Infinity"), ("3", "Infinity"))], endless) == [(((1, 2),), ((1, 1),))]
     assert explain([wrong(("2", "Infinity"), ("3", "5"))], endless) == [()]
 
 
@@ -100,7 +95,10 @@ def test_columns_that_are_not_sums_must_agree() -> None:
     assert explain([wrong(("2", "20"), ("3", "25"))], peaks) == [()]
     floats = totals({1: {"a": ("1", "1.5")}, 2: {"a": ("1", "2.5")}}, families=("text", "number", "float"))
     assert explain([wrong(("2", "4.0"), ("3", "5.5"))], floats) == [()]
-    assert note(explain([wrong(("2", "4.0"), ("3", "4.0"))], floats)[0]) == "too high by exactly batch 1"
+    assert (
+        note(explain([wrong(("2", "4.0"), ("3", "4.0"))], floats)[0])
+        == "too high by exactly batch 2 or too high by exactly batch 1"
+    )
 
 
 def test_records_without_a_batch_explain_nothing() -> None:
@@ -114,14 +112,102 @@ def test_findings_of_several_rows_are_not_explained() -> None:
     assert explain([replace(one, found=one.found * 2)], THREE) == [()]
 
 
-def test_of_several_batches_the_one_that_explains_most_keys_is_named() -> None:
+ONE = ((1, 0),)
+
+
+def of(*contributions: int, key: str = "a") -> Totals:
+    """One column of numbers, one number a batch."""
+    made: dict[int, dict[Key, Row]] = {b: {(key,): (key, "0", str(n))} for b, n in enumerate(contributions)}
+    return Totals(columns=COLUMNS, families=FAMILIES, payload=(2,), contributions=made)
+
+
+def single(gap: int, whole: int) -> Finding:
+    return wrong(("0", str(whole)), ("0", str(whole + gap)))
+
+
+def test_every_way_is_an_option_singles_first_the_newest_batch_first() -> None:
+    (options,) = explain([single(2, 17)], of(2, 3, 5, 7))
+    assert set(options) == {ONE, ((-1, 1), (1, 2)), ((-1, 2), (1, 3))}
+    assert options[0] == ONE
+    assert harms(options) == (Harm.REPETITION, Harm.LOSS)
+    (options,) = explain([single(-2, 17)], of(2, 3, 5, 7))
+    assert options[0] == ((-1, 0),) and len(options) == 3
+    assert harms(options[:1]) == (Harm.LOSS,)
+    (options,) = explain([single(4, 8)], of(4, 4))
+    assert options[:2] == (((1, 1),), ((1, 0),))
+    assert harms(()) == ()
+    assert harms([((1, 1), (1, 2))]) == (Harm.REPETITION,)
+
+
+def test_a_batch_may_be_counted_three_times_and_not_be_missing_twice_nor_both() -> None:
+    assert explain([single(14, 9)], of(7, 2)) == [(((1, 0), (1, 0)),)]
+    assert explain([single(-14, 9)], of(7, 2)) == [()]
+    assert explain([single(100, 9)], of(7, 2)) == [()]
+
+
+def test_more_than_three_ways_are_counted() -> None:
+    (options,) = explain([single(2, 10)], of(2, 2, 2, 2, 2))
+    assert (
+        note(options[:3]) == "too high by exactly batch 4 or too high by exactly batch 3 or too high by exactly batch 2"
+    )
+    assert note(options[:5]) == f"{note(options[:3])} or 2 more ways"
+    assert note(()) == ""
+
+
+def test_options_that_other_keys_refute_are_pushed_aside_by_those_that_they_bear_out() -> None:
     once, other = ("1", "5"), ("1", "7")
     plain: dict[str, tuple[str | None, ...]] = {"a": once, "b": once}
-    three = {1: plain, 2: {**plain, "c": other}, 3: plain}
-    alike = totals(three)
+    alike = totals({1: plain, 2: {**plain, "c": other}, 3: {**plain, "d": other}})
     findings = [wrong(("3", "15"), ("4", "20"), key=k) for k in "ab"] + [wrong(("1", "7"), ("2", "14"), key="c")]
-    assert explain(findings, alike) == [((1, 2),)] * 3
-    assert explain(findings[:1], alike) == [((1, 1),)]
+    one_or_two = (((1, 2),), ((1, 1),))
+    assert explain(findings, alike) == [one_or_two, one_or_two, (((1, 2),),)], "3 would show in d"
+    assert explain(findings[:2], alike) == [(((1, 1),),)] * 2, "2 would show in c"
+    untold = replace(alike, untold=frozenset({("c",)}))
+    assert explain(findings[:2], untold) == [one_or_two] * 2, "of c nobody can tell"
+
+
+def test_options_of_which_none_is_borne_out_are_all_kept() -> None:
+    once: tuple[str | None, ...] = ("1", "5")
+    alike = totals({1: {"a": once, "b": once}, 2: {"a": once, "b": once}})
+    (options,) = explain([wrong(("2", "10"), ("3", "15"))], alike)
+    assert {((1, 1),), ((1, 2),)} <= set(options)
+
+
+def test_a_pair_is_borne_out_by_the_sum_of_both() -> None:
+    two = totals({1: {"a": ("1", "5"), "b": ("1", "3")}, 2: {"a": ("2", "9"), "b": ("4", "2")}, 3: {"a": ("3", "14")}})
+    findings = [wrong(("6", "28"), ("9", "42")), wrong(("5", "5"), ("10", "10"), key="b")]
+    assert explain(findings, two) == [(((1, 3),), ((1, 1), (1, 2))), (((1, 1), (1, 2)),)]
+    assert explain(findings[:1], two) == [(((1, 3),),)]
+
+
+def test_what_is_no_sum_refutes_nothing() -> None:
+    """A count and a maximum: batch 2 counted twice leaves the maximum as it was, batch 1 would show in b."""
+    peaks = totals({1: {"a": ("2", "9"), "b": ("1", "4")}, 2: {"a": ("2", "7"), "c": ("1", "5")}, 3: {"c": ("1", "6")}})
+    findings = [wrong(("4", "9"), ("6", "9")), wrong(("2", "6"), ("3", "6"), key="c")]
+    assert explain(findings, peaks)[0] == (((1, 2),),)
+
+
+def test_a_key_of_several_rows_refutes_nothing() -> None:
+    once: tuple[str | None, ...] = ("1", "5")
+    alike = totals({1: {"a": once, "b": once}, 2: {"a": once}})
+    several = wrong(("1", "5"), ("2", "10"), key="b")
+    several = replace(several, found=several.found * 2)
+    assert explain([wrong(("2", "10"), ("3", "15")), several], alike) == [(((1, 2),), ((1, 1),)), ()]
+
+
+def test_text_and_endless_numbers_bear_nothing_out_and_refute_nothing() -> None:
+    columns: dict[str, object] = {"columns": ("account", "n", "who"), "families": ("text", "number", "text")}
+    named = totals({1: {"a": ("1", "x")}, 2: {"a": ("2", "x")}}, **columns)
+    finding = Finding(
+        kind=Kind.WRONG_AGGREGATE,
+        sink="s",
+        key={"account": "a"},
+        expected=({"account": "a", "n": "3", "who": "x"},),
+        found=({"account": "a", "n": "5", "who": "x"},),
+    )
+    assert explain([finding], named) == [(((1, 2),), ((1, 1), (1, 1)))]
+    endless = totals({1: {"a": ("1", "Infinity")}, 2: {"a": ("2", "Infinity")}})
+    assert explain([wrong(("3", "Infinity"), ("5", "Infinity"))], endless) == [(((1, 2),), ((1, 1), (1, 1)))]
 
 
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**15), max_value=10**15)
@@ -140,18 +226,19 @@ def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data:
     per_batch = {i: {"a": cells(count, total)} for i, (count, total) in enumerate(zip(counts, sums, strict=True))}
     expected = cells(sum(counts), sum(sums, Decimal(0)))
     found = cells(sum(counts) + sign * counts[batch], sum(sums, Decimal(0)) + sign * sums[batch])
-    assert explain([wrong(expected, found)], totals(per_batch)) == [((sign, batch),)]
+    (options,) = explain([wrong(expected, found)], totals(per_batch))
+    assert ((sign, batch),) in options
 
 
 def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> None:
     lineage: dict[Key, list[Origin]] = {("a",): [Origin(0, 30, 3), Origin(1, 5, 2), Origin(0, 20, 2), Origin(0, 1, 1)]}
-    one = wrong(("7", "71.5"), ("9", "92"))
-    (out,) = attribute([one], Clues(lineage=lineage, totals=THREE, steps=(step(2),)))
+    one = wrong(("7", "72.5"), ("9", "93"))
+    (out,) = attribute([one], Clues(lineage=lineage, totals=UNLIKE))
     assert out == replace(
         one,
         records=(RecordRef(partition=0, offset=20), RecordRef(partition=1, offset=5)),
         batches=(2,),
-        faults=("kill driver at sink-committed of batch 2",),
+        harms=(Harm.REPETITION,),
         note="too high by exactly batch 2",
     )
 
@@ -159,9 +246,9 @@ def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> Non
 def test_an_unexplained_total_names_all_that_went_into_it() -> None:
     lineage: dict[Key, list[Origin]] = {("a",): [Origin(0, 30, 3), Origin(0, 1, 1), Origin(0, 40, None)]}
     one = replace(wrong(("7", "71.5"), ("0", "0.3")), note="as before")
-    (out,) = attribute([one], Clues(lineage=lineage, totals=THREE, steps=(step(7),)))
+    (out,) = attribute([one], Clues(lineage=lineage, totals=THREE))
     assert [record.offset for record in out.records] == [1, 30, 40]
-    assert (out.batches, out.faults, out.note) == ((1, 3), (), "as before")
+    assert (out.batches, out.faults, out.harms, out.note) == ((1, 3), (), (), "as before")
     (bare,) = attribute([one], Clues(lineage=lineage))
     assert (bare.batches, bare.note) == ((1, 3), "as before")
 
@@ -189,41 +276,15 @@ def test_records_and_batches_come_in_order_and_bounded() -> None:
 
 def test_several_kinds_keep_their_places() -> None:
     lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"})
-    high, low = wrong(("7", "71.5"), ("9", "92")), wrong(("7", "71.5"), ("6", "61.5"))
-    out = attribute([high, lost, low, lost], Clues(totals=THREE))
+    high, low = wrong(("7", "72.5"), ("9", "93")), wrong(("7", "72.5"), ("6", "62.5"))
+    out = attribute([high, lost, low, lost], Clues(totals=UNLIKE))
     assert [f.note for f in out] == ["too high by exactly batch 2", "", "too low by exactly batch 1", ""]
     assert [f.kind for f in out] == [Kind.WRONG_AGGREGATE, Kind.LOST, Kind.WRONG_AGGREGATE, Kind.LOST]
 
 
-@pytest.mark.parametrize(
-    ("batches", "steps", "names"),
-    [
-        ({3}, [step(3)], ["3"]),
-        ({3}, [step(3), step(4)], ["3"]),
-        ({3}, [step(4)], ["4"]),
-        ({3}, [step(2), step(4), step(5)], ["2", "4"]),
-        ({3}, [step(5)], []),
-        ({3}, [step(1)], []),
-        ({3}, [step(3, hit=False)], []),
-        ({3}, [step(3, hit=False), step(2)], ["2"]),
-        ({3}, [step(None)], [None]),
-        ({3}, [step(9), step(None)], [None]),
-        ({3}, [step(3), step(None)], ["3"]),
-        (set(), [step(3), step(None), step(5, hit=False)], ["3", None]),
-        (set(), [], []),
-        ({1, 7}, [step(1), step(7), step(4)], ["1", "7"]),
-    ],
-)
-def test_faults_are_steps_that_hit_in_the_batch_or_next_to_it(
-    batches: set[int], steps: list[StepOutcome], names: list[str | None]
-) -> None:
-    labels = [f"kill driver at sink-committed{'' if n is None else f' of batch {n}'}" for n in names]
-    assert list(faults_of(batches, steps)) == labels
-
-
-def test_a_step_without_a_window_is_named_by_its_batch() -> None:
-    assert faults_of({3}, [step(3, window="")]) == ("kill driver of batch 3",)
-    assert faults_of({3}, [step(None, window="")]) == ("kill driver",)
+def test_notes_are_joined_and_empty_ones_left_out() -> None:
+    assert joined("a", "", "b") == "a; b"
+    assert joined() == ""
 
 
 def test_sinks_that_must_agree_name_each_other() -> None:
@@ -251,7 +312,9 @@ def test_sinks_that_must_agree_name_each_other() -> None:
         "",
         "t holds this key; index holds this key",
     ]
-    assert [replace(f, note="") for f in together(findings, holders, names=names)] == [
+    torn = [True, True, False, True, False, False, True]
+    assert [f.torn for f in together(findings, holders, names=names)] == torn
+    assert [replace(f, note="", torn=False) for f in together(findings, holders, names=names)] == [
         replace(f, note="") for f in findings
     ]
 

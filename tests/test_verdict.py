@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.checkers.compare import ALTERED
 from harness.checkers.verdict import SEVERITY, Facts, verdict, violates, worst
-from harness.scenario import Evidence, Expect, Finding, Guarantee, Kind, StepOutcome, Verdict, Word
+from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Word
 
 EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
 HIT = StepOutcome(
@@ -23,6 +23,9 @@ HIT = StepOutcome(
 )
 COUNTS = {"records": 5, "acknowledged": 5, "expected_rows": 5, "sink_rows": 5}
 FOUR = {"lost row": True, "doubled row": True, "flipped bit": True, "swapped payloads": True}
+STAKE = Stake(
+    step=1, position=0, sink="t", harm=Harm.LOSS, point="batch planned, sink not written", shown=True, note="batch 2"
+)
 GOOD = Facts(
     guarantee=EXACTLY,
     expect=Expect(),
@@ -31,11 +34,13 @@ GOOD = Facts(
     drained=True,
     canaries=FOUR,
     counts=COUNTS,
+    stakes=(STAKE,),
 )
 
 
-def found(kind: Kind, note: str = "", sink: str = "t", position: int = 0) -> Finding:
-    return Finding(kind=kind, sink=sink, key={"id": "1"}, note=note, position=position)
+def found(kind: Kind, *, sink: str = "t", position: int = 0, **changes: Any) -> Finding:
+    """A finding that the only hit explains, if nothing else is said."""
+    return Finding(kind=kind, sink=sink, key={"id": "1"}, position=position, **{"faults": ("kill driver",), **changes})
 
 
 def word(**changes: object) -> Word:
@@ -50,47 +55,62 @@ def reasons(**changes: object) -> tuple[str, ...]:
 
 def test_held_only_if_everything_is_in_order() -> None:
     assert verdict(GOOD) == Verdict(
-        word=Word.HELD, as_expected=True, expect="held", steps=(HIT,), canaries=FOUR, counts=COUNTS, tier="hard"
+        word=Word.HELD,
+        as_expected=True,
+        expect="held",
+        steps=(HIT,),
+        canaries=FOUR,
+        counts=COUNTS,
+        tier="hard",
+        stakes=(STAKE,),
     )
     assert verdict(replace(GOOD, tier="soft")).tier == "soft"
 
 
-HIGH, LOW = "too high by exactly batch 3", "too low by exactly batch 2"
-ALLOWED: dict[tuple[Kind, str], tuple[bool | None, bool | None, bool | None]] = {
-    (Kind.LOST, ""): (True, True, False),
-    (Kind.DUPLICATED, ""): (True, False, True),
-    (Kind.DUPLICATED, f"1 of 2 {ALTERED}"): (True, True, True),
-    (Kind.CORRUPTED, ""): (True, True, True),
-    (Kind.UNEXPECTED, ""): (True, True, True),
-    (Kind.MISORDERED, ""): (True, True, True),
-    (Kind.STALLED, ""): (True, True, True),
-    (Kind.RECOVERED, ""): (False, False, False),
-    (Kind.LOST, "index holds this key"): (True, True, True),
-    (Kind.LOST, "index lacks this key"): (True, True, False),
-    (Kind.WRONG_AGGREGATE, ""): (True, None, None),
-    (Kind.WRONG_AGGREGATE, "index lacks this key"): (True, None, None),
-    (Kind.WRONG_AGGREGATE, HIGH): (True, False, True),
-    (Kind.WRONG_AGGREGATE, LOW): (True, True, False),
-    (Kind.WRONG_AGGREGATE, f"{HIGH} and {LOW}"): (True, True, True),
-}
+AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
+ALLOWED: list[tuple[Finding, tuple[bool | None, bool | None, bool | None]]] = [
+    (found(Kind.LOST), (True, True, True)),
+    (found(Kind.LOST, staked=True), (True, True, False)),
+    (found(Kind.LOST, staked=True, torn=True), (True, True, True)),
+    (found(Kind.LOST, staked=True, note="index lacks this key"), (True, True, False)),
+    (found(Kind.LOST, staked=True, note="index holds this key"), (True, True, False)),
+    (found(Kind.DUPLICATED), (True, False, True)),
+    (found(Kind.DUPLICATED, altered=True), (True, True, True)),
+    (found(Kind.DUPLICATED, note="1 of 2 with a different payload"), (True, False, True)),
+    (found(Kind.CORRUPTED), (True, True, True)),
+    (found(Kind.UNEXPECTED), (True, True, True)),
+    (found(Kind.MISORDERED), (True, True, True)),
+    (found(Kind.STALLED), (True, True, True)),
+    (found(Kind.RECOVERED), (False, False, False)),
+    (found(Kind.WRONG_AGGREGATE), (True, None, None)),
+    (found(Kind.WRONG_AGGREGATE, note="too high by exactly batch 3"), (True, None, None)),
+    (found(Kind.WRONG_AGGREGATE, harms=AGAIN), (True, False, True)),
+    (found(Kind.WRONG_AGGREGATE, harms=AGAIN, faults=(), fits=("kill driver",)), (True, None, True)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE, faults=(), staked=True), (True, True, False)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE), (True, True, True)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE, staked=True), (True, True, False)),
+    (found(Kind.WRONG_AGGREGATE, harms=AGAIN + GONE), (True, None, None)),
+    (found(Kind.WRONG_AGGREGATE, harms=AGAIN + GONE, staked=True), (True, None, None)),
+]
+"""What each guarantee says of a finding, never by the words of its note."""
 
 
-@pytest.mark.parametrize(("kind", "note"), ALLOWED)
+@pytest.mark.parametrize(("finding", "answers"), ALLOWED)
 @pytest.mark.parametrize("place", range(3))
-def test_what_a_guarantee_allows(kind: Kind, note: str, place: int) -> None:
-    guarantee, answer = (EXACTLY, LEAST, MOST)[place], ALLOWED[kind, note][place]
-    assert violates(found(kind, note), guarantee) is answer
+def test_what_a_guarantee_allows(finding: Finding, answers: tuple[bool | None, ...], place: int) -> None:
+    guarantee, answer = (EXACTLY, LEAST, MOST)[place], answers[place]
+    assert violates(finding, guarantee) is answer
     words = {True: Word.VIOLATED, False: Word.HELD, None: Word.UNKNOWN}
-    out = verdict(replace(GOOD, guarantee=guarantee, findings=(found(kind, note),)))
+    out = verdict(replace(GOOD, guarantee=guarantee, findings=(finding,)))
     assert out.word is words[answer]
-    assert out.findings == (found(kind, note),)
+    assert out.findings == (finding,)
     if answer is None:
-        many = "1 totals differ, and no one or two whole batches explain them"
+        many = "1 totals differ, and nothing shows which explanation is the right one"
         assert out.reasons == (f"{many}: {guarantee} may allow it",)
 
 
 def test_every_kind_has_an_answer_under_every_guarantee() -> None:
-    assert {kind for kind, _ in ALLOWED} == set(Kind)
+    assert {finding.kind for finding, _ in ALLOWED} == set(Kind)
     assert len(Guarantee) == 3
 
 
@@ -235,6 +255,60 @@ def test_a_violation_that_the_schedule_did_not_cause_is_not_the_expected_one() -
     assert verdict(replace(facts, drained=False)).as_expected
     missed = verdict(replace(facts, steps=(replace(HIT, hit=False),)))
     assert (missed.word, missed.as_expected) == (Word.VIOLATED, False)
+
+
+NO_HIT = "no hit explains a finding: the violation is not the one that the schedule was to cause"
+NO_CONTROL = "expected without faults too; no control run shows it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "unhurt", "reason"),
+    [
+        ({}, False, ""),
+        ({"faults": ()}, False, NO_HIT),
+        ({"faults": (), "fits": ("kill driver",)}, False, ""),
+        ({"faults": (), "fits": ("kill driver",), "unhurt": True}, False, NO_HIT),
+        ({"faults": (), "unhurt": True}, True, ""),
+        ({"faults": (), "fits": ("kill driver",)}, True, NO_CONTROL),
+        ({}, True, NO_CONTROL),
+    ],
+)
+def test_an_expected_violation_needs_a_finding_that_a_hit_explains_or_that_shows_unhurt(
+    changes: dict[str, Any], unhurt: bool, reason: str
+) -> None:
+    expect = Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), unhurt=unhurt)
+    out = verdict(replace(GOOD, expect=expect, findings=(found(Kind.LOST, **changes),)))
+    assert (out.word, out.as_expected) == (Word.VIOLATED, not reason)
+    assert out.reasons == ((reason,) if reason else ())
+    other = found(Kind.LOST, faults=() if unhurt else ("kill driver",), unhurt=unhurt)
+    assert verdict(replace(GOOD, expect=expect, findings=(found(Kind.LOST, **changes), other))).as_expected
+
+
+def test_why_nothing_is_blamed_is_said_only_where_a_violation_was_expected() -> None:
+    bare = (found(Kind.LOST, faults=()),)
+    assert verdict(replace(GOOD, findings=bare)).reasons == ()
+    assert verdict(replace(GOOD, expect=Expect(word=Word.VOID), void=("x",))).reasons == ("x",)
+
+
+def test_findings_that_control_runs_left_open_are_shown_and_do_not_violate() -> None:
+    doubtful = (found(Kind.DUPLICATED, faults=()),)
+    out = verdict(replace(GOOD, doubtful=doubtful, unknown=("the controls differ",)))
+    assert (out.word, out.findings) == (Word.UNKNOWN, doubtful)
+    both = verdict(replace(GOOD, findings=(found(Kind.LOST),), doubtful=doubtful))
+    assert both.findings == (found(Kind.LOST), *doubtful)
+
+
+def test_a_run_without_a_consequential_hit_is_void_with_the_reasons() -> None:
+    unseen = replace(STAKE, shown=False)
+    assert reasons(stakes=(unseen,)) == ("nothing shows that a hit had anything at stake",)
+    assert reasons(stakes=(), idle=("batch 0 held no record",)) == ("batch 0 held no record",)
+    assert reasons(stakes=(unseen, STAKE), idle=("x",)) == ()
+    assert reasons(stakes=(), idle=("x",), scheduled=(), steps=()) == ("no fault in the schedule: nothing was hurt",)
+
+
+def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
+    out = verdict(replace(GOOD, untried=("t: sink written in part",), notes=("the sink folds",)))
+    assert (out.word, out.untried, out.notes) == (Word.HELD, ("t: sink written in part",), ("the sink folds",))
 
 
 def test_void_and_unknown_can_be_expected() -> None:

@@ -59,8 +59,16 @@ def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Option, .
     """For each finding every option: signed batches, one or two, that explain its difference; empty where none do."""
     with localcontext(EXACT):
         every = [_options(finding, totals) for finding in findings]
-        gaps = {tuple(finding.key.values()): _gap(finding, totals) for finding in findings}
-        borne = {option for option in {o for options in every for o in options} if _borne_out(option, gaps, totals)}
+        single = [finding for finding in findings if _single(finding)]
+        sums = [place for place in totals.payload if all(_sums(place, finding, totals) for finding in single)]
+        gaps = {tuple(finding.key.values()): _gap(finding, totals, sums) for finding in single}
+        untold = totals.untold.union(key for finding in findings if (key := tuple(finding.key.values())) not in gaps)
+        found = {option for options in every for option in options}
+        borne = {
+            option
+            for option in found
+            if all(key in untold or _agrees(key, vector, gaps) for key, vector in _would(option, totals, sums))
+        }
     return [tuple([o for o in options if o in borne] or options) for options in every]
 
 
@@ -85,38 +93,43 @@ def _words(option: Option) -> str:
     return " and ".join(parts)
 
 
-def _gap(finding: Finding, totals: Totals) -> Mapping[int, Decimal]:
-    """By number column, what is there beyond what is expected; empty for a finding that is no single row."""
-    if len(finding.expected) != 1 or len(finding.found) != 1:
-        return {}
-    out = {}
-    for place in totals.payload:
-        name = totals.columns[place]
-        cells = finding.found[0][name], finding.expected[0][name]
-        if totals.families[place] == "number" and None not in (numbers := tuple(map(_decimal, cells))):
-            out[place] = Decimal(numbers[0] or 0) - Decimal(numbers[1] or 0)
-    return out
+def _single(finding: Finding) -> bool:
+    return len(finding.expected) == len(finding.found) == 1
 
 
-def _borne_out(option: Option, gaps: Mapping[Key, Mapping[int, Decimal]], totals: Totals) -> bool:
-    """Is every key that the option's batches touch wrong by just what the option says?"""
-    sums: dict[Key, dict[int, Decimal]] = {}
+def _sums(place: int, finding: Finding, totals: Totals) -> bool:
+    """Is a column the sum of what the batches gave? A maximum is not, and neither bears out nor refutes anything."""
+    key = tuple(finding.key.values())
+    rows = [by_key[key] for by_key in totals.contributions.values() if key in by_key]
+    return totals.families[place] == "number" and _additive(place, finding.expected[0][totals.columns[place]], rows)
+
+
+def _gap(finding: Finding, totals: Totals, sums: Sequence[int]) -> Vector:
+    """What is there beyond what is expected."""
+    names = [totals.columns[place] for place in sums]
+    cells = [(_decimal(finding.found[0][name]), _decimal(finding.expected[0][name])) for name in names]
+    return tuple(found - wanted for found, wanted in cells if found is not None and wanted is not None)
+
+
+def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tuple[Key, Vector]]:
+    """By how much each key that the option's batches touch would be wrong."""
+    out: dict[Key, list[Decimal]] = {}
     for sign, batch in option:
         for key, row in totals.contributions.get(batch, {}).items():
-            at = sums.setdefault(key, {})
-            for place in totals.payload:
-                if totals.families[place] == "number" and (number := _decimal(row[place])) is not None:
-                    at[place] = at.get(place, Decimal(0)) + sign * number
-    return all(key in totals.untold or _same(would, gaps.get(key, {})) for key, would in sums.items())
+            numbers = [_decimal(row[place]) or Decimal(0) for place in sums]
+            before = out.get(key, [Decimal(0)] * len(sums))
+            out[key] = [one + sign * number for one, number in zip(before, numbers, strict=True)]
+    yield from ((key, tuple(numbers)) for key, numbers in out.items())
 
 
-def _same(would: Mapping[int, Decimal], gap: Mapping[int, Decimal]) -> bool:
-    return all(gap.get(place, Decimal(0)) == number for place, number in would.items())
+def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:
+    """Is the key wrong by just that? One that is not among the findings is right."""
+    return gaps.get(key, (Decimal(0),) * len(would)) == would
 
 
 def _options(finding: Finding, totals: Totals) -> list[Option]:
     """All single batches and all pairs that explain the finding."""
-    if len(finding.expected) != 1 or len(finding.found) != 1:
+    if not _single(finding):
         return []
     key = tuple(finding.key.values())
     rows = {batch: by_key[key] for batch, by_key in totals.contributions.items() if key in by_key}

@@ -6,8 +6,9 @@ What violates:
     lost              yes            yes                                  no if it was at stake in a hit, else yes;
                                                                           yes if a sink that must agree has it
     duplicated        yes            only with a different payload        yes
-    wrong aggregate   yes            no if every explanation only counts batches again, or (at-most-once) only misses
-                                     what was at stake; yes if none does; else nobody can tell: unknown
+    wrong aggregate   yes            no if every explanation only counts batches again, and a hit explains it, or
+                                     (at-most-once) only misses what was at stake; yes if none does; else nobody can
+                                     tell: unknown
     corrupted, unexpected, misordered, stalled: yes, always · recovered: never
 
 Worst wins: error > violated > void > unknown > held. Never green by silence: whatever was not put to the test
@@ -141,6 +142,9 @@ def _aggregate_violates(finding: Finding, *, allowed: Harm) -> bool | None:
         return None
     if allowed is Harm.LOSS and harms == {Harm.LOSS} and not finding.staked:
         return True
+    # Only one or two batches are looked through: three of them, one lost, may come to the same.
+    if allowed is Harm.REPETITION and harms == {allowed} and not finding.faults:
+        return None
     if harms == {allowed}:
         return False
     return None if allowed in harms else True
@@ -214,5 +218,5 @@ def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:
     if not facts.drained and not any(reason.startswith(NOT_DRAINED) for reason in facts.unknown):
         yield f"{NOT_DRAINED}: records lie beyond what the pipeline has committed"
     if doubt.untold:
-        many = f"{doubt.untold} totals differ, and no explanation of theirs is the only one"
+        many = f"{doubt.untold} totals differ, and nothing shows which explanation is the right one"
         yield f"{many}: {facts.guarantee} may allow it"

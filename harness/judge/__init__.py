@@ -127,7 +127,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
         frontier=run.frontier,
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
-        drained = run.drained and effects.size(behind=True) == effects.size()
+        drained = run.drained and run.reached and effects.size(behind=True) == effects.size()
         names = sink_names(run.scenario.sinks)
         out = [
             examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])

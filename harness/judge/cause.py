@@ -6,7 +6,8 @@ A finding is *explained* by a hit if the sink shows both sides of it:
     lost             a whole stretch of what was planned was not there, and never came; or the next attempt skipped it
     corrupted        the right row was there, and another one is there now
     wrong aggregate  the total was right as far as the batch had written, and is now what the effect makes of the ledger
-                     with those records once more, or without them
+                     with those records once more, or without them; so are all totals that they went into, and no
+                     other batch comes to the same
 
 and if its records were at stake in that hit. Every other hit at whose stake they were *fits*, and nothing is claimed.
 """
@@ -14,15 +15,16 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import combinations
 
 from harness.checkers.compare import Key
 from harness.checkers.explain import TOO_HIGH, TOO_LOW
-from harness.checkers.spans import Cut, Spans, between, joined
+from harness.checkers.spans import Cut, Span, Spans, between, joined
 from harness.judge.look import Held, Look, held, named_by
-from harness.judge.stakes import WRITING, Scale, Weighed
+from harness.judge.stakes import BATCHES_MAX, WRITING, Scale, Weighed
 from harness.scenario import Finding, Harm, Kind
 
 HITS_MAX = 5
@@ -48,6 +50,17 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     return _Causes(scale, known, findings).told()
 
 
+def _meet(one: Spans, other: Spans) -> bool:
+    """Do two sets of stretches have a record in common?"""
+    return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
+
+
+def _covers(inner: Spans, outer: Spans) -> bool:
+    """Do the outer stretches hold all of the inner ones, of which there are some?"""
+    within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
+    return bool(inner) and all(within)
+
+
 def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
     return tuple(each.strike.label for each in weighed)
 
@@ -57,14 +70,24 @@ class _Causes:
 
     def __init__(self, scale: Scale, hits: Sequence[Weighed], findings: Sequence[Finding]) -> None:
         self.scale, self.hits, self.findings = scale, hits, findings
+        self._tables: dict[Cut, Held] = {}
         self.again = [self._keys(hit.again) for hit in hits]
         self.missing = [self._keys(hit.missing) for hit in hits]
         self.end = Look(scale.case, held(scale.case, scale.case.found))
+        self.right = held(scale.case, scale.case.expected)
+        keys = {*self.right, *self.end.rows}
+        self.wrong = {key for key in keys if self.right.get(key, NONE) != self.end.rows.get(key, NONE)}
+        self.open = joined(*(hit.missing for hit in hits))
+        self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
-        self._tables: dict[Cut, Held] = {}
 
     def _keys(self, spans: Spans) -> set[Key]:
-        return set(held(self.scale.case, self.scale.rows(Cut(only=spans)))) if spans else set()
+        return set(self._table(Cut(only=spans))) if spans else set()
+
+    def _table(self, cut: Cut) -> Held:
+        if cut not in self._tables:
+            self._tables[cut] = held(self.scale.case, self.scale.rows(cut))
+        return self._tables[cut]
 
     def told(self) -> list[Finding]:
         """Each finding with its cause."""
@@ -73,10 +96,10 @@ class _Causes:
     def _told(self, finding: Finding) -> Finding:
         key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
         told = list(self._explained(finding, key))
-        near = [hit for place, hit in enumerate(self.hits) if key in self.again[place] or key in self.missing[place]]
-        staked = [hit for place, hit in enumerate(self.hits) if key in self.missing[place]]
-        finding = replace(finding, staked=bool(staked), fits=_labels(near or self._any(finding)))
-        if finding.kind is Kind.LOST and staked:
+        near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
+        lost = any(Harm.LOSS is each.harm for each in told)
+        finding = replace(finding, staked=lost or self._staked(finding, key), fits=_labels(near or self._any(finding)))
+        if finding.kind is Kind.LOST and finding.staked:
             finding = replace(finding, harms=(Harm.LOSS,))
         if not told:
             return finding
@@ -88,6 +111,29 @@ class _Causes:
             return out
         return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
 
+    def _near(self, place: int, key: Key, finding: Finding) -> bool:
+        """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
+        hit = self.hits[place]
+        if finding.kind is Kind.WRONG_AGGREGATE and finding.harms:
+            stakes = joined(hit.again, hit.missing)
+            return any(_covers((span,), stakes) for batch in finding.batches for span in self.ranges.get(batch, ()))
+        if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows.get(key, NONE).total():
+            return False
+        if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
+            return False
+        return key in self.again[place] or key in self.missing[place]
+
+    def _wrong_then(self, hit: Weighed, key: Key, finding: Finding) -> bool:
+        """Was the wrong row there before the next attempt worked?"""
+        wrong = Counter(tuple(row.values()) for row in finding.found)
+        return hit.last is not None and hit.last.places is None and wrong <= hit.last.rows.get(key, NONE)
+
+    def _staked(self, finding: Finding, key: Key) -> bool:
+        """Is nothing missing but what was at stake in a hit: of the rows, or of every batch that a total may miss?"""
+        if finding.kind is Kind.LOST:
+            return bool(self.open) and self._as(Cut(without=self.open), key) <= self.end.rows.get(key, NONE)
+        return bool(finding.batches) and all(_covers(self.ranges.get(b, ()), self.open) for b in finding.batches)
+
     def _any(self, finding: Finding) -> Sequence[Weighed]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
         return self.hits if finding.kind in (Kind.UNEXPECTED, Kind.MISORDERED) else ()
@@ -96,34 +142,50 @@ class _Causes:
         if finding.kind is Kind.WRONG_AGGREGATE:
             yield from self._total(finding, key)
             return
-        looks = {Kind.DUPLICATED: self._twice, Kind.LOST: self._lost, Kind.CORRUPTED: self._changed}
+        if finding.kind is Kind.LOST:
+            # What is still planned when a later fault strikes was not lost by an earlier one.
+            hits = [hit for place, hit in enumerate(self.hits) if self._lost(place, hit, key)]
+            yield from (Told((hit,), Harm.LOSS) for hit in hits[-1:])
+        looks = {Kind.DUPLICATED: self._twice, Kind.CORRUPTED: self._changed}
         look = looks.get(finding.kind)
         for place, hit in enumerate(self.hits):
-            harm = look(place, hit, key, finding) if look else None
-            if harm is not None:
-                yield Told((hit,), harm)
+            if look is not None and key in self.again[place] and look(place, hit, key):
+                yield Told((hit,), Harm.REPETITION)
 
     def _before(self, hit: Weighed, key: Key) -> int:
         """How many rows of the key were there before the next attempt worked."""
         assert hit.last is not None and hit.at is not None
         return max(hit.last.rows.get(key, NONE).total(), hit.at.rows.get(key, NONE).total())
 
-    def _after(self, place: int, key: Key) -> int:
-        """How many there were when the next fault struck, or in the end."""
+    def _after(self, place: int) -> Look:
+        """The sink when the next fault struck, or in the end."""
         later = self.hits[place + 1].at if place + 1 < len(self.hits) else self.end
-        return later.rows.get(key, NONE).total() if later is not None else 0
+        assert later is not None
+        return later
 
-    def _twice(self, place: int, hit: Weighed, key: Key, finding: Finding) -> Harm | None:
-        before = self._before(hit, key)
-        return Harm.REPETITION if key in self.again[place] and self._after(place, key) > before > 0 else None
+    def _twice(self, place: int, hit: Weighed, key: Key) -> bool:
+        right = self.right.get(key, NONE)
+        if right.total() == 1:
+            return self._after(place).rows.get(key, NONE).total() > self._before(hit, key) > 0
+        # Other batches have rows of this key too: only more copies of a row than they brought are a repetition.
+        surplus = self.end.rows.get(key, NONE) - right
+        again = self._at(self.end, Cut(only=hit.again), key)
+        return any(self._grew(place, hit, key, row) for row in surplus if row in again)
 
-    def _lost(self, place: int, hit: Weighed, key: Key, finding: Finding) -> Harm | None:
-        return Harm.LOSS if any(key in unit and self._absent(hit, unit) for unit in self.units[place]) else None
+    def _grew(self, place: int, hit: Weighed, key: Key, row: object) -> bool:
+        assert hit.last is not None and hit.at is not None and hit.reach is not None
+        before = max(_count(hit.last, key, row), _count(hit.at, key, row))
+        by_then = self._at(self.end, Cut(only=between({}, hit.reach.high)), key)
+        still = self.right.get(key, NONE)[row] - by_then[row]
+        return before > 0 and _count(self._after(place), key, row) - before > still
+
+    def _lost(self, place: int, hit: Weighed, key: Key) -> bool:
+        return any(key in unit and self._absent(hit, unit) for unit in self.units[place])
 
     def _absent(self, hit: Weighed, unit: set[Key]) -> bool:
-        """Nothing of it was there, and nothing came."""
+        """Nothing of it was there, and nothing came. One row alone may be missing for any reason."""
         rows = self.end.rows
-        return all(not self._before(hit, key) and key not in rows for key in unit)
+        return len(unit) > 1 and all(not self._before(hit, key) and key not in rows for key in unit)
 
     def _units(self, hit: Weighed) -> Iterator[set[Key]]:
         """Stretches that are lost as one: what was skipped, the batch, each of its partitions, what was left to write.
@@ -138,28 +200,90 @@ class _Causes:
             yield self._keys(hit.missing)
             yield from (self._keys((span,)) for span in hit.missing)
         left = {key for key in self._keys(hit.missing) if not self._before(hit, key)}
-        if hit.point == WRITING and len(left) > 1:
+        if hit.point == WRITING and left == set().union(*(self._tail(span, left) for span in hit.missing)):
             yield left
 
-    def _changed(self, place: int, hit: Weighed, key: Key, finding: Finding) -> Harm | None:
-        right = Counter(tuple(row.values()) for row in finding.expected)
-        if key not in self.again[place] or hit.at is None or hit.at.places is not None:
-            return None
-        return Harm.REPETITION if right and right <= hit.at.rows.get(key, NONE) else None
+    def _tail(self, span: Span, left: set[Key]) -> set[Key]:
+        """The last records of a stretch, as many as have nothing in the sink: a writer that died goes no further."""
+        low, high = span.start, span.end
+        while low < high:
+            middle = (low + high) // 2
+            if self._keys((span._replace(start=middle),)) <= left:
+                high = middle
+            else:
+                low = middle + 1
+        return self._keys((span._replace(start=high),)) if high < span.end else set()
+
+    def _changed(self, place: int, hit: Weighed, key: Key) -> bool:
+        assert hit.at is not None
+        right = self.right.get(key, NONE) - self.end.rows.get(key, NONE)
+        there = hit.at.rows.get(key, NONE)
+        return hit.at.places is None and right <= there
 
     def _total(self, finding: Finding, key: Key) -> Iterator[Told]:
-        """The combinations of hits whose harm comes to just this total."""
-        now = self.end.rows.get(key, NONE)
-        for hit in self.hits:
-            for inside, more in self._repeats(hit):
-                if self._wrote(hit, key, inside) and self._as(Cut(again=(more,)), key) == now:
-                    yield Told((hit,), Harm.REPETITION)
-                    return
-            for part in self._parts(hit.missing):
-                if self._lacked(hit, key, part) and self._as(Cut(without=part), key) == now:
-                    yield Told((hit,), Harm.LOSS)
-                    return
-        yield from self._several(key, now)
+        """The hits whose harm comes to just this total."""
+        for place, hit in enumerate(self.hits):
+            if self._mended(place, key):
+                continue
+            if any(self._repeated(place, key, inside, more) for inside, more in self._repeats(hit)):
+                yield Told((hit,), Harm.REPETITION)
+                return
+            if any(self._missed(place, key, part) for part in self._parts(hit.missing)):
+                yield Told((hit,), Harm.LOSS)
+                return
+        yield from self._several(key, self.end.rows.get(key, NONE))
+
+    def _repeated(self, place: int, key: Key, inside: Spans, more: Spans) -> bool:
+        """Was the total right with `inside` in it, and has it `more` once more than it should?"""
+        hit, cut = self.hits[place], Cut(again=(more,))
+        if not self._wrote(hit, key, inside) or not self._comes_to(place, key, cut):
+            return False
+        written = (other for other in self._keys(more) if self._wrote(hit, other, inside))
+        return self._throughout(cut, written) and not self._tied(more, key, Harm.REPETITION)
+
+    def _missed(self, place: int, key: Key, part: Spans) -> bool:
+        """Was the total right but for `part`, and is that all that it lacks?"""
+        hit, cut = self.hits[place], Cut(without=part)
+        if not self._lacked(hit, key, part) or not self._comes_to(place, key, cut):
+            return False
+        return self._throughout(cut, self._keys(part)) and not self._tied(part, key, Harm.LOSS)
+
+    def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
+        """Is the total wrong by just that in the end, and was it when each later fault struck?"""
+        now = self._as(cut, key) == self.end.rows.get(key, NONE)
+        return now and all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
+
+    def _shows(self, hit: Weighed, key: Key, cut: Cut) -> bool:
+        assert hit.last is not None and hit.reach is not None
+        there = hit.last.rows.get(key, NONE)
+        low = between({}, hit.reach.low)
+        taken = hit.reach.taken
+        parts = [taken] if hit.reach.after else [(), *self._parts(taken)]
+        return any(there == self._at(hit.last, replace(cut, only=joined(low, part)), key) for part in parts)
+
+    def _mended(self, place: int, key: Key) -> bool:
+        """Was the total right when a later fault struck? Then it was none of the earlier ones."""
+        return any(self._right(hit, key) for hit in self.hits[place + 1 :])
+
+    def _right(self, hit: Weighed, key: Key) -> bool:
+        """Was a total, when the fault struck, what the committed batches come to, or that with the batch in hand?"""
+        assert hit.at is not None and hit.reach is not None
+        cuts = [Cut(only=between({}, end)) for end in (hit.reach.low, hit.reach.high)]
+        return hit.at.rows.get(key, NONE) in [self._at(hit.at, cut, key) for cut in cuts]
+
+    def _throughout(self, cut: Cut, keys: Iterable[Key]) -> bool:
+        """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
+        return all(key in self.wrong for key in keys if self._as(cut, key) != self.right.get(key, NONE))
+
+    def _tied(self, spans: Spans, key: Key, harm: Harm) -> bool:
+        """Does the same harm to another batch come to the same? Then no snapshot tells the one from the other."""
+        for other in list(self.ranges.values())[-BATCHES_MAX:]:
+            cut = Cut(again=(other,)) if harm is Harm.REPETITION else Cut(without=other)
+            if _meet(spans, other):
+                continue
+            if self._as(cut, key) == self.end.rows.get(key, NONE) and self._throughout(cut, self._keys(other)):
+                return True
+        return False
 
     def _several(self, key: Key, now: Counter[object]) -> Iterator[Told]:
         """Hits that repeated something each."""
@@ -205,9 +329,7 @@ class _Causes:
         return self._at(self.end, cut, key)
 
     def _at(self, look: Look, cut: Cut, key: Key) -> Counter[object]:
-        if cut not in self._tables:
-            self._tables[cut] = held(self.scale.case, self.scale.rows(cut))
-        rows = self._tables[cut].get(key, NONE)
+        rows = self._table(cut).get(key, NONE)
         return rows if look.places is None else look.of(list(rows.elements())).get(key, NONE)  # type: ignore[arg-type]
 
 
@@ -218,17 +340,42 @@ def _note(told: Told, batches: Sequence[int]) -> str:
     return f"{words} {'batch' if len(batches) == 1 else 'batches'} {' and '.join(map(str, batches))}"
 
 
+def _count(look: Look, key: Key, row: object) -> int:
+    marks = look.of([row])  # type: ignore[list-item]
+    return sum(look.rows.get(key, NONE)[mark] for mark in marks[key])
+
+
 def mismatched(scale: Scale, hit: Weighed) -> int:
-    """How many totals were, when the fault struck, neither what the committed batches come to nor that with the batch
-    in hand. A key that is not there yet is late, and is not counted."""
-    if hit.reach is None or hit.at is None or not scale.case.aggregate:
+    """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
+    nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
+    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile."""
+    if hit.reach is None or hit.at is None or not scale.case.aggregate or hit.strike.moving:
         return 0
-    base = hit.at.of(scale.rows(Cut(only=between({}, hit.reach.low))))
-    full = hit.at.of(scale.rows(Cut(only=between({}, hit.reach.high))))
-    own = hit.at.of(scale.rows(Cut(only=hit.reach.taken))) if hit.reach.taken else {}
-    partly = {} if hit.reach.after else own
+    taken, after = hit.reach.taken, hit.reach.after
+    base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (hit.reach.low, hit.reach.high))
+    partly = hit.at.of(scale.rows(Cut(only=taken))) if taken and not after else {}
+    right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
     wrong = 0
     for key, rows in hit.at.rows.items():
-        allowed = [full.get(key, NONE)] if hit.reach.after else [base.get(key, NONE), full.get(key, NONE)]
-        wrong += rows not in allowed and key not in partly
+        ends = base.get(key, NONE), full.get(key, NONE)
+        open_ = rows in (ends[1:] if after else ends) or (key in partly and _partial(scale, hit.at, rows, ends))
+        wrong += not open_ and right.get(key, NONE) == end.get(key, NONE)
     return wrong
+
+
+def _partial(scale: Scale, at: Look, rows: Counter[object], ends: tuple[Counter[object], Counter[object]]) -> bool:
+    """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
+    known = [list(each.elements()) for each in (rows, *ends)]
+    if at.places is not None or any(len(each) != 1 for each in known):
+        return True
+    there, low, high = (each[0] for each in known)
+    assert isinstance(there, tuple) and isinstance(low, tuple) and isinstance(high, tuple)
+    places = [place for place, family in enumerate(scale.case.families) if family == "number"]
+    return all(_within(there[place], low[place], high[place]) for place in places)
+
+
+def _within(cell: str | None, one: str | None, other: str | None) -> bool:
+    numbers = [Decimal(each) for each in (cell, one, other) if each is not None]
+    if len(numbers) < 3 or not all(number.is_finite() for number in numbers):
+        return True
+    return min(numbers[1:]) <= numbers[0] <= max(numbers[1:])

@@ -140,10 +140,10 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
     about = {signature(finding) for finding in doubtful}
     for finding in findings:
         mark = signature(finding)
-        shown = sum(mark in control.findings for control in controls)
-        if shown == len(controls):
+        always = _always(mark, controls)
+        if always:
             finding = replace(finding, unhurt=True, faults=(), fits=())
-        if shown == len(controls) or same or mark not in about:
+        if always or same or mark not in about:
             out.stand.append(finding)
         else:
             out.doubtful.append(finding)
@@ -159,6 +159,13 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         words = f"not deterministic without faults: the control runs differ, and {len(out.doubtful)} findings"
         out.unknown.append(f"{words} may be no fault's doing ({keys})")
     return out
+
+
+def _always(mark: Signature, controls: Sequence[Control]) -> bool:
+    """Does every control show it, and where it is a wrong row, the same wrong row?"""
+    shown = [control.findings[mark] for control in controls if mark in control.findings]
+    alike = mark[1] not in MISFITS or all(each.found == shown[0].found for each in shown)
+    return len(shown) == len(controls) and alike
 
 
 def _key(finding: Finding) -> str:

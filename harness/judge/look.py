@@ -51,9 +51,8 @@ def held(case: Case, rows: Iterable[Row]) -> Held:
 
 
 def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:
-    """The sink of `case` as `table` has it; None if it could not be read or compared; one
-    that was not made yet held nothing. `names` are the sink's
-    columns in its own order."""
+    """The sink of `case` as `table` has it; None if it could not be read or compared; one that was not made yet held
+    nothing. `names` are the sink's columns in its own order."""
     if table is not None and table.absent:
         return Look(case, {})
     if table is None or table.unreadable:
@@ -68,10 +67,13 @@ def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look |
 
 
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> Look | None:
-    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns."""
-    if set(names) != set(case.columns) or here[:-1] != list(case.key):
+    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
+    be said of rows that are all key, nor of a sink with columns that the effect has not."""
+    known = [case.columns[place] for place in named_by(case)]
+    if sorted(names) != sorted(case.columns) or sorted(here[:-1]) != sorted(known):
         return None
     rows: Held = {}
-    for *key, mark in table.rows:
-        rows.setdefault(tuple(key) if named_by(case) else (), Counter())[mark] += 1
+    order = [here.index(name) for name in known]
+    for row in table.rows:
+        rows.setdefault(key_of(row, order), Counter())[row[-1]] += 1
     return Look(case, rows, tuple(case.columns.index(name) for name in names))

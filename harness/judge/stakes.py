@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, compare
+from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, look
@@ -115,6 +116,12 @@ def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
     return all(at.rows.get(key, none) in (base.get(key, none), full.get(key, none)) for key in keys)
 
 
+def _changed(one: Held, other: Held) -> list[Key]:
+    """The keys whose rows differ."""
+    none: Counter[object] = Counter()
+    return [key for key in {**one, **other} if one.get(key, none) != other.get(key, none)]
+
+
 class _Weighing:
     """One hit, one sink, one query."""
 
@@ -123,14 +130,14 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
-        self.own = last.of(scale.rows(Cut(only=reach.taken))) if reach.taken else {}
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
-        self.touched = [key for key in self.own if self._differs(key, self.base)]
-        self.whole = bool(self.own) and not any(self._differs(key, full, at_least=True) for key in self.own)
+        changed = _changed(self.base, full)
+        self.touched = [key for key in changed if self._here(key) != self.base.get(key, Counter())]
+        # Where the batch changes nothing that shows, nothing shows that it was written.
+        self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
 
-    def _differs(self, key: Key, other: Held, *, at_least: bool = False) -> bool:
-        here, there = self.last.rows.get(key, Counter()), other.get(key, Counter())
-        return not here >= there if at_least else here != there
+    def _here(self, key: Key) -> Counter[object]:
+        return self.last.rows.get(key, Counter())
 
     def weighed(self) -> Weighed:
         """The stakes, and why there are none."""
@@ -153,7 +160,7 @@ class _Weighing:
         """Where the sink stood, whatever the trigger was called."""
         if not self.reach.taken or not self._in_hand():
             return EARLY if self._unwritten() else COMMITTED
-        if self.whole and self.touched:
+        if self.whole:
             return WRITTEN
         return WRITING if self.begun else PLANNED
 
@@ -164,12 +171,12 @@ class _Weighing:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
         if self.snapshot.writing.get(str(self.scale.position)):
             return f"an open transaction had written into {self.scale.case.sink}"
-        handed = (self.snapshot.rows_counted or 0) - (self.snapshot.rows_before or 0)
+        counted, before = self.snapshot.rows_counted, self.snapshot.rows_before
+        handed = counted - before if counted is not None and before is not None else 0
         return f"{handed} rows had been handed to the sink" if handed > 0 else ""
 
     def _more(self, key: Key) -> int:
-        more = self.last.rows.get(key, Counter()) - self.base.get(key, Counter())
-        return more.total()
+        return (self._here(key) - self.base.get(key, Counter())).total()
 
     def _again(self) -> Spans:
         """What may be processed once more, and has left something in the sink."""
@@ -187,24 +194,19 @@ class _Weighing:
     def _unwritten(self) -> Spans:
         """What the pipeline calls done, and the sink has nothing of."""
         last = self.reach.last
-        if not last:
-            return ()
-        rows = self.last.of(self.scale.rows(Cut(only=last)))
-        before = self.last.of(self.scale.rows(Cut(only=self._before(last))))
-        absent = all(self.last.rows.get(key, Counter()) == before.get(key, Counter()) for key in rows)
-        return last if rows and absent else ()
+        before = self.last.of(self.scale.rows(Cut(only=self._before(last)))) if last else self.base
+        changed = _changed(before, self.base)
+        absent = bool(changed) and all(self._here(key) == before.get(key, Counter()) for key in changed)
+        return last if absent else ()
 
     def _before(self, last: Spans) -> Spans:
         ends = {span.partition: span.start for span in last}
         return between({}, {p: ends.get(p, end) for p, end in self.reach.low.items()})
 
     def _nothing(self) -> str:
-        where = f"batch {self.reach.batch}" if self.reach.batch is not None else ""
-        if where and not self.reach.taken:
-            return f"{where} held no record"
-        if where:
-            return f"{where} was written and nothing of it is open"
-        if self.reach.own and self.reach.taken:
+        if self.reach.batch is not None and not self.reach.taken:
+            return f"batch {self.reach.batch} held no record"
+        if self.reach.taken:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"
 
@@ -286,38 +288,24 @@ class _Weighing:
             return False
         ground = Counter(case.found if self.scale.clean else case.expected)
         planted = ground - gone + new
-        return next(iter(compare(replace(case, found=list(planted.elements())))), None) is not None
+        marks = compare(replace(case, found=list(planted.elements())))
+        return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
         if not self.scale.case.aggregate:
             return ""
-        for batch, other in self._others():
-            past = self._past(other)
-            if past and spans == self.reach.taken and self._ties(Harm.LOSS if self.whole else Harm.REPETITION, other):
-                return f"batch {batch} comes to the same totals, and nobody can tell which of the two the sink held"
-            if not past and self._balances(harm, spans, other):
+        scale = self.scale
+        expected = Counter(scale.case.expected)
+        for batch, other in self._others(spans):
+            cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
+            if Counter(scale.rows(cut)) == expected:
                 return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
-    def _past(self, spans: Spans) -> bool:
-        """Was all of it committed when the fault struck?"""
-        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
-
-    def _ties(self, harm: Harm, other: Spans) -> bool:
-        """Would the sink have stood as it did with `other` wrong already, and this batch about to make up for it? Where
-        Spark's own word says that this batch was in the sink, the totals of that moment say that the rest was right."""
-        return not (self.reach.after and self.whole) and self._balances(harm, self.reach.taken, other)
-
-    def _balances(self, harm: Harm, spans: Spans, other: Spans) -> bool:
-        """Does the harm done to one, and the opposite done to the other, come to what is expected?"""
-        cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
-        return Counter(self.scale.rows(cut)) == Counter(self.scale.case.expected)
-
-    def _others(self) -> Iterator[tuple[int, Spans]]:
-        """The batches that are not this one."""
-        known = [each for each in self.scale.effects.ranges() if each[0] != self.reach.batch]
-        yield from known[-BATCHES_MAX:]
+    def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike."""
+        return [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)][-BATCHES_MAX:]
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}

@@ -9,7 +9,7 @@ itself has planned what it was seen to take next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, lowest
@@ -18,6 +18,8 @@ from harness.scenario import Do, Sink, StepOutcome, Window
 from harness.sinks import SinkTable, load
 from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
 
+LIVES = (Do.KILL_EXECUTOR, Do.DISCONNECT_DRIVER)
+"""The faults under which a driver neither dies nor stands still."""
 KILLS = (Do.KILL_DRIVER, Do.KILL_EXECUTOR, Do.CRASH_APPLICATION)
 """Faults whose victims must be gone when the snapshot is taken."""
 
@@ -40,6 +42,13 @@ class Strike:
     at: Seen | None = None
     eve: Seen | None = None
     why: str = ""
+    moving: bool = False
+    """The driver went on while the snapshot was taken."""
+
+    @property
+    def died(self) -> bool:
+        """Did the driver die of it? Where the attempt after one that lived began says nothing of this hit."""
+        return any(name.startswith("driver") for name in self.outcome.evidence.signalled)
 
     @property
     def label(self) -> str:
@@ -52,8 +61,9 @@ class Strike:
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far one query was when a fault struck. `last` is what it had committed last. `after` says that the sink was
-    committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `ended` that an attempt ended."""
+    """How far one query was when a fault struck. `next` is where the next attempt began, None if the driver lived;
+    `last` what was committed last. `after` says that the sink was committed by Spark's own word; `own` that the
+    pipeline keeps its offsets itself."""
 
     low: Offsets
     high: Offsets
@@ -82,8 +92,9 @@ class Reach:
 
 def read_strikes(run: Run) -> tuple[Strike, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
+    faults = dict(enumerate((step.do.kind for step in run.scenario.schedule), 1))
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
-    return tuple(_strike(run, number, step) for number, step in hits)
+    return tuple(replace(_strike(run, number, step), moving=faults.get(number) in LIVES) for number, step in hits)
 
 
 def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
@@ -112,7 +123,7 @@ def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
     assert strike.at is not None
     snapshot = strike.at.snapshot
     if snapshot.position is not None:
-        return [_by_hand(snapshot, progressed)]
+        return [_by_hand(snapshot, progressed, died=strike.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
     named = [pair for pair in states if sink.query in (None, pair[0].checkpoint.rpartition("/")[2])]
     return [_reach(state, query, strike, progressed) for state, query in named]
@@ -147,7 +158,7 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
     return Reach(
         low=low,
         high=highest([low, state.planned]),
-        next=_next(query, step.attempt, progressed),
+        next=_next(query, step.attempt, progressed) if strike.died else None,
         last=_spans(done.ranges) if done else (),
         batch=planned if planned not in state.commits else None,
         checkpoint=state.checkpoint,
@@ -177,17 +188,17 @@ def _began(query: Query, attempt: int) -> Offsets | None:
     return {p: start for p, (start, _) in batch.ranges.items()} if batch else None
 
 
-def _by_hand(snapshot: Snapshot, progressed: Progressed) -> Reach:
+def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:
     """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
     low = snapshot.position or {}
     before = [p.next for p in progressed.positions if p.at_s <= snapshot.at_s and p.next != low]
     after = [p.next for p in progressed.positions if p.at_s > snapshot.at_s and p.next != low]
     taken = lowest([after[0], highest([low, snapshot.sent])]) if after else dict(low)
-    launched = [p.next for p in progressed.positions if p.attempt > snapshot.attempt]
+    launched = [p.next for p in progressed.positions if died and p.attempt > snapshot.attempt]
     return Reach(
         low=low,
         high=highest([low, taken]),
-        next=highest([launched[0]]) if launched else None,
+        next=launched[0] if launched else None,
         last=between(before[-1] if before else {}, low),
         own=True,
     )

@@ -1,0 +1,171 @@
+"""One sink and its hits without a run folder: for the tests of what was at stake and what caused a finding.
+
+Forty records in two partitions, the even ones in the first; four batches of ten. A reach, a sink's rows at the strike
+and in the end are what each test says; everything else is an honest pipeline's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from harness import ledger
+from harness.checkers.attribute import attribute
+from harness.checkers.cells import Row
+from harness.checkers.compare import Case, compare, finding, key_of
+from harness.checkers.spans import Cut, Span, Spans, between
+from harness.effect import Effects, Source
+from harness.judge.cause import caused
+from harness.judge.examine import Examined
+from harness.judge.stakes import Scale, Weighed, weigh
+from harness.judge.strikes import Reach, Seen, Strike
+from harness.scenario import Finding, Sink, StepOutcome
+from harness.sinks import SinkColumn, SinkTable
+from harness.sinks.table import FINGERPRINTS, fingerprint
+from harness.snapshot import Snapshot
+from tests.folders import COLUMNS, HIT, PER_RECORD, TOTALS, values
+
+BATCHES = 4
+EACH = 5
+"""Records of one batch in one partition."""
+
+
+def upto(batches: int) -> dict[int, int]:
+    """The next offsets after so many batches."""
+    return {0: EACH * batches, 1: EACH * batches}
+
+
+def batch(number: int) -> Spans:
+    """What a batch took."""
+    return between(upto(number), upto(number + 1))
+
+
+class Bench:
+    """A ledger, an effect and a sink."""
+
+    def __init__(
+        self, path: Path, sink: Sink = PER_RECORD, *, records: Sequence[dict[str, Any]] | None = None, **table: Any
+    ) -> None:
+        records = list(values(40) if records is None else records)
+        self.sink, self.table = sink, table
+        rows = [
+            (i % 2, i // 2, 1_700_000_000_000 + i, None, json.dumps(record).encode(), i)
+            for i, record in enumerate(records)
+        ]
+        arrays = [
+            pa.array(list(column), type=f.type)
+            for column, f in zip(zip(*rows, strict=True), ledger.SOURCE, strict=True)
+        ]
+        path.mkdir(parents=True, exist_ok=True)
+        ledger.write_source(path / "source.parquet", [pa.record_batch(arrays, schema=ledger.SOURCE)])
+        entries = [
+            {"batch": n, "ranges": {str(s.partition): [s.start, s.end] for s in batch(n)}} for n in range(BATCHES)
+        ]
+        columns = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
+        self.effects = Effects(
+            Source(parquet=path / "source.parquet", columns=columns, batches=entries), where="by hand"
+        )
+        made = self.effects.table(sink.effect or "")
+        self.columns, self.families, self.types = made.columns, made.families, made.types
+
+    def rows(self, *only: Span, without: Spans = (), again: tuple[Spans, ...] = ()) -> list[Row]:
+        """The effect over some spans; over all of them if none is named."""
+        return self.effects.table(self.sink.effect or "", cut=Cut(only=only or None, without=without, again=again)).rows
+
+    def first(self, batches: int) -> list[Row]:
+        """The effect over the first batches."""
+        return self.rows(*between({}, upto(batches))) if batches else []
+
+    def held(self, rows: Sequence[Row]) -> SinkTable:
+        """A sink that holds these rows."""
+        columns = tuple(
+            SinkColumn(name=n, type=t, family=f)
+            for n, t, f in zip(self.columns, self.types, self.families, strict=True)
+        )
+        return SinkTable(name="t", backend="postgres", target="t", columns=columns, rows=list(rows), **self.table)
+
+    def marked(self, rows: Sequence[Row]) -> SinkTable:
+        """The same as keys and fingerprints, as a large sink is kept."""
+        whole = self.held(rows)
+        places = [self.columns.index(name) for name in self.columns if name in self.sink.key]
+        columns = (
+            *(whole.columns[place] for place in places),
+            SinkColumn(name="fingerprint", type="text", family="text"),
+        )
+        marks: list[Row] = [(*key_of(row, places), fingerprint(row)) for row in rows]
+        return replace(whole, columns=columns, rows=marks, form=FINGERPRINTS)
+
+    def scale(self, found: Sequence[Row] | None = None) -> Scale:
+        """What hits are weighed with, if the sink holds this in the end."""
+        expected = self.rows()
+        case = Case(
+            sink="t",
+            columns=self.columns,
+            families=self.families,
+            key=self.sink.key,
+            expected=expected,
+            found=list(expected if found is None else found),
+            aggregate=self.effects.aggregates(self.sink.effect or ""),
+        )
+        return Scale(
+            effects=self.effects,
+            sink=self.sink,
+            position=0,
+            case=case,
+            table=self.held(case.found),
+            clean=not list(compare(case)),
+        )
+
+    def findings(self, scale: Scale, weighed: Sequence[Weighed]) -> list[Finding]:
+        """The findings with their causes."""
+        marks = list(compare(scale.case))
+        examined = Examined(sink=self.sink, name="t", position=0, drained=True, table=scale.table, case=scale.case)
+        examined.findings = [finding(scale.case, mark) for mark in marks]
+        examined.bad = {mark.key for mark in marks}
+        return caused(scale, attribute(examined.findings, examined.clues(self.effects)), weighed)
+
+
+def reach(planned: int = 2, committed: int = 1, *, again: int | None = None, **changes: Any) -> Reach:
+    """A query that has planned and committed so many batches. The next attempt begins at batch `again`."""
+    fields: dict[str, Any] = {
+        "low": upto(committed),
+        "high": upto(planned),
+        "next": upto(committed if again is None else again),
+        "last": batch(committed - 1) if committed else (),
+        "batch": planned - 1 if planned > committed else None,
+        "checkpoint": "checkpoint",
+    }
+    return Reach(**{**fields, **changes})
+
+
+def strike(
+    at: SinkTable | None, eve: SinkTable | None = None, *, number: int = 1, outcome: StepOutcome = HIT, **snapshot: Any
+) -> Strike:
+    """A hit that met the sink as `at`."""
+    taken = Snapshot(step=number, moment="strike", attempt=number, at_s=3.0 * number, **snapshot)
+    late = Seen(snapshot=replace(taken, moment="restart"), tables=(eve,)) if eve is not None else None
+    outcome = replace(outcome, attempt=number)
+    return Strike(number=number, outcome=outcome, at=Seen(snapshot=taken, tables=(at,)), eve=late)
+
+
+def hit(
+    bench: Bench,
+    at: Sequence[Row],
+    *reaches: Reach,
+    scale: Scale | None = None,
+    eve: Sequence[Row] | None = None,
+    **more: Any,
+) -> Weighed:
+    """One hit, weighed; of batch 1 planned and not committed if nothing else is said."""
+    late = bench.held(eve) if eve is not None else None
+    return weigh(scale or bench.scale(), strike(bench.held(at), late, **more), reaches or (reach(),))
+
+
+COUNTED = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+PEAKS = replace(TOTALS, effect="select account, max(amount) as peak from ledger group by account")
+GRAND = replace(TOTALS, effect="select count(*) as n, sum(amount) as total from ledger", key=())

@@ -1,0 +1,483 @@
+"""Which hit caused a finding, as far as snapshots show it; which may have; and who is not blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.checkers.cells import Row
+from harness.checkers.spans import Span
+from harness.judge.cause import mismatched
+from harness.judge.stakes import Scale, Weighed, weigh
+from harness.judge.strikes import Reach, Strike
+from harness.scenario import Finding, Harm, Kind, Sink
+from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
+from tests.scales import COUNTED, PEAKS, Bench, batch, hit, reach, strike, upto
+
+Make = Callable[..., Bench]
+ONE = "kill driver at sink-committed of batch 1, attempt 1"
+TWO = "kill driver at sink-committed of batch 1, attempt 2"
+AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Bench] = []
+
+    def build(sink: Sink = PER_RECORD, **more: Any) -> Bench:
+        made.append(Bench(tmp_path / str(len(made)), sink, **more))
+        return made[-1]
+
+    yield build
+    for bench in made:
+        bench.effects.__exit__(None, None, None)
+
+
+Met = tuple[Sequence[Row], Reach]
+"""What the sink held when a fault struck, and how far the query was."""
+
+
+def judged(bench: Bench, end: Sequence[Row], *mets: Met) -> list[Finding]:
+    """The findings of a run that ended so, and was struck so."""
+    scale = bench.scale(end)
+    weighed = [hit(bench, at, far, scale=scale, number=number) for number, (at, far) in enumerate(mets, 1)]
+    return bench.findings(scale, weighed)
+
+
+def causes(findings: Sequence[Finding]) -> set[tuple[Kind, tuple[str, ...], tuple[str, ...], tuple[Harm, ...]]]:
+    return {(each.kind, each.faults, each.fits, each.harms) for each in findings}
+
+
+# Rows.
+
+
+def test_rows_that_were_there_before_and_are_there_twice_after_are_repeated_by_the_hit(make: Make) -> None:
+    bench = make()
+    out = judged(bench, bench.rows() + bench.rows(*batch(1)), (bench.first(2), reach()))
+    assert len(out) == 10
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert {each.batches for each in out} == {(1,)}
+
+
+def test_rows_of_another_batch_that_are_there_twice_fit_no_hit(make: Make) -> None:
+    bench = make()
+    out = judged(bench, bench.rows() + bench.rows(*batch(2)), (bench.first(2), reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (), (), ())}
+
+
+def test_rows_that_were_twice_there_before_the_next_attempt_worked_are_not_its_doing(make: Make) -> None:
+    bench = make()
+    twice = bench.first(2) + bench.rows(*batch(1))
+    out = judged(bench, bench.rows() + bench.rows(*batch(1)), (twice, reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (), (), ())}
+    scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
+    late = hit(bench, bench.first(2), reach(), scale=scale, eve=twice)
+    assert causes(bench.findings(scale, [late])) == {(Kind.DUPLICATED, (), (), ())}
+
+
+def test_rows_that_were_not_there_yet_and_came_twice_fit_only_what_had_begun(make: Make) -> None:
+    bench = make()
+    end = bench.rows() + bench.rows(*batch(1))[:1]
+    scale = bench.scale(end)
+    begun = hit(bench, bench.first(1), scale=scale, writing={"0": ("insert",)})
+    (out,) = bench.findings(scale, [begun])
+    assert (out.faults, out.fits) == ((), (ONE,))
+
+
+def test_of_two_hits_the_one_after_which_the_row_came_again_is_blamed(make: Make) -> None:
+    bench = make()
+    once, end = bench.first(2), bench.rows() + bench.rows(*batch(1))
+    assert causes(judged(bench, end, (once, reach()), (once, reach()))) == {(Kind.DUPLICATED, (TWO,), (), AGAIN)}
+    twice = once + bench.rows(*batch(1))
+    assert causes(judged(bench, end, (once, reach()), (twice, reach()))) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    thrice = end + bench.rows(*batch(1))
+    assert causes(judged(bench, thrice, (once, reach()), (twice, reach()))) == {
+        (Kind.DUPLICATED, (ONE, TWO), (), AGAIN)
+    }
+
+
+def test_a_lost_checkpoint_repeats_what_was_committed(make: Make) -> None:
+    bench = make()
+    out = judged(bench, bench.rows() + bench.first(1), (bench.first(1), reach(again=0)))
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+
+
+BY_ACCOUNT = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
+
+
+def test_where_batches_share_a_key_only_more_copies_of_a_row_than_they_brought_count(make: Make) -> None:
+    bench = make(BY_ACCOUNT)
+    of_batch, of_other = bench.rows(*batch(1)), bench.rows(*batch(3))
+    out = judged(bench, bench.rows() + of_batch, (bench.first(2), reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    out = judged(bench, bench.rows() + of_other, (bench.first(2), reach()))
+    assert {each.faults for each in out} == {()}, "batch 3 has rows of the same keys"
+    absent = judged(bench, bench.rows() + of_batch, (bench.first(1), reach()))
+    assert {each.faults for each in absent} == {()}
+
+
+def test_equal_rows_that_another_batch_brings_are_no_repetition(make: Make) -> None:
+    same = [{**record, "account": "a", "amount": "1.00"} for record in values(40)]
+    bench = make(replace(PER_RECORD, effect="select account, amount from ledger", key=()), records=same)
+    (one,) = bench.rows()[:1]
+    (out,) = judged(bench, [one] * 50, ([one] * 20, reach()))
+    assert (out.kind, out.copies, out.faults) == (Kind.DUPLICATED, 10, (ONE,))
+    (out,) = judged(bench, [one] * 50, ([one] * 30, reach()))
+    assert out.faults == (), "ten too many were there already"
+
+
+def test_large_sinks_show_a_repetition_by_their_fingerprints(make: Make) -> None:
+    for sink in (PER_RECORD, BY_ACCOUNT):
+        bench = make(sink)
+        scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
+        weighed = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
+        assert causes(bench.findings(scale, [weighed])) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+
+
+def test_a_batch_that_was_planned_and_never_came_is_lost_by_the_hit(make: Make) -> None:
+    bench = make()
+    end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
+    out = judged(bench, end, (bench.first(1), reach()))
+    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), GONE)})
+    assert all(each.staked for each in out)
+
+
+def test_one_partition_of_a_batch_may_be_lost_alone(make: Make) -> None:
+    bench = make()
+    end = [row for row in bench.rows() if row not in bench.rows(batch(1)[1])]
+    out = judged(bench, end, (bench.first(1), reach()))
+    assert (len(out), causes(out)) == (5, {(Kind.LOST, (ONE,), (), GONE)})
+
+
+def test_what_the_next_attempt_skips_is_lost_by_the_hit(make: Make) -> None:
+    bench = make()
+    out = judged(bench, bench.first(2) + bench.rows(*batch(3)), (bench.first(2), reach(2, 2, again=3, after=True)))
+    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), GONE)})
+
+
+def test_a_flaky_loser_in_the_struck_batch_is_not_blamed(make: Make) -> None:
+    bench = make()
+    for rows in (bench.rows(*batch(1))[3:4], bench.rows(*batch(1))[2:6]):
+        end = [row for row in bench.rows() if row not in rows]
+        out = judged(bench, end, (bench.first(1), reach()))
+        assert causes(out) == {(Kind.LOST, (), (ONE,), GONE)}
+
+
+def test_one_row_alone_may_be_missing_for_any_reason(make: Make) -> None:
+    bench = make(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10 or id = 14"))
+    end = bench.rows()[:-1] if bench.rows()[-1][0] == "14" else [row for row in bench.rows() if row[0] != "14"]
+    (out,) = judged(bench, end, (bench.first(1), reach()))
+    assert (out.kind, out.key, out.faults, out.fits) == (Kind.LOST, {"id": "14"}, (), (ONE,))
+
+
+def test_of_a_batch_that_was_written_in_part_the_rest_is_lost_by_the_hit(make: Make) -> None:
+    bench = make()
+    there = bench.rows(Span(0, 5, 8), Span(1, 5, 9))
+    rest = bench.rows(Span(0, 8, 10), Span(1, 9, 10))
+    end = [row for row in bench.rows() if row not in rest]
+    out = judged(bench, end, (bench.first(1) + there, reach()))
+    assert (len(out), causes(out)) == (3, {(Kind.LOST, (ONE,), (), GONE)})
+    one_side = judged(bench, end, (bench.first(1) + bench.rows(batch(1)[0]), reach()))
+    assert {each.faults for each in one_side} == {()}, "more of it came later"
+
+
+def test_gaps_in_a_batch_that_was_written_in_part_are_not_blamed(make: Make) -> None:
+    bench = make()
+    gaps = bench.rows(Span(0, 6, 7), Span(1, 7, 8))
+    end = [row for row in bench.rows() if row not in gaps]
+    at = [row for row in bench.first(2) if row not in gaps]
+    out = judged(bench, end, (at, reach()))
+    assert (len(out), causes(out)) == (2, {(Kind.LOST, (), (ONE,), GONE)})
+
+
+def test_where_spark_had_heard_of_the_commit_what_is_missing_was_missing_before(make: Make) -> None:
+    bench = make()
+    end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
+    out = judged(bench, end, (bench.first(1), reach(after=True)))
+    assert causes(out) == {(Kind.LOST, (), (ONE,), GONE)}
+
+
+def test_what_was_still_planned_at_a_later_hit_was_not_lost_by_an_earlier_one(make: Make) -> None:
+    bench = make()
+    end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
+    out = judged(bench, end, (bench.first(1), reach()), (bench.first(1), reach()))
+    assert causes(out) == {(Kind.LOST, (TWO,), (), GONE)}
+    later = [row for row in bench.first(2) if row not in bench.rows(*batch(1))]
+    out = judged(bench, end, (bench.first(1), reach()), (later, reach(3, 2)))
+    assert {each.faults for each in out} == {(ONE,)}
+
+
+def test_a_row_that_no_hit_had_at_stake_is_not_staked(make: Make) -> None:
+    bench = make()
+    end = [row for row in bench.rows() if row[0] != "25"]
+    (out,) = judged(bench, end, (bench.first(1), reach()))
+    assert (out.faults, out.fits, out.harms, out.staked) == ((), (), (), False)
+
+
+def test_a_lost_row_of_another_batch_is_not_staked_though_its_key_was(make: Make) -> None:
+    bench = make(BY_ACCOUNT)
+    less = list(bench.rows())
+    for row in bench.rows(*batch(3))[:1]:
+        less.remove(row)
+    (out,) = judged(bench, less, (bench.first(1), reach()))
+    assert (out.kind, out.staked, out.harms) == (Kind.LOST, False, ())
+    less = list(bench.rows())
+    for row in bench.rows(*batch(1))[:1]:
+        less.remove(row)
+    (out,) = judged(bench, less, (bench.first(1), reach()))
+    assert (out.staked, out.harms) == (True, GONE)
+
+
+def test_a_right_row_that_is_another_one_afterwards_is_corrupted_by_the_hit(make: Make) -> None:
+    bench = make()
+    end = [(row[0], row[1], "0") if row in bench.rows(*batch(1)) else row for row in bench.rows()]
+    out = judged(bench, end, (bench.first(2), reach()))
+    assert (len(out), causes(out)) == (10, {(Kind.CORRUPTED, (ONE,), (), AGAIN)})
+    wrong = [row for row in end if row in bench.first(1) or row[2] == "0"]
+    out = judged(bench, end, (wrong, reach()))
+    assert causes(out) == {(Kind.CORRUPTED, (), (), ())}, "they were wrong before"
+    scale = bench.scale(end)
+    marked = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
+    assert causes(bench.findings(scale, [marked])) == {(Kind.CORRUPTED, (), (ONE,), ())}
+    out = judged(bench, end, (bench.first(1), reach()))
+    assert causes(out) == {(Kind.CORRUPTED, (), (ONE,), ())}
+
+
+def test_rows_that_nobody_expected_fit_every_hit(make: Make) -> None:
+    bench = make()
+    (out,) = judged(bench, [*bench.rows(), ("99", "a", "1")], (bench.first(1), reach()), (bench.first(3), reach(3, 3)))
+    assert (out.kind, out.faults, out.fits) == (Kind.UNEXPECTED, (), (ONE, TWO))
+
+
+def test_hits_of_which_nothing_is_known_fit_everything(make: Make) -> None:
+    bench = make()
+    scale = bench.scale(bench.rows()[1:])
+    blind = Weighed(strike=Strike(number=1, outcome=HIT, why="no snapshot"), why="no snapshot")
+    (out,) = bench.findings(scale, [blind])
+    assert (out.faults, out.fits, out.staked) == ((), (ONE,), False)
+    assert bench.findings(bench.scale(), [blind]) == []
+    assert bench.findings(scale, [])[0].fits == ()
+
+
+# Totals.
+
+
+def test_a_batch_counted_twice_names_batch_and_hit(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
+    assert (len(out), causes(out)) == (4, {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)})
+    assert {(each.batches, each.note) for each in out} == {((1,), "too high by exactly batch 1")}
+
+
+def test_another_batch_counted_twice_fits_no_hit(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(again=(batch(2),)), (bench.first(2), reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (), (), AGAIN)}
+    assert {each.batches for each in out} == {(2,)}
+
+
+def test_a_batch_counted_twice_before_the_hit_is_not_its_doing(make: Make) -> None:
+    bench = make(TOTALS)
+    doubled = bench.rows(*batch(0), *batch(1), again=(batch(1),))
+    out = judged(bench, bench.rows(again=(batch(1),)), (doubled, reach()))
+    assert {each.faults for each in out} == {()}
+
+
+def test_one_partition_counted_twice_is_found(make: Make) -> None:
+    bench = make(TOTALS)
+    part = (batch(1)[0],)
+    at = bench.rows(*batch(0), *part)
+    out = judged(bench, bench.rows(again=(part,)), (at, reach()))
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)})
+    assert {each.batches for each in out} == {(1,)}
+
+
+def test_a_batch_that_a_total_misses_names_batch_and_hit(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
+    assert (len(out), causes(out)) == (4, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
+    assert {(each.note, each.staked) for each in out} == {("too low by exactly batch 1", True)}
+    part = (batch(1)[1],)
+    out = judged(bench, bench.rows(without=part), (bench.first(1), reach()))
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
+
+
+def test_a_batch_that_no_hit_had_at_stake_is_not_staked(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(without=batch(2)), (bench.first(1), reach()))
+    assert {(each.faults, each.fits, each.staked) for each in out} == {((), (), False)}
+
+
+MANY = [{**record, "account": f"a{record['id'] % 10}"} for record in values(40)]
+"""Ten accounts: each batch has one record of each."""
+
+
+def test_a_flaky_loser_of_one_record_of_the_struck_batch_is_not_blamed(make: Make) -> None:
+    bench = make(TOTALS, records=MANY)
+    end = bench.rows(without=(Span(0, 6, 7),))
+    (out,) = judged(bench, end, (bench.first(1), reach()))
+    assert (out.kind, out.faults, out.fits) == (Kind.WRONG_AGGREGATE, (), (ONE,))
+    whole = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
+    assert {each.faults for each in whole} == {(ONE,)}
+
+
+def test_a_flaky_doubler_of_one_record_is_not_blamed(make: Make) -> None:
+    bench = make(COUNTED, records=MANY)
+    (out,) = judged(bench, bench.rows(again=((Span(0, 16, 17),),)), (bench.first(2), reach()))
+    assert (out.kind, out.faults) == (Kind.WRONG_AGGREGATE, ())
+
+
+def test_batches_that_come_to_the_same_are_not_told_apart(make: Make) -> None:
+    bench = make(COUNTED, records=MANY)
+    out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
+    assert {(each.faults, each.fits) for each in out} == {((), (ONE,))}
+    out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
+    assert {(each.faults, each.fits, each.staked) for each in out} == {((), (ONE,), False)}
+
+
+def test_a_batch_struck_twice_and_counted_twice_is_the_second_hits(make: Make) -> None:
+    bench = make(TOTALS)
+    once, end = bench.first(2), bench.rows(again=(batch(1),))
+    out = judged(bench, end, (once, reach()), (once, reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (TWO,), (), AGAIN)}
+    twice = bench.rows(*batch(0), *batch(1), again=(batch(1),))
+    out = judged(bench, end, (once, reach()), (twice, reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+
+
+def test_a_batch_struck_twice_and_counted_three_times_is_both_hits(make: Make) -> None:
+    bench = make(TOTALS)
+    once, twice = bench.first(2), bench.rows(*batch(0), *batch(1), again=(batch(1),))
+    out = judged(bench, bench.rows(again=(batch(1), batch(1))), (once, reach()), (twice, reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, TWO), (), AGAIN)}
+    assert {each.note for each in out} == {"too high by exactly batch 1"}
+
+
+def test_two_batches_counted_twice_are_their_two_hits(make: Make) -> None:
+    bench = make(TOTALS)
+    at = bench.rows(*batch(0), *batch(1), *batch(2), *batch(3), again=(batch(1),))
+    out = judged(bench, bench.rows(again=(batch(1), batch(3))), (bench.first(2), reach()), (at, reach(4, 3)))
+    two = "kill driver at sink-committed of batch 1, attempt 2"
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, two), (), AGAIN)}
+    assert {(each.batches, each.note) for each in out} == {((1, 3), "too high by exactly batches 1 and 3")}
+
+
+def test_a_batch_still_planned_at_a_later_hit_was_not_lost_by_an_earlier_one(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()), (bench.first(1), reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (TWO,), (), GONE)}
+
+
+def test_a_lost_checkpoint_counts_again_what_was_committed(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(again=(batch(0),)), (bench.first(1), reach(again=0)))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+    out = judged(bench, bench.rows(again=(batch(0) + batch(1),)), (bench.first(2), reach(again=0)))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+
+
+def test_a_total_that_no_batch_explains_fits_the_hits_that_touched_it(make: Make) -> None:
+    bench = make(TOTALS)
+    end = [(row[0], "77", row[2]) if row[0] == "a1" else row for row in bench.rows()]
+    (out,) = judged(bench, end, (bench.first(2), reach()))
+    assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
+
+
+def test_totals_in_fingerprints_show_a_repetition_too(make: Make) -> None:
+    bench = make(TOTALS)
+    scale = bench.scale(bench.rows(again=(batch(1),)))
+    weighed = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
+    assert causes(bench.findings(scale, [weighed])) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+
+
+def test_a_slice_of_offsets_kept_by_hand_has_no_batch_to_name(make: Make) -> None:
+    bench = make(TOTALS)
+    own = reach(own=True, batch=None, checkpoint="")
+    out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), own))
+    assert {(each.faults, each.batches, each.note) for each in out} == {((ONE,), (1,), "too high by exactly batch 1")}
+
+
+def test_a_hit_is_named_by_its_own_crash_point(make: Make) -> None:
+    bench = make(TOTALS)
+    scale = bench.scale(bench.rows(without=batch(1)))
+    weighed = hit(bench, bench.first(1), scale=scale, outcome=BEFORE)
+    assert {each.faults for each in bench.findings(scale, [weighed])} == {
+        ("kill driver at offsets-written of batch 1, attempt 1",)
+    }
+
+
+# Totals that are right in the end and were wrong when the fault struck.
+
+
+def off(
+    bench: Bench, at: Sequence[Row], far: Reach | None = None, end: Sequence[Row] | None = None, **more: Any
+) -> int:
+    scale = bench.scale(end)
+    weighed = hit(bench, at, far or reach(), scale=scale)
+    moving = replace(weighed.strike, **more)
+    return mismatched(scale, replace(weighed, strike=moving))
+
+
+def other(rows: Sequence[Row], more: int, key: str = "a1") -> list[Row]:
+    return [(row[0], str(int(row[1] or 0) + more), *row[2:]) if row[0] == key else row for row in rows]
+
+
+def test_totals_between_two_batches_are_in_order(make: Make) -> None:
+    bench = make(TOTALS)
+    part = bench.rows(*batch(0), batch(1)[0])
+    for rows in (bench.first(1), bench.first(2), part, [], bench.first(1)[1:]):
+        assert off(bench, rows) == 0
+    assert off(bench, bench.first(2), reach(after=True)) == 0
+    assert off(bench, bench.first(2), reach(2, 2)) == 0
+
+
+def test_totals_beyond_both_batches_are_not(make: Make) -> None:
+    bench = make(TOTALS)
+    assert off(bench, other(bench.first(2), 1)) == 1
+    assert off(bench, other(other(bench.first(1), -1), -1, "a2")) == 2
+    assert off(bench, bench.first(1), reach(after=True)) == 4
+    assert off(bench, other(bench.first(2), 1), reach(2, 2)) == 1
+    assert off(bench, [*bench.first(2), ("zz", "1", "1")]) == 1
+
+
+def test_totals_that_are_wrong_in_the_end_are_findings_of_their_own(make: Make) -> None:
+    bench = make(TOTALS)
+    early = other(other(bench.first(2), 1), 1, "a2")
+    assert off(bench, early, end=other(bench.rows(), 1)) == 1
+
+
+def test_a_driver_that_goes_on_may_have_changed_them_meanwhile(make: Make) -> None:
+    bench = make(TOTALS)
+    assert off(bench, other(bench.first(2), 1), moving=True) == 0
+
+
+def test_single_records_and_unknown_hits_are_no_totals(make: Make) -> None:
+    plain, bench = make(), make(TOTALS)
+    assert off(plain, plain.first(2)[3:]) == 0
+    scale: Scale = bench.scale()
+    assert mismatched(scale, Weighed(strike=Strike(number=1, outcome=HIT))) == 0
+
+
+def test_what_is_no_finite_number_may_be_in_between(make: Make) -> None:
+    bench = make(PEAKS)
+    assert off(bench, [(row[0], "NaN") if row[0] == "a1" else row for row in bench.first(1)]) == 0
+    assert off(bench, [(row[0], None) if row[0] == "a1" else row for row in bench.first(1)]) == 0
+    assert off(bench, bench.first(1) * 2) == 0, "several rows of one key"
+    assert off(bench, [(row[0], "999") if row[0] == "a1" else row for row in bench.first(1)]) == 1
+
+
+def test_fingerprints_may_be_in_between(make: Make) -> None:
+    bench = make(TOTALS)
+    scale = bench.scale()
+    weighed = weigh(scale, strike(bench.marked(other(bench.first(2), 1))), [reach()])
+    assert mismatched(scale, weighed) == 0
+    done = weigh(scale, strike(bench.marked(other(bench.first(2), 1))), [reach(2, 2)])
+    assert mismatched(scale, done) == 1
+
+
+def test_upto_counts_both_partitions() -> None:
+    assert upto(2) == {0: 10, 1: 10}

@@ -1,0 +1,65 @@
+"""Stretches of the source."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.checkers.spans import Span, Spans, between, highest, joined, lowest
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "spans"),
+    [
+        ({}, {}, ()),
+        ({}, {0: 5}, (Span(0, 0, 5),)),
+        ({0: 2}, {0: 5, 1: 3}, (Span(0, 2, 5), Span(1, 0, 3))),
+        ({0: 5}, {0: 5}, ()),
+        ({0: 6}, {0: 5}, ()),
+        ({0: 4, 2: 1}, {0: 5}, (Span(0, 4, 5),)),
+        ({}, {2: 1, 0: 1}, (Span(0, 0, 1), Span(2, 0, 1))),
+    ],
+)
+def test_what_lies_between_two_positions(low: dict[int, int], high: dict[int, int], spans: Spans) -> None:
+    assert between(low, high) == spans
+
+
+@pytest.mark.parametrize(
+    ("many", "one"),
+    [
+        ([], ()),
+        ([(), (Span(0, 1, 2),)], (Span(0, 1, 2),)),
+        ([(Span(0, 5, 9),), (Span(0, 1, 5),)], (Span(0, 1, 9),)),
+        ([(Span(0, 1, 5),), (Span(0, 6, 9),)], (Span(0, 1, 5), Span(0, 6, 9))),
+        ([(Span(0, 1, 9),), (Span(0, 2, 3),), (Span(0, 8, 10),)], (Span(0, 1, 10),)),
+        ([(Span(0, 1, 5),), (Span(1, 1, 5),)], (Span(0, 1, 5), Span(1, 1, 5))),
+        ([(Span(1, 0, 1), Span(0, 0, 1))], (Span(0, 0, 1), Span(1, 0, 1))),
+    ],
+)
+def test_stretches_that_overlap_or_touch_are_one(many: list[Spans], one: Spans) -> None:
+    assert joined(*many) == one
+
+
+SPANS = st.lists(
+    st.builds(
+        lambda p, start, size: Span(p, start, start + size), st.integers(0, 2), st.integers(0, 9), st.integers(1, 9)
+    )
+).map(tuple)
+
+
+@given(SPANS, SPANS)
+def test_joined_stretches_have_the_same_records_each_once(one: Spans, other: Spans) -> None:
+    out = joined(one, other)
+    flat = [(span.partition, offset) for span in out for offset in range(span.start, span.end)]
+    assert set(flat) == {(s.partition, offset) for s in (*one, *other) for offset in range(s.start, s.end)}
+    assert len(flat) == len(set(flat))
+    assert list(out) == sorted(out) == list(joined(out))
+
+
+def test_the_lowest_and_the_highest_partition_by_partition() -> None:
+    many = [{0: 3, 1: 7}, {0: 5}, {1: 2, 0: 4}]
+    assert lowest(many) == {0: 3, 1: 0}
+    assert highest(many) == {0: 5, 1: 7}
+    assert lowest([]) == highest([]) == {}
+    assert list(highest([{2: 1}, {0: 1}])) == [0, 2]

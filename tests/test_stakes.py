@@ -1,0 +1,463 @@
+"""What a hit put at stake at each crash point, and whether this effect and this sink would show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.checkers.cells import Row
+from harness.checkers.spans import Cut, Span, joined
+from harness.judge import judge
+from harness.judge.look import look
+from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Weighed, weigh
+from harness.judge.strikes import Reach, Strike
+from harness.scenario import Evidence, Harm, Sink, Word
+from harness.sinks import SinkTable
+from harness.snapshot import RESTART
+from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, values
+from tests.scales import COUNTED, GRAND, PEAKS, Bench, batch, hit, reach, strike, upto
+
+Make = Callable[..., Bench]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Bench] = []
+
+    def build(sink: Sink = PER_RECORD, **more: Any) -> Bench:
+        made.append(Bench(tmp_path / str(len(made)), sink, **more))
+        return made[-1]
+
+    yield build
+    for bench in made:
+        bench.effects.__exit__(None, None, None)
+
+
+def told(weighed: Weighed) -> list[tuple[Harm, bool, int, str]]:
+    return [(stake.harm, stake.shown, stake.records, stake.note) for stake in weighed.stakes]
+
+
+AGAIN, GONE = Harm.REPETITION, Harm.LOSS
+
+
+def test_a_batch_that_has_not_begun_to_write_puts_loss_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1))
+    assert (out.point, out.why, out.again, out.missing) == (PLANNED, "", (), batch(1))
+    assert told(out) == [(GONE, True, 10, "loss of batch 1 (planned, not committed)")]
+    stake = out.shown[0]
+    assert (stake.step, stake.position, stake.sink, stake.point) == (1, 0, "t", PLANNED)
+    assert (stake.attempt, stake.checkpoint, stake.batch) == (1, "checkpoint", 1)
+
+
+def test_a_batch_that_is_written_puts_repetition_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(2))
+    assert (out.point, out.again, out.missing) == (WRITTEN, batch(1), ())
+    assert told(out) == [(AGAIN, True, 10, "repetition of batch 1 (10 rows in t, not in Spark's commit log)")]
+
+
+def test_a_batch_that_is_written_in_part_puts_both_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(2)[:-1])
+    assert (out.point, out.again, out.missing) == (WRITING, batch(1), batch(1))
+    assert [(harm, shown) for harm, shown, _, _ in told(out)] == [(AGAIN, True), (GONE, True)]
+    assert out.stakes[0].note == "repetition of batch 1 (9 rows in t, not in Spark's commit log)"
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "words"),
+    [
+        ({"writing": {"0": ("insert",)}}, "an open transaction had written into t"),
+        ({"rows_counted": 14, "rows_before": 10}, "4 rows had been handed to the sink"),
+        ({"rows_counted": 1, "rows_before": 0}, "1 rows had been handed to the sink"),
+    ],
+)
+def test_writing_that_shows_no_row_yet_puts_both_at_stake(make: Make, snapshot: dict[str, Any], words: str) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), **snapshot)
+    assert (out.point, out.again, out.missing) == (WRITING, batch(1), batch(1))
+    assert out.stakes[0].note == f"repetition of batch 1 ({words}, not in Spark's commit log)"
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        {"writing": {"1": ("insert",), "": ("update",)}},
+        {"writing": {"0": ()}},
+        {"rows_counted": 10, "rows_before": 10},
+        {"rows_counted": 14, "rows_before": None},
+        {"rows_counted": None, "rows_before": None},
+        {"rows_counted": None, "rows_before": 0},
+    ],
+)
+def test_writing_elsewhere_and_counts_that_tell_nothing_are_no_beginning(make: Make, snapshot: dict[str, Any]) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), **snapshot)
+    assert (out.point, out.again) == (PLANNED, ())
+
+
+def test_rows_that_an_orphan_wrote_after_the_strike_count(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), eve=bench.first(2))
+    assert (out.point, out.again, out.missing) == (WRITTEN, batch(1), ())
+    assert out.at is not None and out.last is not None
+    assert (len(out.at.rows), len(out.last.rows)) == (10, 20)
+
+
+def test_a_batch_that_is_committed_puts_nothing_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(2), reach(2, 2))
+    assert (out.point, out.stakes, out.again, out.missing) == (COMMITTED, (), (), ())
+    assert out.why == "every planned batch was committed: nothing was in hand"
+
+
+def test_an_empty_batch_puts_nothing_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), reach(1, 1, batch=1))
+    assert (out.stakes, out.why) == ((), "batch 1 held no record")
+    out = hit(bench, [], reach(0, 0, batch=0))
+    assert (out.stakes, out.why, out.point) == ((), "batch 0 held no record", COMMITTED)
+
+
+def test_a_batch_none_of_whose_records_pass_is_named(make: Make) -> None:
+    bench = make(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10"))
+    out = hit(bench, bench.first(1))
+    words = "loss of batch 1 (planned, not committed): not shown, none of its 10 records pass the effect"
+    assert (told(out), out.shown) == ([(GONE, False, 10, words)], ())
+
+
+def test_a_stretch_without_a_record_is_named(make: Make) -> None:
+    bench = make()
+    high = {0: 25, 1: 25}
+    out = hit(bench, bench.rows(), reach(low=upto(4), high=high, next=upto(4), last=batch(3), batch=4))
+    words = "loss of batch 4 (planned, not committed): not shown, it holds no record"
+    assert told(out) == [(GONE, False, 0, words)]
+
+
+def test_an_upserts_maximum_hides_what_it_does_not_change(make: Make) -> None:
+    falling = [{**record, "amount": f"{100 - record['id']}.00"} for record in values(40)]
+    bench = make(PEAKS, records=falling, unique=True)
+    out = hit(bench, bench.first(1))
+    assert (out.point, out.missing) == (PLANNED, batch(1))
+    words = "loss of batch 1 (planned, not committed): not shown, the effect of t is the same with it"
+    assert (told(out), out.why) == ([(GONE, False, 10, words)], "")
+
+
+def test_an_upserts_maximum_shows_a_loss_and_no_repetition(make: Make) -> None:
+    bench = make(PEAKS, unique=True)
+    out = hit(bench, bench.first(3), reach(4, 3))
+    assert [(harm, shown) for harm, shown, _, _ in told(out)] == [(GONE, True)]
+    out = hit(bench, bench.first(4), reach(4, 3))
+    assert out.point == WRITTEN
+    words = (
+        "repetition of batch 3 (4 rows in t, not in Spark's commit log): not shown, the effect of t is the same with it"
+    )
+    assert told(out) == [(AGAIN, False, 10, words)]
+
+
+def test_totals_that_are_appended_show_a_repetition_and_unique_ones_do_not(make: Make) -> None:
+    for unique, shown in ((None, True), (False, True), (True, False)):
+        bench = make(PEAKS, unique=unique)
+        assert [stake.shown for stake in hit(bench, bench.first(4), reach(4, 3)).stakes] == [shown]
+
+
+def test_a_total_shows_both_and_each_row_is_counted_once(make: Make) -> None:
+    bench = make(TOTALS, unique=True)
+    out = hit(bench, bench.first(2))
+    assert (out.point, out.missing) == (WRITTEN, ())
+    assert told(out) == [(AGAIN, True, 10, "repetition of batch 1 (4 rows in t, not in Spark's commit log)")]
+    part = [row for row in bench.first(1) if row[0] != "a0"] + [row for row in bench.first(2) if row[0] == "a0"]
+    out = hit(bench, part)
+    assert (out.point, [stake.harm for stake in out.stakes]) == (WRITING, [AGAIN, GONE])
+    assert "(1 rows in t" in out.stakes[0].note
+
+
+@pytest.mark.parametrize(("folds", "shown"), [(True, False), (False, True), (None, True)])
+def test_a_query_that_folds_equal_rows_hides_a_repetition(make: Make, folds: bool | None, shown: bool) -> None:
+    bench = make(folds=folds)
+    (stake,) = hit(bench, bench.first(2)).stakes
+    assert (stake.harm, stake.shown) == (AGAIN, shown)
+    if folds:
+        assert stake.note.endswith("not shown, the sink's query folds equal rows")
+    assert hit(bench, bench.first(1)).shown, "a loss shows all the same"
+
+
+def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> None:
+    even = [{**record, "amount": "1.00"} for record in values(40)]
+    bench = make(replace(GRAND, effect="select count(*) as n from ledger"), records=even, unique=True)
+    out = hit(bench, bench.first(2))
+    assert told(out) == [
+        (
+            AGAIN,
+            False,
+            10,
+            "repetition of batch 1 (1 rows in t, not in Spark's commit log): not shown, "
+            "batch 0 comes to the same totals, and one lost would hide it",
+        )
+    ]
+    (loss,) = hit(bench, bench.first(1)).stakes
+    assert loss.note.endswith("not shown, batch 0 comes to the same totals, and one counted twice would hide it")
+    assert not hit(bench, bench.first(4), reach(4, 3)).shown, "nor does the snapshot say which of them it has"
+    uneven = make(GRAND, unique=True)
+    assert hit(uneven, uneven.first(2)).shown
+
+
+def test_rows_of_single_records_do_not_tie(make: Make) -> None:
+    bench = make(replace(PER_RECORD, effect="select account, 1 as n from ledger", key=("account",)))
+    assert hit(bench, bench.first(2)).shown
+
+
+def test_rounding_is_not_what_shows_a_harm(make: Make) -> None:
+    """Sums of floats come out differently with other records beside them, though those do not pass."""
+    sink = replace(
+        TOTALS, effect="select account, sum(amount::double) as total from ledger where id < 10 group by account"
+    )
+    bench = make(sink, unique=True)
+    scale, rows = bench.scale(), bench.effects.table
+
+    def other(sql: str, *, cut: Cut = Cut(), **more: Any) -> Any:  # noqa: B008
+        made = rows(sql, cut=cut, **more)
+        if not cut.without:
+            return made
+        return replace(made, rows=[(row[0], repr(float(row[1] or 0) * (1 + 1e-14))) for row in made.rows])
+
+    bench.effects.table = other  # type: ignore[method-assign]
+    (stake,) = hit(bench, bench.first(1), scale=scale).stakes
+    assert (stake.harm, stake.shown) == (GONE, False)
+
+
+def test_a_lost_checkpoint_puts_what_was_committed_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), reach(again=0))
+    assert (out.again, out.missing) == (batch(0), batch(1))
+    assert told(out)[0] == (AGAIN, True, 10, "repetition of 10 committed records: the next attempt began before them")
+    out = hit(bench, bench.first(2), reach(again=0))
+    assert out.again == joined(batch(0), batch(1))
+    assert told(out) == [
+        (
+            AGAIN,
+            True,
+            20,
+            "repetition of batch 1 (10 rows in t, not in Spark's commit log); "
+            "repetition of 10 committed records: the next attempt began before them",
+        )
+    ]
+
+
+def test_an_attempt_that_begins_beyond_puts_what_it_skips_at_stake(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), reach(again=3))
+    assert out.missing == joined(batch(1), batch(2))
+    words = "loss of batch 1 (planned, not committed); loss of 20 records before which the next attempt began"
+    assert told(out) == [(GONE, True, 20, words)]
+    out = hit(bench, bench.first(2), reach(2, 2, again=3))
+    assert told(out) == [(GONE, True, 10, "loss of 10 records before which the next attempt began")]
+
+
+def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make: Make) -> None:
+    bench = make()
+    own = reach(2, 2, own=True, batch=None, checkpoint="")
+    out = hit(bench, bench.first(1), own)
+    assert (out.point, out.missing) == (EARLY, batch(1))
+    assert told(out) == [(GONE, True, 10, "loss of what was called done (not in the sink)")]
+    assert hit(bench, bench.first(2), own).point == COMMITTED
+    assert hit(bench, bench.first(2)[:-1], own).stakes == (), "some of it is there"
+    assert hit(bench, [], replace(own, last=())).stakes == ()
+
+
+def test_a_last_batch_that_changes_nothing_is_not_called_unwritten(make: Make) -> None:
+    falling = [{**record, "amount": f"{100 - record['id']}.00"} for record in values(40)]
+    bench = make(PEAKS, records=falling)
+    out = hit(bench, bench.first(2), reach(2, 2))
+    assert (out.point, out.stakes, out.missing) == (COMMITTED, (), ())
+
+
+def test_a_slice_of_offsets_kept_by_hand_is_in_hand_only_if_something_shows_it(make: Make) -> None:
+    bench = make()
+    own = reach(2, 1, own=True, batch=None, checkpoint="")
+    out = hit(bench, bench.first(1), own)
+    assert (out.point, out.stakes) == (COMMITTED, ())
+    assert out.why == "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
+    out = hit(bench, bench.first(2), own)
+    words = "repetition of the slice after the saved offsets (10 rows in t, not in the saved offsets)"
+    assert (out.point, told(out)) == (WRITTEN, [(AGAIN, True, 10, words)])
+    out = hit(bench, bench.first(1), own, writing={"": ("update progress",)})
+    assert (out.point, told(out)) == (
+        PLANNED,
+        [(GONE, True, 10, "loss of the slice after the saved offsets (planned, not committed)")],
+    )
+    assert hit(bench, bench.first(1), own, writing={"": ()}).stakes == ()
+
+
+def test_what_could_not_be_seen_is_said(make: Make) -> None:
+    bench = make()
+    scale = bench.scale()
+    bare = Strike(number=1, outcome=HIT, why="no snapshot was taken when it struck")
+    assert weigh(scale, bare, []).why == "no snapshot was taken when it struck"
+    for table in (None, replace(bench.held([]), unreadable="locked"), replace(bench.held([]), columns=())):
+        assert weigh(scale, strike(table), [reach()]).why == "t could not be read when it struck"
+    assert weigh(scale, strike(bench.held([])), []).why == "no query of the topic was seen at work when it struck"
+    locked = replace(bench.held([]), unreadable="locked")
+    out = weigh(scale, strike(bench.held(bench.first(2)), locked), [reach()])
+    assert out.point == WRITTEN, "the later look is left out"
+
+
+OTHER = Reach(low=upto(3), high=upto(4), batch=3, checkpoint="other")
+
+
+def test_of_two_queries_the_one_that_the_rows_agree_with_feeds_the_sink(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(2), OTHER, reach())
+    assert out.reach == reach()
+    assert hit(bench, bench.first(1), reach(), OTHER).reach == reach()
+    part = hit(bench, bench.first(2)[:-1], reach(), OTHER)
+    assert part.reach == reach()
+    for rows in (bench.first(2)[1:], [*bench.first(1), ("99", "a", "1")], bench.first(1) * 2):
+        none = hit(bench, rows, reach(), OTHER)
+        assert none.reach is None
+        assert (
+            none.why
+            == "2 queries read the topic, and nothing shows which of them feeds t: name it in the sink (`query`)"
+        )
+
+
+def test_two_queries_at_the_same_place_are_as_good_as_one(make: Make) -> None:
+    bench = make()
+    twin = replace(reach(), checkpoint="other")
+    assert hit(bench, bench.first(1), reach(), twin).reach == reach()
+    ahead = replace(reach(), high=upto(3), checkpoint="other")
+    assert hit(bench, bench.first(1), reach(), ahead).reach is None
+    assert hit(bench, [], reach(1, 0), replace(OTHER, low=upto(0), high=upto(1))).reach is not None
+
+
+def test_a_large_sink_is_weighed_by_keys_and_fingerprints(make: Make) -> None:
+    for sink in (PER_RECORD, TOTALS, replace(PER_RECORD, key=("amount", "id"))):
+        bench = make(sink)
+        for rows, point in ((bench.first(1), PLANNED), (bench.first(2)[:-1], WRITING), (bench.first(2), WRITTEN)):
+            out = weigh(bench.scale(), strike(bench.marked(rows)), [reach()])
+            assert (out.point, out.stakes) == (point, hit(bench, rows).stakes)
+
+
+def test_fingerprints_that_cannot_be_compared_are_not(make: Make) -> None:
+    bench = make()
+    marked, case = bench.marked(bench.first(1)), bench.scale().case
+    assert look(case, marked, names=bench.columns) is not None
+    assert look(case, marked, names=(*bench.columns, "place")) is None, (
+        "the effect has not what the fingerprints are of"
+    )
+    assert look(replace(case, key=()), marked, names=bench.columns) is None
+    assert look(replace(case, key=("account",)), marked, names=bench.columns) is None
+    assert look(case, marked, names=bench.columns[:-1]) is None
+    assert look(replace(case, key=("amount", "id")), marked, names=bench.columns) is None
+
+
+def test_columns_in_another_order_and_one_too_many_are_no_trouble(make: Make) -> None:
+    bench = make()
+    case, rows = bench.scale().case, bench.first(1)
+    names = ("amount", "place", "id", "account")
+    columns = tuple(replace(bench.held([]).columns[0], name=name) for name in names)
+    turned: list[Row] = [(row[2], "7", row[0], row[1]) for row in rows]
+    seen = look(case, SinkTable(name="t", backend="b", target="t", columns=columns, rows=turned), names=names)
+    plain = look(case, bench.held(rows), names=bench.columns)
+    assert seen is not None and plain is not None and seen.rows == plain.rows
+
+
+def idle(folder: Folder) -> Sequence[str]:
+    verdict = judge(folder.write())
+    assert verdict.word is Word.VOID
+    return verdict.reasons
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "run")
+    made.tables = [payments(made.records)]
+    return made
+
+
+INCONSEQUENTIAL = "step 1 (`kill driver`) was inconsequential for postgres payments"
+
+
+def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None:
+    folder.strikes = [Struck(planned=1, committed=0, again=0)]
+    folder.steps = [replace(HIT, batch=0, evidence=Evidence(signalled={"driver 1": "SIGKILL"}))]
+    path = folder.write()
+    assert judge(path).word is Word.HELD
+    text = (path / "checkpoint.json").read_text()
+    moved = text.replace('"batch": 0, "ranges": {"0": [0, 10]}', '"batch": 0, "ranges": {"0": [10, 10]}')
+    assert moved != text
+    (path / "checkpoint.json").write_text(moved)
+    verdict = judge(path)
+    assert (verdict.word, verdict.reasons) == (Word.VOID, (f"{INCONSEQUENTIAL}: batch 0 held no record",))
+
+
+def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, query="elsewhere"),))
+    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when it struck",)
+
+
+def test_held_lists_what_was_at_stake_and_what_was_not_tried(folder: Folder) -> None:
+    verdict = judge(folder.write())
+    assert [stake.note for stake in verdict.stakes] == [
+        "repetition of batch 1 (10 rows in postgres payments, not in Spark's commit log)"
+    ]
+    assert verdict.untried == (f"postgres payments: {PLANNED}", f"postgres payments: {WRITING}")
+
+
+def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: Folder) -> None:
+    folder.strikes = [Struck(position={0: 20}, holds=10, again=None)]
+    folder.positions = [
+        {"attempt": 1, "at_s": 1.0, "next": {"0": 10}},
+        {"attempt": 1, "at_s": 2.0, "next": {"0": 20}},
+        {"attempt": 2, "at_s": 4.0, "next": {"0": 20}},
+    ]
+    folder.steps = [replace(BEFORE, window="", batch=None, checkpoint="")]
+    verdict = judge(folder.write())
+    assert (verdict.word, [stake.point for stake in verdict.stakes]) == (Word.HELD, [EARLY])
+    assert verdict.untried == tuple(f"postgres payments: {point}" for point in (PLANNED, WRITING, WRITTEN))
+
+
+def test_what_an_orphan_commits_before_the_next_attempt_counts(folder: Folder) -> None:
+    folder.strikes, folder.steps = [Struck(holds=10), Struck(holds=20, moment=RESTART)], [BEFORE]
+    (stake,) = judge(folder.write()).stakes
+    assert (stake.harm, stake.point) == (AGAIN, WRITTEN)
+
+
+def test_a_sink_that_cannot_be_compared_is_not_weighed_and_lists_nothing(folder: Folder) -> None:
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, effect=None)))
+    folder.tables = [payments(folder.records), None]
+    folder.strikes = [Struck(tables=[payments(folder.records[:20]), None])]
+    verdict = judge(folder.write())
+    assert {stake.position for stake in verdict.stakes} == {0}
+    assert len(verdict.untried) == 2
+
+
+def test_totals_that_were_wrong_when_the_fault_struck_and_are_right_now_are_unknown(folder: Folder) -> None:
+    """One batch lost and another counted twice, of one size: only the snapshot saw it."""
+    folder.claim(sinks=(TOTALS,))
+    folder.types = [TYPES["totals"]]
+    bench = Bench(folder.path.parent / "bench", TOTALS)
+    whole = bench.rows()
+    early: list[Row] = [(account, str(int(n or 0) + 1), total) for account, n, total in whole]
+    folder.tables, folder.strikes = [whole], [Struck(tables=[early])]
+    verdict = judge(folder.write())
+    words = "when step 1 struck, 4 totals of postgres totals were not what the batches of that moment come to"
+    assert verdict.word is Word.UNKNOWN
+    assert verdict.reasons[0].startswith(words)
+    folder.claim(settle_s=5.0)
+    folder.path = folder.path.parent / "late"
+    assert judge(folder.write()).word is Word.HELD
+    bench.effects.__exit__(None, None, None)
+
+
+def test_spans_of_a_batch_are_its_partitions() -> None:
+    assert batch(1) == (Span(0, 5, 10), Span(1, 5, 10))
+
+
+def test_the_same_count_is_the_same_total(make: Make) -> None:
+    assert make(COUNTED).first(1) == make(COUNTED).first(1)

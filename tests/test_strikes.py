@@ -1,0 +1,293 @@
+"""How far each query was when a fault struck, and where the next attempt of the driver began."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.checkers.spans import Span
+from harness.errors import HarnessError, UsageError
+from harness.judge.folder import read_run
+from harness.judge.strikes import Reach, Seen, Strike, reaches, read_strikes
+from harness.scenario import Do, Evidence, Fault, Sink, StepOutcome
+from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
+from tests.folders import HIT, STEP, Folder, Struck, payments
+
+SINK = Sink(backend="postgres", target="t")
+
+
+def batch(number: int, start: int, end: int, *, committed: bool = True) -> Batch:
+    return Batch(batch=number, ranges={0: (start, end)}, committed=committed)
+
+
+BATCHES = (batch(0, 0, 10), batch(1, 10, 25), batch(2, 25, 40))
+QUERY = Query(checkpoint="checkpoint", batches=BATCHES, first={1: 0, 2: 1})
+STATE = QueryState(checkpoint="checkpoint", offsets=(0, 1), commits=(0,), planned={0: 25}, committed={0: 10})
+REACH = Reach(
+    low={0: 10}, high={0: 25}, next={0: 10}, last=(Span(0, 0, 10),), batch=1, checkpoint="checkpoint", after=True
+)
+
+
+def strike(*states: QueryState, outcome: StepOutcome = HIT, **changes: Any) -> Strike:
+    snapshot = Snapshot(step=1, moment="strike", attempt=outcome.attempt, at_s=3.0, queries=states)
+    return Strike(number=1, outcome=outcome, at=Seen(snapshot=replace(snapshot, **changes), tables=()))
+
+
+def reach(*states: QueryState, queries: tuple[Query, ...] = (QUERY,), sink: Sink = SINK, **changes: Any) -> list[Reach]:
+    return reaches(strike(*states, **changes), Progressed(queries=queries), sink)
+
+
+def test_a_batch_that_is_planned_and_not_committed() -> None:
+    (found,) = reach(STATE)
+    assert found == REACH
+    assert (found.taken, found.again, found.skipped) == ((Span(0, 10, 25),), (), ())
+
+
+def test_a_batch_that_is_committed() -> None:
+    done = replace(STATE, commits=(0, 1), committed={0: 25})
+    (found,) = reach(done, queries=(replace(QUERY, first={1: 0, 2: 2}),))
+    assert found == replace(REACH, low={0: 25}, next={0: 25}, last=(Span(0, 10, 25),), batch=None)
+    assert (found.taken, found.again, found.skipped) == ((), (), ())
+
+
+def test_before_the_first_commit_everything_begins_where_the_first_batch_did() -> None:
+    first = QueryState(checkpoint="checkpoint", offsets=(0,), planned={0: 10})
+    late = replace(QUERY, batches=(batch(1, 10, 25), batch(0, 4, 10)), first={1: 0, 2: 0})
+    (found,) = reach(first, queries=(late,))
+    assert found == replace(REACH, low={0: 4}, high={0: 10}, next={0: 4}, last=(), batch=0)
+    (bare,) = reach(QueryState(checkpoint="checkpoint"), queries=(replace(QUERY, batches=(), first={1: 0}),))
+    assert bare == Reach(low={}, high={}, checkpoint="checkpoint", after=True)
+
+
+def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
+    (found,) = reach(STATE, queries=(replace(QUERY, batches=BATCHES[1:]),))
+    assert found == replace(REACH, last=())
+
+
+@pytest.mark.parametrize(
+    ("changes", "after"),
+    [
+        ({}, True),
+        ({"checkpoint": ""}, True),
+        ({"checkpoint": "other"}, False),
+        ({"window": "offsets-written"}, False),
+    ],
+)
+def test_after_is_what_spark_says_of_this_query(changes: dict[str, Any], after: bool) -> None:
+    (found,) = reach(STATE, outcome=replace(HIT, **changes))
+    assert found.after is after
+
+
+def test_an_attempt_that_was_killed_before_it_touched_anything_is_passed_over() -> None:
+    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 4: 2, 3: 0}),))
+    assert (found.next, found.again) == ({0: 0}, (Span(0, 0, 10),))
+
+
+@pytest.mark.parametrize("first", [{1: 0}, {1: 0, 2: 7}])
+def test_without_a_next_attempt_nothing_is_known_of_it(first: Mapping[int, int]) -> None:
+    (found,) = reach(STATE, queries=(replace(QUERY, first=first),))
+    assert (found.next, found.again, found.skipped) == (None, (), ())
+
+
+def test_a_driver_that_lives_has_no_next_attempt() -> None:
+    """What came after the death of another fault's victim lies beyond the batch in hand, and was not skipped."""
+    lives = replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))
+    queries = (replace(QUERY, first={1: 0, 2: 2}),)
+    assert reach(STATE, queries=queries)[0].skipped == (Span(0, 10, 25),)
+    (found,) = reach(STATE, outcome=lives, queries=queries)
+    assert (found.next, found.skipped) == (None, ())
+
+
+def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
+    (found,) = reach(STATE, outcome=replace(HIT, attempt=0), attempt=1)
+    assert found.next is None
+
+
+def test_a_lost_checkpoint_puts_everything_at_stake_that_the_next_one_begins_before() -> None:
+    old, new = replace(QUERY, first={1: 0}), replace(QUERY, first={2: 0})
+    (found,) = reach(STATE, queries=(old, new))
+    assert (found.next, found.again) == ({0: 0}, (Span(0, 0, 10),))
+    beyond = Query(checkpoint="checkpoint", batches=(batch(0, 30, 40),), first={2: 0})
+    (found,) = reach(STATE, queries=(old, beyond))
+    assert (found.next, found.skipped) == ({0: 30}, (Span(0, 10, 30),))
+    two = (old, beyond, replace(new, checkpoint="other"))
+    assert reach(STATE, queries=two)[0].next == {0: 0}, "the slower of two new ones"
+    later = (old, replace(new, first={3: 0}), beyond)
+    assert reach(STATE, queries=later)[0].next == {0: 30}, "the first of them"
+    foreign = (old, replace(new, ours=False, first={2: 0}), replace(beyond, first={3: 0}))
+    assert reach(STATE, queries=foreign)[0].next == {0: 30}
+    bare = (old, replace(new, batches=()))
+    assert reach(STATE, queries=bare)[0].next is None
+
+
+def test_batch_2_of_a_second_checkpoint_is_not_the_first_ones() -> None:
+    old = replace(QUERY, first={1: 0})
+    new = Query(checkpoint="checkpoint", batches=(batch(0, 0, 20), batch(1, 20, 40)), first={2: 0, 3: 1})
+    again = QueryState(checkpoint="checkpoint", offsets=(0, 1), commits=(0,), planned={0: 40}, committed={0: 20})
+    hit = replace(HIT, attempt=2)
+    (found,) = reach(STATE, again, queries=(old, new), outcome=hit)
+    assert found == Reach(
+        low={0: 20}, high={0: 40}, next={0: 20}, last=(Span(0, 0, 20),), batch=1, checkpoint="checkpoint", after=True
+    )
+    (first,) = reach(STATE, queries=(old, new))
+    assert (first.low, first.batch, first.next) == ({0: 10}, 1, {0: 0})
+
+
+def test_a_query_that_the_attempt_has_not_touched_yet_is_still_in_use() -> None:
+    hit = replace(HIT, attempt=2)
+    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}),), outcome=hit)
+    assert found.next == {0: 10}
+    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}), replace(QUERY, first={3: 0})), outcome=hit)
+    assert found.next == {0: 10}
+
+
+@pytest.mark.parametrize(
+    "queries",
+    [
+        (),
+        (replace(QUERY, checkpoint="other"),),
+        (replace(QUERY, ours=False),),
+        (replace(QUERY, first={}),),
+        (replace(QUERY, first={2: 0}),),
+    ],
+)
+def test_a_query_that_nobody_saw_at_work_says_nothing(queries: tuple[Query, ...]) -> None:
+    assert reach(STATE, queries=queries) == []
+    assert reach(replace(STATE, ours=False)) == []
+
+
+def test_two_queries_are_told_apart_by_the_folder_of_their_checkpoints() -> None:
+    a, b = replace(STATE, checkpoint="x/a"), replace(STATE, checkpoint="x/b", offsets=(0,), planned={0: 10})
+    queries = (replace(QUERY, checkpoint="x/a"), replace(QUERY, checkpoint="x/b"))
+    assert [each.checkpoint for each in reach(a, b, queries=queries)] == ["x/a", "x/b"]
+    assert [each.checkpoint for each in reach(b, a, queries=queries)] == ["x/b", "x/a"]
+    (found,) = reach(a, b, queries=queries, sink=replace(SINK, query="b"))
+    assert (found.checkpoint, found.batch) == ("x/b", None)
+    assert reach(a, b, queries=queries, sink=replace(SINK, query="x/b")) == []
+    (plain,) = reach(STATE, sink=replace(SINK, query="checkpoint"))
+    assert plain == REACH
+
+
+def by_hand(
+    positions: list[tuple[int, float, dict[int, int]]], position: dict[int, int], *, died: bool = True, **changes: Any
+) -> Reach:
+    outcome = HIT if died else replace(HIT, evidence=Evidence())
+    moved = tuple(Position(attempt=attempt, at_s=at_s, next=offsets) for attempt, at_s, offsets in positions)
+    (found,) = reaches(
+        strike(outcome=outcome, position=position, **{"sent": {0: 40}, **changes}), Progressed(positions=moved), SINK
+    )
+    return found
+
+
+def test_offsets_kept_by_hand_have_planned_what_was_taken_next() -> None:
+    moves = [
+        (1, 0.5, {0: 0}),
+        (1, 1.0, {0: 5}),
+        (1, 2.0, {0: 10}),
+        (2, 4.0, {0: 10}),
+        (2, 5.0, {0: 25}),
+        (2, 6.0, {0: 40}),
+    ]
+    found = by_hand(moves, {0: 10})
+    assert found == Reach(low={0: 10}, high={0: 25}, next={0: 10}, last=(Span(0, 5, 10),), own=True)
+    assert by_hand(moves, {0: 10}, sent={0: 18}).high == {0: 18}, "no more than was sent by then"
+    assert by_hand(moves, {0: 10}, sent={0: 4}).high == {0: 10}
+    assert by_hand(moves, {0: 10}, died=False) == replace(found, next=None)
+
+
+def test_offsets_kept_by_hand_at_the_very_moment_of_the_strike_were_before() -> None:
+    found = by_hand([(1, 3.0, {0: 5}), (2, 4.0, {0: 20})], {0: 10})
+    assert (found.last, found.high, found.next) == ((Span(0, 5, 10),), {0: 20}, {0: 20})
+    assert found.skipped == (Span(0, 10, 20),)
+
+
+def test_offsets_that_were_lost_begin_again() -> None:
+    found = by_hand([(1, 1.0, {0: 10}), (2, 4.0, {}), (2, 5.0, {0: 15})], {0: 10})
+    assert (found.next, found.again, found.taken, found.last) == ({}, (Span(0, 0, 10),), (), (Span(0, 0, 10),))
+
+
+def test_offsets_that_were_never_saved_have_nothing_before_them() -> None:
+    assert by_hand([], {}) == Reach(low={}, high={}, own=True)
+    found = by_hand([(2, 5.0, {0: 25, 1: 3})], {}, sent={0: 40, 1: 9})
+    assert found.taken == (Span(0, 0, 25), Span(1, 0, 3))
+
+
+def test_a_hit_is_named_by_fault_place_batch_and_attempt() -> None:
+    assert Strike(number=1, outcome=HIT).label == "kill driver at sink-committed of batch 1, attempt 1"
+    assert Strike(number=1, outcome=replace(HIT, batch=None)).label == "kill driver at sink-committed, attempt 1"
+    assert Strike(number=1, outcome=replace(HIT, window="")).label == "kill driver of batch 1, attempt 1"
+    assert Strike(number=1, outcome=replace(HIT, window="", batch=None, attempt=0)).label == "kill driver"
+    assert (
+        Strike(number=1, outcome=replace(HIT, batch=0, attempt=0)).label == "kill driver at sink-committed of batch 0"
+    )
+
+
+def test_a_driver_died_if_the_evidence_has_its_end() -> None:
+    assert Strike(number=1, outcome=HIT).died
+    assert not Strike(number=1, outcome=replace(HIT, evidence=Evidence(signalled={"a driver": "x"}))).died
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "run")
+    made.tables = [payments(made.records)]
+    return made
+
+
+def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
+    folder.claim(schedule=(STEP, replace(STEP, do=Fault(kind=Do.KILL_EXECUTOR)), STEP))
+    folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
+    folder.strikes = [Struck(step=2, holds=15), Struck(step=2, moment=RESTART), Struck(step=3, holds=10)]
+    one, two, three = read_strikes(read_run(folder.write()))
+    assert (one.number, one.moving, one.why) == (2, True, "")
+    assert one.at is not None and one.eve is not None
+    assert [len(each.rows) for each in (*one.at.tables, *one.eve.tables) if each] == [15, 20]
+    assert (one.at.snapshot.moment, one.eve.snapshot.moment) == ("strike", "restart")
+    assert (two.number, two.moving, two.eve) == (3, False, None)
+    assert (three.number, three.at, three.moving) == (4, None, False)
+    assert three.why == "no snapshot was taken when it struck"
+
+
+def change(folder: Folder, name: str, **changes: Any) -> None:
+    path = folder.path / "snapshots" / name / "snapshot.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
+    folder.write()
+    change(folder, "1-strike", error="the count failed")
+    (part,) = read_strikes(read_run(folder.path))
+    assert part.at is not None
+    change(folder, "1-strike", error="the server is gone", queries=[])
+    (none,) = read_strikes(read_run(folder.path))
+    assert (none.at, none.eve, none.why) == (None, None, "its snapshot failed: the server is gone")
+    change(folder, "1-strike", position={"0": 10})
+    (own,) = read_strikes(read_run(folder.path))
+    assert own.at is not None
+
+
+def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
+    folder.write()
+    change(folder, "1-strike", alive=["4712"])
+    assert read_strikes(read_run(folder.path))[0].why == ""
+    change(folder, "1-strike", alive=["4712", "4711", "driver 1"])
+    (hit,) = read_strikes(read_run(folder.path))
+    assert (hit.at, hit.why) == (None, "4711, driver 1 lived on when it had struck")
+    plan = folder.path / "plan.json"
+    plan.write_text(plan.read_text().replace('"kind": "kill driver"', '"kind": "pause driver"'))
+    assert read_strikes(read_run(folder.path))[0].why == ""
+
+
+def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
+    folder.write()
+    change(folder, "1-strike", attempt="x")
+    with pytest.raises(UsageError, match=r"snapshot\.json"):
+        read_strikes(read_run(folder.path))
+    (folder.path / "snapshots" / "1-strike" / "snapshot.json").write_text("{")
+    with pytest.raises(HarnessError, match="not readable"):
+        read_strikes(read_run(folder.path))
