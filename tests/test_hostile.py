@@ -113,8 +113,15 @@ def test_a_fault_in_one_query_says_nothing_of_a_sink_that_another_one_feeds(play
 
 # 4: errors that cancel.
 
-TOTAL = {"input": {"records": 600, "partitions": 1, "rate": 20000}, "schedule": [{"when": {"batch": 4}, "do": CRASH}]}
-COUNT = {"postgres": "select n from total", "effect": "select count(*) as n from ledger"}
+TOTAL = {
+    "input": {"records": 600, "partitions": 1, "rate": "20000/s"},
+    "schedule": [{"when": {"batch": 4}, "do": CRASH}],
+}
+COUNT = {
+    "postgres": "select one, n from total",
+    "effect": "select 1 as one, count(*) as n from ledger",
+    "key": ["one"],
+}
 
 
 @pytest.mark.parametrize("when", [{"batch": 4}, {"failpoint": "sink-written", "batch": 4}])

@@ -341,6 +341,20 @@ def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
     assert "batch 0 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
 
 
+def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: Folder) -> None:
+    effect = "select id, account, row_number() over (order by account) as amount from ledger"
+    folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
+    folder.types = [[("id", "bigint", "number"), ("account", "text", "text"), ("amount", "bigint", "number")]]
+    folder.tables = [[(str(i), f"a{i % 4}", "1") for i in range(40)]]
+    folder.strikes = [Struck(tables=[[]])]
+    found = judged(folder.write())
+    assert (found.verdict.word, found.wants) == (Word.ERROR, 0)
+    assert (
+        "the effect of postgres payments gives other rows when the ledger lies in another order"
+        in found.verdict.reasons[0]
+    )
+
+
 @pytest.mark.parametrize(("many", "word"), [(35, Word.VOID), (40, Word.HELD)])
 @pytest.mark.parametrize("holds", [20, 30])
 def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(

@@ -4,11 +4,12 @@
 # args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --folder, "{folder}"]
 # setup:
 #   postgres: |
-#     create table total (n bigint not null, amount numeric(18, 2) not null);
+#     create table total (one int primary key, n bigint, amount numeric(18, 2));
 #     create table added (batch bigint primary key)
 # sink:
-#   postgres: select n, amount from total
-#   effect: select count(*) as n, sum(amount)::decimal(18, 2) as amount from ledger
+#   postgres: total
+#   effect: select 1 as one, count(*) as n, sum(amount)::decimal(18, 2) as amount from ledger
+#   key: [one]
 # ///
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from pyspark.sql import DataFrame
 
 from harness import failpoint
 
-ADD = "update total set n = n + %s, amount = amount + %s"
-FIRST = "insert into total (n, amount) select %s, %s where not exists (select from total)"
+ADD = """
+    insert into total (one, n, amount) values (1, %s, %s)
+    on conflict (one) do update set n = total.n + excluded.n, amount = total.amount + excluded.amount
+"""
 CLAIM = "insert into added (batch) values (%s) on conflict do nothing"
 
 
@@ -52,14 +55,10 @@ def batch(args: argparse.Namespace, payments: DataFrame, number: int) -> None:
 
 def add(args: argparse.Namespace, amounts: list[Decimal], number: int) -> None:
     """Add amounts to the total, in one transaction."""
-    more = (len(amounts), sum(amounts))
     with closing(psycopg2.connect("")) as database, database, database.cursor() as cursor:
         cursor.execute(CLAIM, (number,))
-        if args.once and cursor.rowcount == 0:
-            return
-        cursor.execute(ADD, more)
-        if cursor.rowcount == 0:
-            cursor.execute(FIRST, more)
+        if cursor.rowcount == 1 or not args.once:
+            cursor.execute(ADD, (len(amounts), sum(amounts)))
 
 
 if __name__ == "__main__":
