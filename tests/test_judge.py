@@ -338,7 +338,7 @@ def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.VOID, [False])
-    assert "batch 0 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+    assert "batch 2 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
 
 
 def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: Folder) -> None:
@@ -371,8 +371,7 @@ def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
     folder.strikes = [Struck(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.findings) == (word, ())
-    words = "batch 0 comes to the same totals, and nobody can tell which of the two the sink held"
-    assert (words in verdict.stakes[0].note) == (word is Word.VOID)
+    assert ("batch 0 comes to the same totals" in verdict.stakes[0].note) == (word is Word.VOID)
 
 
 def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches_before_come_to(folder: Folder) -> None:

@@ -309,8 +309,16 @@ class _Weighing:
         return ""
 
     def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
-        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike."""
-        return [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)][-BATCHES_MAX:]
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike. Where
+        Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
+        known = [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)]
+        if self.whole and self.reach.after:
+            known = [each for each in known if not self._past(each[1])]
+        return known[-BATCHES_MAX:]
+
+    def _past(self, spans: Spans) -> bool:
+        """Was all of it committed when the fault struck?"""
+        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
