@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.judge import judge, judged
+from harness.judge import judge, judged, wants
 from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, signature
 from harness.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
@@ -149,7 +149,7 @@ def test_a_run_asks_for_controls_one_by_one(folder: Folder) -> None:
     whole = payments(folder.records)
     folder.write()
     for number in range(1, CONTROLS_MAX + 1):
-        assert (judge(folder.path).word, judged(folder.path).wants) == (Word.UNKNOWN, number)
+        assert (judge(folder.path).word, wants(folder.path)) == (Word.UNKNOWN, number)
         folder._control(number, [whole])
     out = judged(folder.path)
     assert (out.verdict.word, out.wants, out.verdict.kinds()) == (Word.VIOLATED, 0, {"lost": 1})
