@@ -304,8 +304,13 @@ class _Weighing:
         return ""
 
     def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
-        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike."""
-        return [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)][-BATCHES_MAX:]
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike. They
+        do where Spark's own word is that this one was in the sink."""
+        low = self.reach.low
+        sure = self.reach.after and self.whole
+        known = [(batch, other) for batch, other in self.scale.effects.ranges() if set(other).isdisjoint(spans)]
+        right = [sure and all(span.end <= low.get(span.partition, 0) for span in other) for _, other in known]
+        return [each for each, past in zip(known, right, strict=True) if not past][-BATCHES_MAX:]
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
