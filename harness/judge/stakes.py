@@ -132,7 +132,9 @@ class _Weighing:
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
         changed = _changed(self.base, full)
-        self.touched = [key for key in changed if self._here(key) != self.base.get(key, Counter())]
+        # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing.
+        late = {key for key in changed if not self._here(key) and key in self.base and key in full}
+        self.touched = [key for key in changed if key not in late and self._here(key) != self.base.get(key, Counter())]
         # Where the batch changes nothing that shows, nothing shows that it was written.
         self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
 
@@ -292,11 +294,14 @@ class _Weighing:
         return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
-        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
+        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost. Rows
+        that are added again are hidden by none."""
         if not self.scale.case.aggregate:
             return ""
         scale = self.scale
         expected = Counter(scale.case.expected)
+        if harm is Harm.REPETITION and Counter(scale.rows(Cut(again=(spans,)))) == expected:
+            return ""
         for batch, other in self._others(spans):
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if Counter(scale.rows(cut)) == expected:

@@ -22,9 +22,9 @@ def table_was_not_there_yet(run: Scene) -> Iterator[str]:
 @adversary(10, void("its snapshot failed: the server is gone"), twin=held("1 repetition"))
 def snapshot_failed(run: Scene) -> Iterator[str]:
     """The fault has evidence, and where everything stood when it struck is not known."""
-    run.strike(1, error="the server is gone")
+    run.strike(1, error="the server is gone", states=(), tables=[None])
     yield "the snapshot was taken"
-    run.found(error="")
+    run.found(error="", states=None, tables=None)
 
 
 @adversary(
