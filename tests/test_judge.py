@@ -338,7 +338,7 @@ def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.VOID, [False])
-    assert "batch 0 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+    assert "batch 2 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
 
 
 def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: Folder) -> None:
