@@ -116,7 +116,9 @@ class Snapshots:
         """What stays of the dead attempt's work once its orphans are done, unless the next one was quicker."""
         parts, room = self._parts, self._room(step, RESTART)
         try:
-            until("the next attempt", lambda: self._next(attempt), within_s=LAUNCH_WITHIN_S, stop=self._ending)
+            until("the next attempt", lambda: self._ending.is_set() or self._next(attempt), within_s=LAUNCH_WITHIN_S)
+            if not self._next(attempt):
+                return
             within_s = min(LATE_S, parts.start_s() / 2)
             with suppress(WaitError):
                 until(
