@@ -36,6 +36,9 @@ OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key
 HIDDEN = "_behind, __partition, __offset"
 """What `records` has besides, for our own use: a workload's columns cannot hide it."""
 
+RESERVED = frozenset({"_partition", "_offset", "_batch", "_behind"})
+"""What a record is told by: a workload's column of that name would hide it."""
+
 CLOSED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -43,6 +46,9 @@ CLOSED = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
+
+REFUSALS = (duckdb.Error, ValueError, RuntimeError)
+"""What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
 
 _FAMILIES = {
     "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
@@ -187,7 +193,10 @@ class Effects:
 
     def _tree(self, sql: str) -> Any:
         text = self._db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0]
-        tree = json.loads(text)
+        try:
+            tree = json.loads(text)
+        except RecursionError:
+            raise self._wrong(sql, "it is nested too deeply") from None
         if tree["error"]:
             raise self._wrong(sql, tree["error_message"])
         if len(tree["statements"]) != 1:
@@ -219,13 +228,19 @@ class Effects:
         self._db.register("ranges", _ranges(source.batches))
         self._db.register("front", _frontier(source.frontier, table))
         taken = {name.lower() for name, _, _ in source.columns}
+        asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
+        if hidden := sorted(taken & RESERVED):
+            raise UsageError(f"{asked}; {', '.join(hidden)} would hide where a record lies. Call them something else")
         own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
         rest = [name for name in OWN_COLUMNS if name not in taken]
+        timer = threading.Timer(SECONDS_MAX, self._db.interrupt)
+        timer.start()
         try:
             self._db.execute(_RECORDS.format(columns=", ".join([*own, *rest, *HIDDEN.split(", ")])))
-        except duckdb.Error as failure:
-            asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
+        except REFUSALS as failure:
             raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
+        finally:
+            timer.cancel()
         self._narrow(behind=False, batch=None)
         if self.size() != table.num_rows:
             raise HarnessError(f"the view of {self._where} has {self.size()} records, its source {table.num_rows}")
@@ -255,7 +270,7 @@ class Effects:
             yield
         except duckdb.InterruptException as failure:
             raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
-        except (duckdb.Error, ValueError) as failure:
+        except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
         finally:
             timer.cancel()
@@ -293,12 +308,14 @@ def _folded(db: duckdb.DuckDBPyConnection, tree: Any) -> bool:
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(tree, dict):
-        yield tree
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for part in tree:
-            yield from _nodes(part)
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            yield part
+            todo += part.values()
+        elif isinstance(part, list):
+            todo += part
 
 
 def _folds(node: dict[str, Any], aggregates: set[str]) -> bool:
@@ -310,14 +327,18 @@ def _folds(node: dict[str, Any], aggregates: set[str]) -> bool:
 
 
 def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
-    rows = [
-        (int(batch["batch"]), int(partition), int(start), int(end))
-        for batch in batches
-        for partition, (start, end) in batch["ranges"].items()
-        if int(end) > int(start)
-    ]
-    names = ("batch", "partition", "start", "end")
-    return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
+    try:
+        rows = [
+            (int(batch["batch"]), int(partition), int(start), int(end))
+            for batch in batches
+            for partition, (start, end) in batch["ranges"].items()
+            if int(end) > int(start)
+        ]
+        names = ("batch", "partition", "start", "end")
+        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
+        words = f"the batches of checkpoint.json are damaged: {failure!r}"
+        raise HarnessError(f"{words}. Run the scenario again") from failure
 
 
 def _frontier(frontier: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
@@ -325,7 +346,11 @@ def _frontier(frontier: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
     partitions = sorted(set(source["partition"].to_pylist()))
     everything = 2**62
     ends = [everything if frontier is None else frontier.get(partition, 0) for partition in partitions]
-    return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
+    try:
+        return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
+    except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
+        words = f"the frontier of checkpoint.json is damaged: {failure!r}"
+        raise HarnessError(f"{words}. Run the scenario again") from failure
 
 
 def _as_text(position: int, family: str) -> str:

@@ -60,5 +60,5 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         for line in lines:
             try:
                 yield json.loads(line)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 return

@@ -243,9 +243,27 @@ def _blocks(path: Path, found: dict[int, list[pa.RecordBatch]]) -> Torn | None:
             payload = file.read(length)
             if crc32(payload, crc32(_SIGNED.pack(kind, length))) != check:
                 return Torn(at, size - at, "a block's checksum is wrong")
-            found[kind].extend(pa.ipc.open_stream(payload))
+            try:
+                found[kind] += _batches(payload, kind)
+            except (pa.ArrowException, OSError, ValueError) as failure:
+                return Torn(at, size - at, f"what a block holds is not readable ({str(failure).splitlines()[0]})")
             at += _HEAD.size + length
     return None
+
+
+def _batches(payload: bytes, kind: int) -> list[pa.RecordBatch]:
+    """What a block holds. Raises ArrowException, OSError or ValueError if it is none of ours."""
+    with pa.ipc.open_stream(payload) as stream:
+        if stream.schema != _SCHEMAS[kind]:
+            raise ValueError("other columns than ours")
+        batches = list(stream)
+    for batch in batches:
+        batch.validate(full=True)
+        if batch["seq"].null_count:
+            raise ValueError("records without a number")
+        if kind == ANSWERS and not set(batch["state"].to_pylist()) <= set(State):
+            raise ValueError("answers without a meaning")
+    return batches
 
 
 def _joined(meant: pa.Table, answers: pa.Table) -> pa.Table:
@@ -266,7 +284,7 @@ def write_source(path: Path, batches: Iterable[pa.RecordBatch]) -> int:
         part.unlink(missing_ok=True)
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "wb") as file:
-            with pq.ParquetWriter(file, SOURCE, compression="zstd") as writer:
+            with pq.ParquetWriter(file, SOURCE, compression="zstd", write_page_checksum=True) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
                     rows += batch.num_rows
@@ -284,10 +302,15 @@ def write_source(path: Path, batches: Iterable[pa.RecordBatch]) -> int:
 def read_source(path: Path) -> pa.Table:
     """The second half, columns as in `SOURCE`. Raises HarnessError if it is not there, or broken."""
     try:
-        return pq.read_table(path, schema=SOURCE)
-    except (OSError, pa.ArrowException) as failure:
-        why = str(failure).splitlines()[0]
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+        table.validate(full=True)
+        if table.schema != SOURCE or any(table[f.name].null_count for f in SOURCE if not f.nullable):
+            raise ValueError("other columns than ours, or records without a place")
+    except (OSError, ValueError, pa.ArrowException) as failure:
+        why = (str(failure) or repr(failure)).splitlines()[0]
         raise HarnessError(f"asked for the source as read back, {path}; saw {why}. Run the scenario again") from failure
+    return table
 
 
 class Placed(NamedTuple):

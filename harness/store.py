@@ -4,8 +4,9 @@
     reports/<scenario slug>/latest                   link to the newest run of that scenario
     reports/latest/                                  folder: what the last suite says of itself
 
-Stage 0 holds what was planned, stage 1 what happened, stage 2 the verdict; `run.json` names the stage and is
-written last, so a stage that it names is whole. A disk that is full or forbids to write becomes one clear error.
+Stage 0 holds what was planned, stage 1 what happened, stage 2 the verdict; `run.json` names the stage and is written
+last, so a stage that it names is whole. With a verdict, all of it is sealed then (`harness/sealed.py`). A disk that is
+full or forbids to write becomes one clear error.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ PARTS = {
     "verdict": "verdict.json",
 }
 LATEST = "latest"
-OUTCOME = "run.json: outcome"
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,24 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """The run folder at `path`, which may be a `latest` link or a file in it. Raises UsageError if it is none."""
+        """The run folder at `path`, which may be a `latest` link or a file in it, with parts that can be read.
+
+        Raises UsageError if it is none."""
+        found = cls.find(path)
+        if not found.run_json.is_file():
+            raise UsageError(f"{path} is not a run folder: it has no run.json.{_runs_below(found.path)}")
+        found.read()
+        return found
+
+    @classmethod
+    def find(cls, path: Path) -> RunFolder:
+        """As `open`, without a look at what its parts hold."""
         folder = path.parent if path.is_file() else path
         if not folder.is_dir():
             raise UsageError(f"no run folder at {path}: there is no such folder. See reports/ for the runs there are")
-        if not (folder / PARTS["run"]).is_file():
+        if not any(os.path.lexists(folder / name) for name in (PARTS["run"], "digests.json")):
             raise UsageError(f"{path} is not a run folder: it has no run.json.{_runs_below(folder)}")
-        found = cls(folder.resolve())
-        found.read()
-        return found
+        return cls(folder.resolve())
 
     @property
     def run_json(self) -> Path:
@@ -145,32 +154,20 @@ class RunFolder:
         for name, part in {**parts, "run": run}.items():
             text = part if name == "scenario" else _json(part)
             write(self.path / PARTS[name], text)
-        self.seal()
+        self.make_private()
 
-    def read(self) -> dict[str, Any]:
-        """The parts that are there, by the names that `save` takes. Raises UsageError if one is not readable."""
-        return {name: _part(self.path / file) for name, file in PARTS.items() if (self.path / file).is_file()}
+    def read(self, *names: str) -> dict[str, Any]:
+        """The parts that are there, all or those named, by the names that `save` takes. Raises UsageError if one is not
+        readable."""
+        wanted = {name: self.path / PARTS[name] for name in names or PARTS}
+        return {name: _part(path) for name, path in wanted.items() if path.is_file()}
 
     def verdict(self) -> Verdict | None:
         """The verdict as a noun, None if the run ended before it had one."""
-        data = self.read().get("verdict")
+        data = self.read("verdict").get("verdict")
         return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
-    def digests(self) -> dict[str, str]:
-        """SHA-256 by file of the verdict and all that it rests on, and of the outcome that stands in run.json."""
-        names = [PARTS["plan"], PARTS["checkpoint"], PARTS["verdict"], "ledger/source.parquet"]
-        kept = [*sorted(self.sink.glob("*")), *sorted(self.snapshots.rglob("*"))]
-        files = [*(self.path / name for name in names), self.attempts, *kept]
-        outcome = json.dumps(self.read().get("run", {}).get("outcome"), sort_keys=True)
-        found = {str(f.relative_to(self.path)): digest(f) for f in files if f.is_file()}
-        return {**found, OUTCOME: sha256(outcome.encode()).hexdigest()}
-
-    def altered(self) -> list[str]:
-        """Which of them are no longer what the run saved with its verdict."""
-        saved, now = self.read()["run"].get("digests") or {}, self.digests()
-        return sorted(name for name in saved | now if saved and saved.get(name) != now.get(name))
-
-    def seal(self) -> None:
+    def make_private(self) -> None:
         """Take group and world off everything in the folder, whoever wrote it; links are not followed."""
         for root, _, files in os.walk(self.path):
             for path, mode in ((Path(root), 0o700), *((Path(root, file), 0o600) for file in files)):
@@ -276,12 +273,16 @@ def _json(part: Any) -> str:
 
 
 def _part(path: Path) -> Any:
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        words = f"{path} cannot be read: {error.strerror}"
+        raise UsageError(f"{words}. Make it readable, or run the scenario again") from None
     if path.suffix != ".json":
         return text
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is damaged: {error}. Run the scenario again") from None
     if not isinstance(data, dict):
         raise UsageError(f"{path} is damaged: it holds a {type(data).__name__}, not an object")
@@ -297,7 +298,8 @@ def noun(kind: Any, data: Any, where: str) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(step) for step in first["loc"])
-        raise UsageError(f"{where} is damaged, or of another version: {place}: {first['msg']}") from None
+        words = f"{where} is damaged, or of another version: {place}: {first['msg']}"
+        raise UsageError(f"{words}. Run the scenario again") from None
 
 
 @cache

@@ -11,7 +11,7 @@ import importlib.util
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any, Protocol
 
-from harness import store
+from harness import sealed, store
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.journal import Listener
 from harness.report.summary import Run, asked, error
@@ -258,55 +258,62 @@ def show(runs: Sequence[Run], index: Path) -> None:
 
 
 def replay(folder: Path, options: Options) -> int:
-    """Run the plan of a stored run again, with its seed."""
-    found = store.RunFolder.open(folder)
-    parts = found.read()
-    scenario = store.scenario_of(parts["plan"]["scenario"])
-    program = parts["run"].get("program") or {}
+    """Run the plan of a stored run again, with its seed. Raises HarnessError if the plan is not as the run left it."""
+    found = sealed.opened(folder, only=sealed.PLANNED, unjudged=True)
+    parts = found.read("plan", "run", "scenario")
+    scenario, seed = planned(found.path, parts)
+    program = _mapping(parts["run"].get("program"))
     for path, same in (
-        (scenario.path, lambda path: path.read_text(encoding="utf-8") == parts.get("scenario")),
-        (program.get("entry", ""), lambda path: store.digest(path) == program.get("sha256")),
+        (scenario.path, lambda path: path.read_text("utf-8", "surrogateescape") == parts.get("scenario")),
+        (str(program.get("entry") or ""), lambda path: store.digest(path) == program.get("sha256")),
     ):
         if path and not (Path(path).is_file() and same(Path(path))):
             print(f"{path} is not what it was in the stored run; the plan is the stored one", file=sys.stderr)
-    stored = parts["run"].get("stack") or {}
+    stored = _mapping(parts["run"].get("stack"))
     if (name := stored.get("stack", options.stack)) != options.stack:
         same = stored.get("asked", f"--stack {name}")
         print(f"the stored run was on {name}, this one is on {options.stack}; the same: {same}", file=sys.stderr)
-    again = replace(options, seed=int(parts["run"]["seed"]))
-    return run_all([scenario] * options.repeat, again)
+    return run_all([scenario] * options.repeat, replace(options, seed=seed))
+
+
+def planned(folder: Path, parts: Mapping[str, Any]) -> tuple[Scenario, int]:
+    """The scenario of a stored run as it was then, and its seed. Raises UsageError if the run kept none."""
+    try:
+        return store.scenario_of(parts["plan"]["scenario"]), int(parts["run"]["seed"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise UsageError(f"asked to replay {folder}; it has no whole plan ({failure!r}). Run the scenario") from failure
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def check(folder: Path) -> int:
-    """Judge a stored run again from its folder alone. A folder that was altered is an error, whatever it says now."""
+    """Judge a stored run again from its folder alone. Raises HarnessError for one that is not as the run left it, of
+    which nothing is said."""
     from harness.judge import judge
     from harness.report import words
 
-    found = store.RunFolder.open(folder)
-    changed = altered(found)
+    found = sealed.opened(folder)
     verdict = judge(found.path)
     stored = Run.read(found.path)
     print(words.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
-    if found.verdict() and (verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds()):
+    if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {words.headline(stored.scenario, stored.verdict)}")
-    return HarnessError.exit_code if changed else exit_code([replace(stored, verdict=verdict)])
-
-
-def altered(found: store.RunFolder) -> list[str]:
-    """Say which files of a run folder are no longer what the run saved."""
-    changed = found.altered()
-    for path in changed:
-        print(f"altered since the run: {path}; what is said is of what lies there now", file=sys.stderr)
-    return changed
+    return exit_code([replace(stored, verdict=verdict)])
 
 
 def report(folders: Sequence[Path]) -> int:
-    """Write the page of each stored run."""
+    """Write the page of each stored run. One that is not as the run left it is named and gets none; the others do."""
     from harness.report import html
 
     code = 0
     for folder in folders:
-        found = store.RunFolder.open(folder)
-        code = HarnessError.exit_code if altered(found) else code
-        print(html.write(found.path))
+        try:
+            print(html.write(sealed.opened(folder, unjudged=True).path))
+        except HarnessError as failure:
+            if len(folders) == 1:
+                raise
+            print(f"Error: {failure}", file=sys.stderr)
+            code = max(code, failure.exit_code)
     return code

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness import ledger
+from harness import ledger, sealed
 from harness.checkers.cells import Row
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
+from harness.judge import judge
 from harness.scenario import (
     Do,
     Evidence,
@@ -30,6 +31,7 @@ from harness.scenario import (
 )
 from harness.sinks import SinkColumn, SinkTable, save
 from harness.snapshot import STRIKE, QueryState, Snapshot
+from harness.store import RunFolder
 from harness.workload import Record
 
 COLUMNS = [
@@ -205,8 +207,9 @@ class Folder:
                     continue
                 made = effects.table(sink.effect or "from ledger", cut=Cut(only=(Span(0, 0, holds),)))
                 names = [name for name, _, _ in (self.types[index] if self.types else TYPES[sink.target])]
-                order = [made.columns.index(name) if name in made.columns else 0 for name in names]
-                out.append([tuple(row[place] for place in order) for row in made.rows])
+                there = set(names) <= set(made.columns)
+                order = [made.columns.index(name) for name in names] if there else []
+                out.append([tuple(row[place] for place in order) for row in made.rows] if there else [])
         return out
 
     def _table(self, index: int, rows: list[Row]) -> SinkTable:
@@ -253,6 +256,16 @@ class Folder:
 
     def _json(self, name: str, data: object) -> None:
         (self.path / name).write_text(json.dumps(data), encoding="utf-8")
+
+    def sealed(self) -> RunFolder:
+        """The run judged, its verdict kept and all of it sealed, as the loop leaves it."""
+        folder = RunFolder.open(self.write())
+        folder.journal.write_text('{"n": 0, "at_s": 0.1, "what": "phase", "name": "judging"}\n', encoding="utf-8")
+        folder.save(0, scenario=f"name: {self.scenario.name}\n", run={"scenario": self.scenario.name, "seed": 0})
+        folder.save(1, verdict=judge(folder.path))
+        folder.save(2, run={"seconds": 1.5})
+        sealed.write(folder.path)
+        return folder
 
     def claim(self, **changes: Any) -> None:
         """Change the scenario."""

@@ -339,7 +339,51 @@ def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.VOID, [False])
-    assert "batch 0 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+    assert "batch 2 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+
+
+def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: Folder) -> None:
+    effect = "select id, account, row_number() over (order by account) as amount from ledger"
+    folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
+    folder.types = [[("id", "bigint", "number"), ("account", "text", "text"), ("amount", "bigint", "number")]]
+    folder.tables = [[(str(i), f"a{i % 4}", "1") for i in range(40)]]
+    folder.strikes = [Struck(tables=[[]])]
+    found = judged(folder.write())
+    assert (found.verdict.word, found.wants) == (Word.ERROR, 0)
+    assert (
+        "the effect of postgres payments gives other rows when the ledger lies in another order"
+        in found.verdict.reasons[0]
+    )
+
+
+@pytest.mark.parametrize(("many", "word"), [(35, Word.VOID), (40, Word.HELD)])
+@pytest.mark.parametrize("holds", [20, 30])
+def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
+    folder: Folder, many: int, word: Word, holds: int
+) -> None:
+    # One of the first two lost, and the third one in: the same total as that of the first two.
+    sink = replace(TOTALS, effect="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
+    folder.claim(sinks=(sink,))
+    folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
+    # The twin is struck with its last batch, of which five records count.
+    planned = 3 if many == 35 else 4
+    folder.steps = [replace(HIT, window="failpoint sink-written", batch=planned - 1)]
+    held = holds if many == 35 else {20: 30, 30: 40}[holds]
+    folder.strikes = [Struck(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings) == (word, ())
+    assert ("batch 0 comes to the same totals" in verdict.stakes[0].note) == (word is Word.VOID)
+
+
+def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches_before_come_to(folder: Folder) -> None:
+    sink = replace(TOTALS, effect="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
+    folder.claim(sinks=(sink,))
+    folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
+    logs = {"offsets": (0, 1, 2), "commits": (0, 1)}
+    folder.steps = [replace(HIT, batch=2, evidence=replace(HIT.evidence, checkpoint_after=logs))]
+    folder.strikes = [Struck(planned=3, committed=2, again=2)]
+    verdict = judge(folder.write())
+    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
 
 
 def test_a_grand_total_that_is_not_there_is_void(folder: Folder) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,6 +175,44 @@ def test_the_reason_of_a_tear_is_named(tmp_path: Path) -> None:
         torn = read(log).torn
         assert torn is not None
         assert (torn.at, torn.left, torn.why) == (ends[-1], len(bad) - ends[-1], why)
+
+
+def raw_block(kind: int, payload: bytes) -> bytes:
+    """A block with a checksum that is right, whatever it holds."""
+    check = crc32(payload, crc32(ledger._SIGNED.pack(kind, len(payload))))
+    return ledger._HEAD.pack(ledger.MAGIC, kind, len(payload), check) + payload
+
+
+def answered(**changes: list[Any]) -> bytes:
+    columns = {"seq": [0], "state": ["acknowledged"], "partition": [0], "offset": [0], "error": [None]}
+    return ledger._block(ledger.ANSWERS, list({**columns, **changes}.values()))
+
+
+def test_a_block_that_is_whole_and_holds_nonsense_ends_the_log_too(tmp_path: Path) -> None:
+    ends = written(Story([[Record(0, None, b"v")]]), tmp_path / "whole.log")
+    content, log = (tmp_path / "whole.log").read_bytes(), tmp_path / "torn.log"
+    meant = content[ledger._HEAD.size :]
+    for bad, why in [
+        (raw_block(ledger.MEANT, b"nothing of Arrow's"), ""),
+        (raw_block(ledger.MEANT, meant[: len(meant) // 2]), ""),
+        (raw_block(ledger.ANSWERS, meant), "other columns than ours"),
+        (answered(seq=[None]), "records without a number"),
+        (answered(state=["lost"]), "answers without a meaning"),
+        (answered(state=[None]), "answers without a meaning"),
+    ]:
+        log.write_bytes(content + bad)
+        torn = read(log).torn
+        assert torn is not None
+        assert (torn.at, torn.left) == (ends[-1], len(bad))
+        assert torn.why.startswith("what a block holds is not readable (") and why in torn.why
+
+
+@pytest.mark.parametrize("changes", [{"offset": None}, {"partition": None}, {"seq": "x"}])
+def test_a_source_of_other_columns_or_without_places_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    rows = {"partition": 0, "offset": 0, "timestamp_ms": 0, "key": b"k", "value": b"v", "seq": 0}
+    pq.write_table(pa.Table.from_pylist([{**rows, **changes}]), tmp_path / "source.parquet")
+    with pytest.raises(HarnessError, match="other columns than ours, or records without a place"):
+        ledger.read_source(tmp_path / "source.parquet")
 
 
 def test_the_log_is_for_its_owner_alone_and_never_overwritten(tmp_path: Path) -> None:

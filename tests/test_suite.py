@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness import suite
-from harness.errors import SetupError, StackError
-from harness.judge import judge
+from harness import sealed, suite
+from harness.errors import HarnessError, SetupError, StackError, UsageError
 from harness.report import html
 from harness.run.supervisor import tail
 from harness.scenario import Word, plain
@@ -26,10 +26,7 @@ def stored(tmp_path: Path) -> RunFolder:
     """A run that held, as the loop leaves it."""
     made = Folder(tmp_path / "run")
     made.tables = [payments(made.records)]
-    folder = RunFolder.open(made.write())
-    folder.save(1, verdict=plain(judge(folder.path)))
-    folder.save(2, run={"scenario": "by hand", "digests": folder.digests()})
-    return folder
+    return made.sealed()
 
 
 def test_check_of_an_untouched_run_says_the_same(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,41 +37,89 @@ def test_check_of_an_untouched_run_says_the_same(stored: RunFolder, capsys: pyte
     assert said.err == ""
 
 
-def test_check_names_what_was_altered_and_the_verdict_that_the_run_had(
+def test_check_says_where_the_run_itself_had_said_otherwise(
     stored: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """As an older version would have, whose judge saw less."""
+    stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"void"', 1))
+    sealed.write(stored.path)
+    assert suite.check(stored.path) == 0
+    assert "the run itself had said: VOID" in capsys.readouterr().out
+
+
+def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     made = Folder(stored.path)
     save(stored.path, 0, made._table(0, payments(made.records[1:])))
-    (stored.path / "checkpoint.json").unlink()
-    made._json("checkpoint.json", {**made._checkpoint(True), "note": "by another hand"})
-    assert suite.check(stored.path) == 4
-    said = capsys.readouterr()
-    names = ["checkpoint.json", "sink/0.json", "sink/0.parquet"]
-    expected = [f"altered since the run: {name}; what is said is of what lies there now" for name in names]
-    assert said.err.splitlines() == expected
-    assert "VIOLATED (1 lost)" in said.out
-    assert "the run itself had said: HELD, expected held: by hand" in said.out
+    stored.checkpoint_json.unlink()
+    (stored.path / "snapshots" / "0-strike.json").write_text("{}")
+    with pytest.raises(HarnessError) as refusal:
+        suite.check(stored.path)
+    assert (refusal.value.exit_code, capsys.readouterr()) == (4, ("", ""))
+    assert str(refusal.value).splitlines() == [
+        f"asked for the run in {stored.path}; 4 files in it are not as the run left them, so nothing is said of it:",
+        "  checkpoint.json: missing",
+        "  sink/0.json: altered",
+        "  sink/0.parquet: altered",
+        "  snapshots/0-strike.json: not of the run",
+        f"Put back a copy of the folder as the run left it, or run its plan again (onceproof replay {stored.path})",
+    ]
 
 
-@pytest.mark.parametrize("how", ["forged", "gone"])
-def test_a_verdict_that_was_forged_or_is_gone_is_said(
-    stored: RunFolder, capsys: pytest.CaptureFixture[str], how: str
+@pytest.mark.parametrize("verb", ["check", "report"])
+def test_a_verdict_that_was_forged_is_neither_judged_nor_shown(
+    stored: RunFolder, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if how == "gone":
-        stored.verdict_json.unlink()
-    else:
-        stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"void"'))
-    words = "altered since the run: verdict.json; what is said is of what lies there now\n"
-    assert (suite.check(stored.path), capsys.readouterr().err) == (4, words)
-    assert (suite.report([stored.path]), capsys.readouterr().err) == (4, words)
+    stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"void"'))
+    with pytest.raises(HarnessError, match=r"1 file in it is not as the run left it(?s:.)*verdict\.json: altered"):
+        suite.check(stored.path) if verb == "check" else suite.report([stored.path])
+    assert capsys.readouterr().out == ""
+    assert not stored.report_html.exists()
 
 
-def test_an_outcome_that_was_forged_is_said(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    run = json.loads((stored.path / "run.json").read_text())
-    run["outcome"]["steps"][0]["hit"] = not run["outcome"]["steps"][0]["hit"]
-    (stored.path / "run.json").write_text(json.dumps(run))
-    words = "altered since the run: run.json: outcome; what is said is of what lies there now\n"
-    assert (suite.check(stored.path), capsys.readouterr().err) == (4, words)
+def test_report_writes_the_pages_of_the_runs_that_are_whole(
+    stored: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = shutil.copytree(stored.path, tmp_path / "torn")
+    (torn / "journal.jsonl").unlink()
+    failed = RunFolder.create(tmp_path, "by hand", "r1", need_bytes=0)
+    failed.save(0, run={"scenario": "by hand", "outcome": {"error": "no such module"}})
+    assert suite.report([torn, stored.path, failed.path]) == 4
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [str(stored.report_html), str(failed.report_html)]
+    assert f"Error: asked for the run in {torn}" in said.err and "journal.jsonl: missing" in said.err
+    assert not (torn / "report.html").exists()
+    # The page is written after the seal, and a run with a page is as whole as before.
+    assert suite.check(stored.path) == 0
+
+
+def test_check_of_a_run_that_ended_early_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = RunFolder.create(tmp_path, "by hand", "r1", need_bytes=0)
+    failed.save(0, run={"scenario": "by hand"})
+    with pytest.raises(HarnessError, match="ended before it had a verdict: it was interrupted, or is not over"):
+        suite.check(failed.path)
+    failed.save(1, run={"outcome": {"error": "no such module"}})
+    with pytest.raises(HarnessError, match="the run ended before it had a verdict: no such module") as refusal:
+        suite.check(failed.path)
+    assert (refusal.value.exit_code, capsys.readouterr().out) == (4, "")
+
+
+def test_a_replay_looks_at_the_plan_alone(stored: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "run_all", lambda work, options: 0)
+    for path in (stored.verdict_json, stored.checkpoint_json):
+        path.write_text("{")
+    assert suite.replay(stored.path, suite.Options()) == 0
+    plan = stored.plan_json.read_text()
+    stored.plan_json.write_text(plan.replace('"kill driver"', '"pause driver"'))
+    with pytest.raises(HarnessError, match=r"plan\.json: altered\n.*run the scenario again"):
+        suite.replay(stored.path, suite.Options())
+
+
+@pytest.mark.parametrize("parts", [{}, {"plan": {}}, {"plan": {"scenario": plain(SCENARIO)}, "run": {"seed": "x"}}])
+def test_a_replay_of_a_run_without_a_plan_is_a_clear_error(tmp_path: Path, parts: dict[str, Any]) -> None:
+    failed = RunFolder.create(tmp_path, "by hand", "r1", need_bytes=0)
+    failed.save(0, **parts)
+    with pytest.raises(UsageError, match="it has no whole plan"):
+        suite.replay(failed.path, suite.Options())
 
 
 def test_a_replay_says_that_the_program_or_the_file_has_changed(
@@ -87,6 +132,7 @@ def test_a_replay_says_that_the_program_or_the_file_has_changed(
     plan = {"scenario": {**plain(SCENARIO), "path": str(file)}}
     entry = {"entry": str(program), "sha256": digest(program)}
     stored.save(2, plan=plan, scenario="name: s\n", run={"seed": 3, "program": entry})
+    sealed.write(stored.path)
     assert (suite.replay(stored.path, suite.Options()), capsys.readouterr().err) == (0, "")
     file.unlink()
     program.write_text("import os\n")

@@ -58,7 +58,8 @@ def judged(folder: Path) -> Judged:
     hung = stalled(run, strikes, controls)
     found = [f for sink in examined for f in sink.findings]
     apart = {sink.position: sink.name for sink in examined if sink.apart}
-    held = _decided(run, found, controls, apart=set(apart), drained=drained)
+    asked = drained and not _of(examined, "error")
+    held = _decided(run, found, controls, apart=set(apart), asked=asked)
     kinds = sum((sink.kinds for sink in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
     facts = Facts(
@@ -95,11 +96,12 @@ def judged(folder: Path) -> Judged:
     return Judged(verdict(facts), max(hung.wants, held.wants))
 
 
-def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: set[int], drained: bool) -> Decided:
-    """What stands of the findings. Nothing is asked of controls for a sink that is another one, or before the drain."""
+def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: set[int], asked: bool) -> Decided:
+    """What stands of the findings. Nothing is asked of controls for a sink that is another one, before the drain, or
+    where an effect is wrong by itself."""
     violating = [f for f in found if f.position not in apart and violates(f, run.scenario.guarantee)]
     out = decide(found, violating, controls)
-    out.wants = out.wants if drained else 0
+    out.wants = out.wants if asked else 0
     return out
 
 

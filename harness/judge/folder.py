@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,26 @@ CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What run.json says became of the run, as far as a verdict rests on it."""
+
+    steps: tuple[StepOutcome, ...] = ()
+    drained: bool = False
+    reasons: tuple[str, ...] = ()
+    stalled: Mapping[str, Any] | str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a run folder holds, read."""
+    """What a run folder holds, read. `outcome` and `checkpoint` are mappings of what was read as nouns."""
 
     folder: Path
     scenario: Scenario
     columns: tuple[tuple[str, str, str], ...]
     outcome: Mapping[str, Any]
-    checkpoint: Mapping[str, Any]
     progressed: Progressed
+    checkpoint: Mapping[str, Any]
     steps: tuple[StepOutcome, ...]
 
     @property
@@ -36,12 +47,12 @@ class Run:
     @property
     def drained(self) -> bool:
         """Does the run loop say that every record lies behind the frontier?"""
-        return bool(self.outcome.get("drained")) and bool(self.checkpoint.get("drained", True))
+        return bool(self.outcome.get("drained")) and self.progressed.drained
 
     @property
     def frontier(self) -> dict[int, int]:
         """Next offsets by partition, as far as the pipeline has committed."""
-        return {int(partition): int(offset) for partition, offset in self.checkpoint.get("frontier", {}).items()}
+        return dict(self.progressed.frontier)
 
     @property
     def reached(self) -> bool:
@@ -63,15 +74,17 @@ def _done(query: Query, end: Offsets) -> bool:
 def read_run(folder: Path) -> Run:
     """The run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
     plan, run, checkpoint = (read_json(folder / name) for name in ("plan.json", "run.json", "checkpoint.json"))
-    outcome = run.get("outcome") or {}
+    kept = run.get("outcome") or {}
+    outcome = store.noun(Outcome, kept, str(folder / "run.json"))
+    progressed = store.noun(Progressed, checkpoint, str(folder / "checkpoint.json"))
     return Run(
         folder=folder,
         scenario=store.noun(Scenario, plan.get("scenario"), str(folder / "plan.json")),
         columns=_columns(plan, folder / "plan.json"),
-        outcome=outcome,
-        checkpoint=checkpoint,
-        progressed=store.noun(Progressed, checkpoint, str(folder / "checkpoint.json")),
-        steps=store.noun(tuple[StepOutcome, ...], outcome.get("steps") or (), str(folder / "run.json")),
+        outcome={**kept, **asdict(outcome)},
+        progressed=progressed,
+        checkpoint=asdict(progressed),
+        steps=outcome.steps,
     )
 
 
@@ -79,7 +92,8 @@ def _columns(plan: Mapping[str, Any], path: Path) -> tuple[tuple[str, str, str],
     try:
         return tuple((str(c["name"]), str(c["type"]), str(c["expression"])) for c in plan["columns"])
     except (KeyError, TypeError) as failure:
-        raise UsageError(f"{path} is damaged: it has no columns of the ledger ({failure!r})") from failure
+        words = f"{path} is damaged: it has no columns of the ledger ({failure!r})"
+        raise UsageError(f"{words}. Run the scenario again") from failure
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -89,8 +103,9 @@ def read_json(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"asked to judge {path.parent}; it has no {path.name}. Was the run ended early?") from None
-    except (OSError, ValueError) as failure:
-        raise HarnessError(f"asked to judge {path.parent}; {path.name} is not readable: {failure}") from failure
+    except (OSError, ValueError, RecursionError) as failure:
+        asked = f"asked to judge {path.parent}; {path.name} is not readable"
+        raise HarnessError(f"{asked}: {failure}. Run the scenario again") from failure
     if not isinstance(data, dict):
-        raise UsageError(f"{path} is damaged: it holds no object")
+        raise UsageError(f"{path} is damaged: it holds no object. Run the scenario again")
     return data

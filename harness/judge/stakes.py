@@ -132,7 +132,9 @@ class _Weighing:
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
         changed = _changed(self.base, full)
-        self.touched = [key for key in changed if self._here(key) != self.base.get(key, Counter())]
+        # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing.
+        late = {key for key in changed if not self._here(key) and key in self.base and key in full}
+        self.touched = [key for key in changed if key not in late and self._here(key) != self.base.get(key, Counter())]
         # Where the batch changes nothing that shows, nothing shows that it was written.
         self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
 
@@ -307,8 +309,16 @@ class _Weighing:
         return ""
 
     def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
-        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike."""
-        return [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)][-BATCHES_MAX:]
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike. Where
+        Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
+        known = [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)]
+        if self.whole and self.reach.after:
+            known = [each for each in known if not self._past(each[1])]
+        return known[-BATCHES_MAX:]
+
+    def _past(self, spans: Spans) -> bool:
+        """Was all of it committed when the fault struck?"""
+        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}

@@ -17,7 +17,7 @@ from harness import __version__, journal, store
 from harness.report import kept, page, table
 from harness.report.summary import Run
 from harness.report.text import tail, visible
-from harness.scenario import Verdict
+from harness.scenario import Verdict, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,13 +61,13 @@ def render_index(folder: Path, runs: Sequence[Run]) -> str:
 
 def _parts(found: store.RunFolder) -> page.Parts:
     stored = found.read()
-    verdict = Run.read(found.path).verdict
+    verdict, plan = Run.read(found.path).verdict, stored.get("plan", {}).get("scenario")
     return page.Parts(
         # Not the whole path: the page travels, and says nothing of the machine that it was made on.
         folder=str(Path(*found.path.parts[-3:])),
         run=stored["run"],
         verdict=verdict,
-        plan=stored.get("plan", {}).get("scenario", {}),
+        plan=plain(store.scenario_of(plan)) if plan else {},
         scenario_file=stored.get("scenario", ""),
         journal=_events(found.journal),
         logs=[] if verdict.as_expected else _logs(found, verdict),

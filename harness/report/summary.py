@@ -40,12 +40,12 @@ class Run:
     def read(cls, folder: Path) -> Run:
         """A stored run. One that ended without a verdict is an error. Raises UsageError if it is no run folder."""
         found = store.RunFolder.open(folder)
-        run = found.read()["run"]
+        run = found.read("run")["run"]
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
             verdict=found.verdict() or error(_why(run)),
             folder=found.path,
-            seconds=float(run.get("seconds", 0.0)),
+            seconds=_seconds(run.get("seconds")),
             stack=_stack(run.get("stack", "")),
         )
 
@@ -67,9 +67,10 @@ class Run:
 def asked(folder: Path | None) -> str:
     """What a command line says to get the stack of a stored run; empty if there is none to read."""
     try:
-        return claims.asked(json.loads((folder / "run.json").read_text(encoding="utf-8"))) if folder else ""
-    except (OSError, ValueError):
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8")) if folder else {}
+    except (OSError, ValueError, RecursionError):
         return ""
+    return claims.asked(run) if isinstance(run, dict) else ""
 
 
 def error(reason: str, *, expect: str = "held") -> Verdict:
@@ -118,6 +119,13 @@ def _why(run: dict[str, Any]) -> str:
     outcome = run.get("outcome")
     said = outcome.get("error") if isinstance(outcome, dict) else None
     return str(said) if said else "the run ended before it had a verdict"
+
+
+def _seconds(seconds: Any) -> float:
+    try:
+        return float(seconds)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 def _stack(stack: Any) -> str:

@@ -9,7 +9,7 @@ from time import monotonic
 
 from harness.errors import HarnessError, WaitError
 from harness.faults import process as signals
-from harness.run.scene import Moment, Scene, running
+from harness.run.scene import Listing, Moment, Scene, running
 from harness.scenario import LASTING, Do, Step, Trigger, Victim, When, Window
 from harness.stack.base import Process
 from harness.triggers.tripwire import Tripwire
@@ -165,16 +165,30 @@ class Aim:
         if batch == 0:
             self._until(when, lambda: armed(tripwire, rows))
             return
-        met = threading.Event()
+        met, lock = threading.Event(), threading.Lock()
+
+        def hold(after: int) -> None:
+            with lock:
+                if not met.is_set():
+                    tripwire.hold_after(after)
+                    met.set()
 
         def hook(seen: Sight) -> None:
             named = self._scene.feeds in (None, seen.folder.name)
-            if named and not met.is_set() and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
-                tripwire.hold_after(tripwire.rows() + rows)
-                met.set()
+            if named and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
+                hold(tripwire.rows() + rows)
+
+        def look() -> bool:
+            # An attempt that ended with `commits/N-1` written goes on with batch N: no file says that it begins.
+            folder = self._fed()
+            if not met.is_set() and begun(self._scene.observer.listing(folder), batch):
+                now, snapshots = tripwire.rows(), self._scene.snapshots
+                before = snapshots.before(folder, batch) if snapshots is not None else None
+                hold(max(now, (now if before is None else before) + rows))
+            return met.is_set()
 
         with self._scene.observer.armed(hook):
-            self._until(when, met.is_set)
+            self._until(when, look)
 
     def _plainly(self, step: Step, slip: int) -> Moment:
         scene, when = self._scene, step.when
@@ -221,6 +235,12 @@ def armed(tripwire: Tripwire, rows: int) -> bool:
     hold = max(rows, tripwire.rows())
     tripwire.hold_after(hold)
     return tripwire.rows() <= hold or tripwire.held() is not None
+
+
+def begun(listing: Listing, batch: int) -> bool:
+    """Is the batch before committed, and this one not?"""
+    commits = listing.get("commits", ())
+    return batch - 1 in commits and batch not in commits
 
 
 def disarm(folder: Path, when: Trigger) -> None:

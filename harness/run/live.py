@@ -73,7 +73,8 @@ class Live:
         """By database a transaction from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
-        self.deadline = Deadline(scenario.within_s + WARM_UP_S)
+        self._warm_up_s = min(WARM_UP_S, scenario.within_s) + (scenario.pipeline.interval_s or 0.0)
+        self.deadline = Deadline(scenario.within_s + self._warm_up_s)
 
     def close(self) -> None:
         """End the pipeline and drop what the lease made."""
@@ -244,14 +245,13 @@ class Live:
         if self.frontier.kind != "checkpoint":
             self.positions.start()
         self.supervisor.start(self.scenario.restart, self._launched)
-        within_s = min(WARM_UP_S, self.scenario.within_s)
         try:
             if self.frontier.kind == "checkpoint":
-                until("the pipeline's query to begin", self._begun, within_s=within_s)
+                until("the pipeline's query to begin", self._begun, within_s=self._warm_up_s)
             self.start_s = monotonic() - began
             self.schedule.start()
             self.feeder.start()
-            until("the unhurt pipeline to commit its first batch", self._committed, within_s=within_s)
+            until("the unhurt pipeline to commit its first batch", self._committed, within_s=self._warm_up_s)
             if self.frontier.kind != "checkpoint":
                 self.start_s = monotonic() - began
         except WaitError as failure:

@@ -1,7 +1,7 @@
 """One run: the loop that acts. Everything else is data, a law, or a way to hurt or to watch.
 
 save 0 -> stack's lease -> set-up -> warm-up -> producer || triggers || faults || supervisor
-       -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2
+       -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2 -> seal
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness import judge as judging
+from harness import sealed
 from harness.errors import HarnessError
 from harness.journal import Journal, Listener
 from harness.judge import judge
@@ -78,7 +79,7 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         ended(live, journal)
         verdict = _verdict(live, workload)
         folder.save(1, verdict=redactor.data(plain(verdict)))
-        folder.save(2, run={"seconds": round(monotonic() - began, 3), "digests": folder.digests()})
+        folder.save(2, run={"seconds": round(monotonic() - began, 3)})
         journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
     except BaseException as failure:
         words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
@@ -95,7 +96,9 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
             journal.close()
             redact_folder(folder.logs, live.lease.secrets)
             redact_file(folder.journal, live.lease.secrets)
-            folder.seal()
+            folder.make_private()
+    # Last of all: a run that was cut short anywhere above has no digests, and nobody takes its word.
+    sealed.write(folder.path)
     return verdict
 
 

@@ -80,12 +80,12 @@ class Snapshots:
 
     def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
         """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
-        _, empty = self._counted(_Look(), self._before(folder, batch), held)
+        _, empty = self._counted(_Look(), self.before(folder, batch), held)
         self._glanced = self._writing(_Look(), empty)
 
     def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
         """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
-        self._take(step, STRIKE, attempt, before=self._before(folder, batch), held=held)
+        self._take(step, STRIKE, attempt, before=self.before(folder, batch), held=held)
 
     def restart(self, step: int, attempt: int) -> None:
         """The attempt is dead, and the next one may be launched any time: take the second one in a thread of its
@@ -110,7 +110,7 @@ class Snapshots:
             with suppress(psycopg2.Error):
                 self._rows[seen.folder, seen.batch] = self._parts.tripwire.rows()
 
-    def _before(self, folder: Path | None, batch: int | None) -> int | None:
+    def before(self, folder: Path | None, batch: int | None) -> int | None:
         """How many rows there were when the batch began."""
         if self._parts.tripwire is None or batch is None:
             return None

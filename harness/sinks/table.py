@@ -14,10 +14,18 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.checkers.cells import Row
+from harness.checkers.cells import FAMILIES, Row
 from harness.errors import HarnessError
+from harness.store import noun
+
+_WRITTEN = {
+    "number": r"^(-?[0-9]+(\.[0-9]+)?(E(-[0-9]{1,7}|[0-9]{1,6}))?|-?Infinity|NaN)$",
+    "float": r"^(-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,3})?|-?inf|nan)$",
+}
+"""How the cells look that are counted with; a family that is only compared may hold any text."""
 
 WHOLE, FINGERPRINTS = "whole", "fingerprints"
 
@@ -58,6 +66,23 @@ def fingerprint(row: Row) -> str:
     return blake2b(json.dumps(row).encode(), digest_size=16).hexdigest()
 
 
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    """`sink/<i>.json`."""
+
+    name: str
+    backend: str
+    target: str
+    columns: tuple[SinkColumn, ...]
+    rows: int
+    unreadable: str = ""
+    absent: bool = False
+    form: str = WHOLE
+    unique: bool = False
+    folds: bool | None = None
+    folding: str = ""
+
+
 def save(folder: Path, index: int, table: SinkTable) -> None:
     """Write the sink with place `index` in the scenario into the run folder. Raises HarnessError."""
     save_parts(folder, index, table, [table.rows])
@@ -74,7 +99,7 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
         nonlocal count
         # Columns are named by place: a query may give two columns one name.
         schema = pa.schema([(name, pa.string()) for name in names])
-        with pq.ParquetWriter(path, schema, compression="zstd") as out:
+        with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as out:
             for rows in parts:
                 out.write_table(pa.table({name: _cells(rows, at) for at, name in enumerate(names)}, schema=schema))
                 count += len(rows)
@@ -108,27 +133,47 @@ def load(folder: Path, index: int) -> SinkTable | None:
     if not paths[0].is_file():
         return None
     try:
-        about = json.loads(paths[0].read_text(encoding="utf-8"))
-        data = pq.read_table(paths[1])
-        columns = tuple(SinkColumn(**column) for column in about["columns"])
-        cells = [data[str(at)].to_pylist() for at in range(len(columns))]
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as failure:
+        about: _About = noun(_About, json.loads(paths[0].read_text(encoding="utf-8")), str(paths[0]))
+        data = _table(paths[1])
+        cells = [_column(data, at, column) for at, column in enumerate(about.columns)]
+    except (OSError, ValueError, KeyError, RecursionError, pa.ArrowException) as failure:
         raise HarnessError(f"{paths[0]} or {paths[1].name} is damaged: {failure}. Run the scenario again") from failure
-    if data.num_rows != about["rows"]:
-        raise HarnessError(f"{paths[1]} has {data.num_rows} rows, and {about['rows']} were read from the sink")
+    if data.num_rows != about.rows:
+        raise HarnessError(
+            f"{paths[1]} has {data.num_rows} rows, and {about.rows} were read from the sink. Run the scenario again"
+        )
     return SinkTable(
-        name=about["name"],
-        backend=about["backend"],
-        target=about["target"],
-        columns=columns,
+        name=about.name,
+        backend=about.backend,
+        target=about.target,
+        columns=about.columns,
         rows=list(zip(*cells, strict=True)),
-        unreadable=about.get("unreadable", ""),
-        absent=about.get("absent") is True,
-        form=about.get("form", WHOLE),
-        unique=about.get("unique") is True,
-        folds=about.get("folds") if isinstance(about.get("folds"), bool) else None,
-        folding=str(about.get("folding", "")),
+        unreadable=about.unreadable,
+        absent=about.absent,
+        form=about.form,
+        unique=about.unique,
+        folds=about.folds,
+        folding=about.folding,
     )
+
+
+def _table(path: Path) -> pa.Table:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        table = file.read()
+    table.validate(full=True)
+    return table
+
+
+def _column(data: pa.Table, at: int, column: SinkColumn) -> list[str | None]:
+    """One column's cells. Raises ValueError if they are none of its family."""
+    cells = data[str(at)]
+    if column.family not in FAMILIES or cells.type != pa.string():
+        raise ValueError(f"the column {column.name} is {column.family} as {cells.type}")
+    form = _WRITTEN.get(column.family)
+    if form and pc.all(pc.match_substring_regex(cells, form)).as_py() is False:
+        raise ValueError(f"the column {column.name} holds what is no {column.family}")
+    out: list[str | None] = cells.to_pylist()
+    return out
 
 
 def _cells(rows: list[Row], at: int) -> pa.Array:

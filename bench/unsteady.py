@@ -1,0 +1,137 @@
+"""Programs that are never quite the same, under drawn faults, N runs each: what chance does is blamed on no fault.
+
+    PYTHONPATH=. .venv/bin/python bench/unsteady.py N [--seed S] [--only windows|loser] [--fresh] [--reports DIR]
+
+`windows` is right and not deterministic: rows in any order, windows that a watermark closes late. It is never violated.
+`loser` leaves out one payment in one run of three, hurt or not, and no fault is ever blamed for it. Controls are kept
+by digest, so that all runs of a program are held against the same three: with `--fresh` each run makes its own. Exit
+code 1 after a breach.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from harness.errors import HarnessError
+from harness.load import load
+from harness.run.loop import Result, run
+from harness.scenario import Do, Fault, Scenario, Step, Trigger, Verdict, Victim, When, Window, Word
+from harness.stack import cache
+from harness.stack.base import Stack
+from harness.stack.processes import ProcessesStack
+
+HOUSE = Path(__file__).parents[1]
+RECORDS = 600
+PLAIN = """
+name: {name}
+pipeline: {entry}
+expect: held
+"""
+LOSER = """
+name: loser
+pipeline:
+  entry: tests/programs/now_and_then.py
+  args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --folder, "{folder}", --records, "600", --run, "{run}"]
+expect: held
+"""
+TEXTS = {"windows": PLAIN.format(name="windows", entry="tests/programs/windows.py"), "loser": LOSER}
+FAULTS = (Do.KILL_DRIVER, Do.CRASH_APPLICATION)
+
+
+def scenario(program: str) -> Scenario:
+    """One of the two programs, without a schedule."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=HOUSE / "bench") as file:
+        file.write(TEXTS[program])
+        file.flush()
+        return load(Path(file.name))
+
+
+def drawn(program: str, seed: int, index: int) -> Step:
+    """One fault at one crash point of one of the program's queries."""
+    draw = Random(f"{program} {seed} {index}")
+    window = draw.choice((Window.OFFSETS_WRITTEN, Window.SINK_COMMITTED))
+    query = draw.choice(("payments", "windows")) if program == "windows" else None
+    when = Trigger(kind=When.WINDOW, window=window, batch=draw.randint(1, 4), query=query)
+    kind = draw.choice(FAULTS)
+    victim = draw.choice((Victim.TREE, Victim.JVM)) if kind is Do.KILL_DRIVER else Victim.TREE
+    return Step(when=when, do=Fault(kind=kind, victim=victim), name=kind.value)
+
+
+def breach(program: str, verdict: Verdict) -> str:
+    """Why a verdict is wrong; empty if it is not."""
+    if verdict.word is Word.ERROR:
+        return "error"
+    if program == "windows":
+        return "violated" if verdict.word is Word.VIOLATED else ""
+    if verdict.word is Word.VIOLATED and not verdict.findings:
+        return "violated without a finding"
+    if verdict.findings and verdict.word not in (Word.VIOLATED, Word.UNKNOWN):
+        return f"{verdict.word} with a payment left out"
+    return "a fault is blamed" if any(finding.faults for finding in verdict.findings) else ""
+
+
+def one(program: str, stack: Stack, options: argparse.Namespace, index: int) -> tuple[str, str]:
+    """One run: its word, and its breach."""
+    step = drawn(program, options.seed, index)
+    of = f" of {step.when.query}" if step.when.query else ""
+    print(f"{program} {index}: {step.do} at {step.when}{of}:", end=" ", flush=True)
+    try:
+        result = run(replace(scenario(program), schedule=(step,)), stack, reports=options.reports)
+    except HarnessError as failure:
+        print(f"error: {str(failure).splitlines()[0]}", flush=True)
+        return "error", "error"
+    if options.fresh:
+        forget(result)
+    verdict, wrong = result.verdict, breach(program, result.verdict)
+    print(f"{told(verdict)}{f': WRONG: {wrong}: {result.folder}' if wrong else ''}", flush=True)
+    return verdict.word.value + (" with a finding" if verdict.findings else ""), wrong
+
+
+def told(verdict: Verdict) -> str:
+    """The word, what was found, and the first reason."""
+    fits, unhurt = sum(bool(f.fits) for f in verdict.findings), sum(f.unhurt for f in verdict.findings)
+    found = f"{len(verdict.findings)} findings, {fits} fit a hit, {unhurt} unhurt too; " if verdict.findings else ""
+    return f"{verdict.word}: {found}{(*verdict.reasons, *verdict.notes, '')[0]}"
+
+
+def forget(result: Result) -> None:
+    """Take the run's controls out of the cache."""
+    for path in result.folder.glob("controls/*/run.json"):
+        shutil.rmtree(cache.folder("controls") / json.loads(path.read_text())["digest"], ignore_errors=True)
+
+
+def asked() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, metavar="N", help="runs of each program")
+    parser.add_argument("--seed", type=int, default=0, help="of the faults")
+    parser.add_argument("--only", choices=TEXTS, action="append", help="only this program")
+    parser.add_argument("--fresh", action="store_true", help="each run makes its own controls")
+    parser.add_argument("--reports", type=Path, default=Path("reports/unsteady"))
+    return parser.parse_args()
+
+
+def main() -> int:
+    options, wrong = asked(), 0
+    with tempfile.TemporaryDirectory() as room, ProcessesStack(Path(room) / "logs") as stack:
+        for program in options.only or TEXTS:
+            words = Counter[str]()
+            for index in range(options.count):
+                word, breach_ = one(program, stack, options, index)
+                words[word] += 1
+                wrong += bool(breach_)
+            print(f"{program}: {', '.join(f'{count} {word}' for word, count in sorted(words.items()))}")
+    print(f"{wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Run folders that fool a naive judge, each with its one right verdict and a twin that differs in one fact."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tests.corpus import (
+    at_most_once,
+    cancelling,
+    causes,
+    counters,
+    empty_batch,
+    expectations,
+    names,
+    nothing_written,
+    settling,
+    stalled,
+    tampering,
+    two_sources,
+    what_is_read,
+    wrong_effects,
+)
+from tests.corpus.case import Adversary
+
+ROOMS = (
+    empty_batch,
+    nothing_written,
+    counters,
+    cancelling,
+    causes,
+    wrong_effects,
+    expectations,
+    stalled,
+    at_most_once,
+    settling,
+    names,
+    two_sources,
+    tampering,
+    what_is_read,
+)
+
+
+def cases_of(*rooms: ModuleType) -> tuple[Adversary, ...]:
+    """The cases of these modules, in their order."""
+    return tuple(each for room in rooms for each in vars(room).values() if isinstance(each, Adversary))
+
+
+CASES = cases_of(*ROOMS)

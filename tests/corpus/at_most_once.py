@@ -1,0 +1,75 @@
+"""Item 9: at-most-once allows the loss of what a hit had at stake, and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Guarantee, Kind
+from tests.corpus.case import adversary, held, violated
+from tests.corpus.scene import Scene, blame, query, state
+from tests.folders import PER_RECORD
+
+LOST = Kind.LOST
+EARLY = blame(1, window="offsets-written")
+
+
+def at_most_once(run: Scene) -> None:
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+
+
+@adversary(
+    9, violated(LOST, 38, EARLY, fits=None), twin=held("1 loss", kinds={LOST: 10}, faults=(EARLY,), batches=(1,))
+)
+def two_of_forty(run: Scene) -> Iterator[str]:
+    """One fault, and two of forty records arrive: nothing came twice."""
+    at_most_once(run)
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 2))]
+    run.calm()
+    yield "all that is missing is the batch that was struck"
+    run.tables = [run.rows((0, 10), (20, 40))]
+
+
+@adversary(9, violated(LOST, 10, batches=(1,), fits=None), twin=held("1 loss", kinds={LOST: 10}, faults=(EARLY,)))
+def gone_after_it_was_there(run: Scene) -> Iterator[str]:
+    """The rows of the struck batch were all in the sink when the fault struck, and are gone in the end: what was
+    delivered was not at stake."""
+    at_most_once(run)
+    run.strike(1, window="offsets-written")
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "they were not there yet"
+    run.found(holds=10)
+
+
+SKIPPED = blame(1, window="offsets-written")
+
+
+@adversary(9, violated(LOST, 25, SKIPPED, fits=None), twin=held("1 loss", kinds={LOST: 20}, faults=(SKIPPED,)))
+def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
+    """The checkpoint was lost, and the next attempt began at the end of the topic: it may miss what was sent meanwhile.
+    Five of the records that it took are missing too."""
+    at_most_once(run)
+    run.queries = [query("checkpoints/1", 10, first={1: 0}), query("checkpoints/2", 40, start=30, first={2: 0})]
+    first = state("checkpoints/1", planned=(2, 20), committed=(1, 10))
+    run.strike(1, window="offsets-written", checkpoint="checkpoints/1", again=None, holds=10, states=(first,))
+    run.tables = [run.rows((0, 10), (35, 40))]
+    run.calm()
+    yield "all that it took has arrived"
+    run.tables = [run.rows((0, 10), (30, 40))]
+
+
+@adversary(9, violated(LOST, 10, EARLY, fits=None), twin=held("1 loss", kinds={LOST: 20}, faults=(EARLY,)))
+def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
+    """Two sinks whose names are cut to the same sixty characters must agree, and only one of them lost the batch."""
+    at_most_once(run)
+    table = "select id, account, amount from a_table_of_payments_with_a_very_long_name where half = {}"
+    columns = [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")]
+    run.sink(*[replace(PER_RECORD, target=table.format(half)) for half in (0, 1)], types=[columns, columns])
+    run.claim(together=True)
+    run.strike(1, window="offsets-written", holds=10)
+    part = run.rows((0, 10), (20, 40))
+    run.tables = [run.rows((0, 40)), part]
+    yield "both lost it"
+    run.tables = [part, part]

@@ -1,0 +1,62 @@
+"""Item 4: errors that cancel. The sums are right in the end, and two of the records behind them took effect wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.corpus.case import adversary, held, unknown, void
+from tests.corpus.counters import counting
+from tests.corpus.scene import Scene
+from tests.folders import TOTALS
+
+BALANCES = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+NOT_THEN = "were not what the batches of that moment come to"
+BALANCED = [("account", "text", "text"), ("total", "numeric", "number")]
+
+
+@adversary(4, void("comes to the same totals, and one lost would hide it"), twin=held("1 repetition"))
+def a_batch_doubled_and_its_like_lost(run: Scene) -> Iterator[str]:
+    """Exactly-once; the struck batch was counted twice and a later one of the same size never. The totals are those of
+    an honest run, so they show nothing."""
+    counting(run, 3, 3, 3, 3)
+    run.strike(1)
+    yield "the later batches are of other sizes"
+    run.batch_sizes(4, 6, 8, 4)
+
+
+@adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
+def already_wrong_when_it_struck(run: Scene) -> Iterator[str]:
+    """When the fault struck batch 2, batch 0 was in the totals twice. That batch 3, of the same size, was lost
+    afterwards makes them right again."""
+    counting(run, 2, 3, 5, 2)
+    run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
+    yield "the totals were right when it struck"
+    run.found(tables=[run.rows((0, 20))])
+
+
+@adversary(4, void("comes to the same totals"), twin=unknown(NOT_THEN))
+def one_fault_doubles_what_the_next_one_loses(run: Scene) -> Iterator[str]:
+    """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one struck, the totals
+    were what they would be with batch 3 written, and in the end they are right."""
+    counting(run, 2, 3, 4, 3)
+    run.strike(1)
+    run.strike(3, window="offsets-written", tables=[run.rows((0, 18), again=[(4, 10)])])
+    yield "batch 3 is of another size, so that the second snapshot shows what the first fault did"
+    run.batch_sizes(4, 6, 8, 4)
+
+
+@adversary(4, void("is the same with it"), twin=held("1 repetition"))
+def amounts_that_cancel_within_the_batch(run: Scene) -> Iterator[str]:
+    """The sums of the struck batch are zero for each account: payment and refund. Once, twice or never, the balance is
+    the same."""
+    run.sink(BALANCES, types=[BALANCED])
+    for place, record in enumerate(run.records):
+        record["account"] = f"a{place % 2}"
+    for place, record in enumerate(run.records[10:18]):
+        record["amount"] = "5" if place < 4 else "-5"
+    for record in run.records[18:20]:
+        record["amount"] = "0"
+    run.strike(1)
+    yield "one payment is a cent more than its refund"
+    run.records[10]["amount"] = "5.01"

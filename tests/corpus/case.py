@@ -1,0 +1,171 @@
+"""One adversarial case: a run folder that fools a naive judge, its one right verdict, and a twin that differs in one
+fact and has another.
+
+    @adversary(1, void("batch 0 held no record"), twin=held("1 repetition"))
+    def first_batch_is_empty(run: Scene) -> Iterator[str]:
+        \"\"\"What is wrong, and why it fools.\"\"\"
+        run.batch_sizes(0, 10, 10, 10)
+        run.strike(0)
+        yield "batch 0 held ten records"       # the case stands; from here on, its twin
+        run.batch_sizes(10, 10, 10, 10)
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import HarnessError, UsageError
+from harness.judge import judged
+from harness.scenario import Kind, Verdict, Word
+from tests.corpus.scene import Scene, scene
+
+Builder = Callable[[Scene], Iterator[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Right:
+    """A verdict and what it rests on. All of it is held, what is left out as well.
+
+    `said` is a phrase of a reason (or of a note); `kinds` counts the findings, `faults` and `fits` are the hits that
+    all of them together blame or admit, `batches` those that they name; None means that nothing hangs on it. `shown`
+    lists what was at stake and would have shown (`1 repetition`: in step 1), None where nothing hangs on it."""
+
+    word: Word
+    said: str = ""
+    as_expected: bool = False
+    kinds: Mapping[Kind, int] | None = field(default_factory=dict)
+    faults: tuple[str, ...] | None = ()
+    fits: tuple[str, ...] | None = ()
+    batches: tuple[int, ...] | None = None
+    unhurt: bool = False
+    shown: tuple[str, ...] | None = None
+    wants: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a judge said, in the same terms."""
+
+    word: Word
+    as_expected: bool = False
+    reasons: tuple[str, ...] = ()
+    kinds: Mapping[Kind, int] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    fits: tuple[str, ...] = ()
+    batches: tuple[int, ...] = ()
+    unhurt: bool = False
+    shown: tuple[str, ...] = ()
+    wants: int = 0
+
+    def misses(self, right: Right) -> dict[str, object]:
+        """What is not as it should be; empty if all is."""
+        wanted = {
+            name: getattr(right, name)
+            for name in ("word", "as_expected", "kinds", "faults", "fits", "batches", "unhurt", "shown", "wants")
+        }
+        out = {
+            n: (getattr(self, n), want) for n, want in wanted.items() if want is not None and getattr(self, n) != want
+        }
+        if right.said and not any(right.said in reason for reason in self.reasons):
+            out["said"] = (self.reasons, right.said)
+        return dict(out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adversary:
+    """A case and its twin. `item` counts "What is wrong today"; `build` runs up to its `yield` for the case, to its end
+    for the twin, and yields the one fact in which the twin differs."""
+
+    id: str
+    item: int
+    title: str
+    build: Builder
+    right: Right
+    twin: Right
+
+    def case(self, path: Path) -> Scene:
+        """The case, to be written to `path`."""
+        run = scene(path)
+        next(self.build(run))
+        return run
+
+    def other(self, path: Path) -> Scene:
+        """Its twin."""
+        run = scene(path)
+        for _ in self.build(run):
+            pass
+        return run
+
+    def differs(self, path: Path) -> list[str]:
+        """The facts in which the twin differs."""
+        return list(self.build(scene(path)))
+
+
+def adversary(item: int, right: Right, *, twin: Right) -> Callable[[Builder], Adversary]:
+    """Makes a case of a builder."""
+
+    def made(build: Builder) -> Adversary:
+        room = build.__module__.rpartition(".")[2]
+        title = " ".join((build.__doc__ or "").split())
+        return Adversary(id=f"{room}/{build.__name__}", item=item, title=title, build=build, right=right, twin=twin)
+
+    return made
+
+
+def look(folder: Path) -> Seen:
+    """What this judge says of a run folder. A folder that it refuses to judge is an error, in its words."""
+    try:
+        if (folder / "digests.json").is_file():
+            importlib.import_module("harness.sealed").opened(folder)
+        told = judged(folder)
+    except (HarnessError, UsageError) as refusal:
+        return Seen(word=Word.ERROR, reasons=(str(refusal),))
+    return seen(told.verdict, told.wants)
+
+
+def seen(verdict: Verdict, wants: int) -> Seen:
+    """A verdict in the terms of a case."""
+    findings = [finding for finding in verdict.findings if finding.kind is not Kind.RECOVERED]
+    kinds: dict[Kind, int] = {}
+    for finding in findings:
+        kinds[finding.kind] = kinds.get(finding.kind, 0) + 1
+    return Seen(
+        word=verdict.word,
+        as_expected=verdict.as_expected,
+        reasons=(*verdict.reasons, *verdict.notes),
+        kinds=kinds,
+        faults=tuple(sorted({fault for finding in findings for fault in finding.faults})),
+        fits=tuple(sorted({fault for finding in findings for fault in finding.fits})),
+        batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
+        unhurt=bool(findings) and all(finding.unhurt for finding in findings),
+        shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown})),
+        wants=wants,
+    )
+
+
+def held(*shown: str, said: str = "", as_expected: bool = True, **more: object) -> Right:
+    """Held, with this at stake and shown."""
+    return Right(word=Word.HELD, said=said, as_expected=as_expected, shown=shown, **more)  # type: ignore[arg-type]
+
+
+def void(said: str, *, as_expected: bool = False, **more: object) -> Right:
+    """Void, and nothing at stake that shows."""
+    return Right(word=Word.VOID, said=said, as_expected=as_expected, **{"shown": (), **more})  # type: ignore[arg-type]
+
+
+def unknown(said: str, **more: object) -> Right:
+    """Unknown, for this reason."""
+    return Right(word=Word.UNKNOWN, said=said, **more)  # type: ignore[arg-type]
+
+
+def error(said: str, **more: object) -> Right:
+    """An error: no verdict."""
+    return Right(word=Word.ERROR, said=said, **more)  # type: ignore[arg-type]
+
+
+def violated(kind: Kind, count: int, *faults: str, **more: object) -> Right:
+    """Violated by so many findings of one kind, done by these hits; by none that is known if there are none."""
+    return Right(word=Word.VIOLATED, faults=faults, **{"kinds": {kind: count}, **more})  # type: ignore[arg-type]

@@ -1,0 +1,153 @@
+"""Item 5: a cause that is asserted and not shown. The word is right, and the wrong fault or batch is blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Kind
+from harness.snapshot import Batch
+from tests.corpus.case import adversary, violated
+from tests.corpus.counters import counting
+from tests.corpus.nothing_written import AUDIT, PAYMENTS
+from tests.corpus.scene import Scene, blame, query, state
+from tests.folders import PER_RECORD, values
+
+DUPLICATED, LOST, WRONG = Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE
+TWICE = (10, 20)
+
+
+@adversary(
+    5,
+    violated(WRONG, 2, fits=(blame(1), blame(2, attempt=2)), batches=(0, 1, 2, 3)),
+    twin=violated(WRONG, 2, blame(2, attempt=2), batches=(2,)),
+)
+def ties_between_two_struck_batches(run: Scene) -> Iterator[str]:
+    """Both struck batches come to the same, and one of them was counted twice. Nothing but their numbers tells them
+    apart, and a number is no witness."""
+    counting(run, 2, 3, 3, 5)
+    run.strike(1)
+    run.strike(2)
+    run.tables = [run.rows((0, 26), again=[(10, 16)])]
+    run.calm()
+    yield "they come to different totals"
+    run.batch_sizes(4, 6, 14, 2)
+    run.tables = [run.rows((0, 26), again=[(10, 24)])]
+
+
+@adversary(
+    5,
+    violated(WRONG, 2, fits=(blame(2),), batches=(0, 1, 2, 3)),
+    twin=violated(WRONG, 2, blame(2), batches=(2,)),
+)
+def ties_with_batches_that_were_not_struck(run: Scene) -> Iterator[str]:
+    """All batches come to the same, so that the totals do not say which of them was counted twice."""
+    counting(run, 3, 3, 3, 3)
+    run.strike(2)
+    run.tables = [run.rows((0, 24), again=[(12, 18)])]
+    run.calm()
+    yield "they come to different totals"
+    run.batch_sizes(2, 4, 10, 8)
+    run.tables = [run.rows((0, 24), again=[(6, 16)])]
+
+
+@adversary(5, violated(DUPLICATED, 10, batches=(2,)), twin=violated(DUPLICATED, 10, blame(2), batches=(0,)))
+def second_checkpoint_counts_from_zero_again(run: Scene) -> Iterator[str]:
+    """The fault struck batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
+    the next attempt began, and which no fault touched."""
+    run.queries = [
+        query("checkpoints/1", 10, 20, first={1: 0}),
+        query("checkpoints/2", 30, 40, 50, start=20, first={2: 0}),
+    ]
+    ends = ((0, 0, 10), (1, 10, 20), (0, 20, 30), (1, 30, 40), (2, 40, 50))
+    run.batches = [Batch(batch=n, ranges={0: (start, end)}, committed=True) for n, start, end in ends]
+    run.records = values(50)
+    first = state("checkpoints/1", planned=(3, 30), committed=(2, 20))
+    run.strike(2, checkpoint="checkpoints/1", again=None, holds=30, states=(first,))
+    run.tables = [run.rows((0, 50), again=[(40, 50)])]
+    run.calm()
+    yield "they are those of batch 2 of the first one"
+    run.tables = [run.rows((0, 50), again=[(20, 30)])]
+
+
+@adversary(5, violated(DUPLICATED, 10, blame(None, window="after row 15"), batches=(1,)), twin=violated(
+    DUPLICATED, 10, blame(None, window="after row 35", attempt=2), batches=(3,)
+))  # fmt: skip
+def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: Scene) -> Iterator[str]:
+    """The pipeline keeps its offsets itself, so no fault names a batch. Two faults struck, and one did it."""
+    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
+    for window, saved in (("after row 15", 10), ("after row 35", 30)):
+        run.strike(None, window=window, position={0: saved}, again=None, holds=saved + 10)
+    moves = [(1, 1.0, 0), (1, 2.0, 10), (2, 3.5, 10), (2, 4.0, 20), (2, 5.0, 30), (3, 6.5, 30), (3, 7.0, 40)]
+    run.positions = [{"attempt": a, "at_s": s, "next": {"0": n}} for a, s, n in moves]
+    run.tables = [run.rows((0, 40), again=[TWICE])]
+    run.found(2, tables=[run.rows((0, 40), again=[TWICE])])
+    yield "the second snapshot has every row once, and those that the second fault had in hand are twice in the end"
+    run.found(2, tables=[run.rows((0, 40))])
+    run.tables = [run.rows((0, 40), again=[(30, 40)])]
+
+
+@adversary(
+    5, violated(LOST, 10, batches=(2,)), twin=violated(LOST, 10, blame(1, window="offsets-written"), batches=(1,))
+)
+def the_batch_beside_the_struck_one(run: Scene) -> Iterator[str]:
+    """The lost rows are those of the batch after the struck one, which was not even planned when the fault struck."""
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 20), (30, 40))]
+    run.calm()
+    yield "they are those of the struck batch"
+    run.tables = [run.rows((0, 10), (20, 40))]
+
+
+@adversary(
+    5,
+    violated(LOST, 1, batches=(1,), fits=(blame(1, window="offsets-written"),)),
+    twin=violated(LOST, 10, blame(1, window="offsets-written"), batches=(1,)),
+)
+def one_row_of_the_struck_batch(run: Scene) -> Iterator[str]:
+    """One row of the struck batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
+    and nothing shows it."""
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 17), (18, 40))]
+    run.calm()
+    yield "the whole batch is missing"
+    run.tables = [run.rows((0, 10), (20, 40))]
+
+
+@adversary(5, violated(DUPLICATED, 10, batches=(1,), unhurt=True, said="also without faults"), twin=violated(
+    DUPLICATED, 10, blame(1), batches=(1,)
+))  # fmt: skip
+def twice_before_the_fault(run: Scene) -> Iterator[str]:
+    """The rows of the struck batch were there twice when the fault struck: the program doubles them by itself."""
+    run.strike(1, tables=[run.rows((0, 20), again=[TWICE])])
+    run.tables = [run.rows((0, 40), again=[TWICE])]
+    run.calm(*[run.tables] * 3)
+    yield "they were there once when it struck"
+    run.found(tables=[run.rows((0, 20))])
+
+
+@adversary(5, violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)), twin=violated(
+    DUPLICATED, 10, blame(1, window="after row 20"), batches=(1,)
+))  # fmt: skip
+def one_batch_struck_twice(run: Scene) -> Iterator[str]:
+    """Two faults struck the same batch in two attempts; the snapshots say after which of them the rows came again."""
+    run.strike(1, window="after row 20")
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[TWICE])]
+    yield "the second snapshot has the rows twice already"
+    run.found(2, tables=[run.rows((0, 20), again=[TWICE])])
+
+
+@adversary(5, violated(DUPLICATED, 10, batches=(1,)), twin=violated(DUPLICATED, 10, blame(1), batches=(1,)))
+def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
+    """The fault struck batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
+    own query had committed its batch 1."""
+    run.sink(replace(PER_RECORD, query="payments"), replace(PER_RECORD, database="second", query="audit"))
+    run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 2})]
+    busy = {"planned": (2, 20), "committed": (1, 10)}
+    payments, audit = state(PAYMENTS, **busy), state(AUDIT, planned=(2, 20), committed=(2, 20))
+    run.strike(1, checkpoint=PAYMENTS, holds=20, states=(payments, audit))
+    run.tables = [run.rows((0, 40)), run.rows((0, 40), again=[TWICE])]
+    run.calm()
+    yield "that query had not committed it"
+    run.found(states=(payments, state(AUDIT, **busy)))

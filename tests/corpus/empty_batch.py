@@ -1,0 +1,69 @@
+"""Item 1: the fault struck a batch without records, or nothing at all. Whatever the program does, the sink is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.snapshot import QueryState
+from tests.corpus.case import adversary, held, void
+from tests.corpus.scene import CHECKPOINT, Scene
+
+
+@adversary(1, void("batch 0 held no record"), twin=held("1 repetition"))
+def first_batch_is_empty(run: Scene) -> Iterator[str]:
+    """The producer starts when the query has begun, so batch 0 is empty. A program that appends and is killed between
+    its sink and the commit of that batch repeats nothing."""
+    run.batch_sizes(0, 10, 10, 10)
+    run.strike(0)
+    yield "batch 0 held ten records"
+    run.batch_sizes(10, 10, 10)
+
+
+@adversary(1, void("batch 3 held no record"), twin=held("1 repetition"))
+def predecessor_was_purged(run: Scene) -> Iterator[str]:
+    """A batch that only moves a watermark, struck when `minBatchesToRetain` had purged the one before it: nothing is
+    left beside it to see by that it is empty."""
+    run.batch_sizes(10, 10, 10, 0, 10)
+    purged = QueryState(checkpoint=CHECKPOINT, offsets=(3,), commits=(2,), planned={0: 30}, committed={0: 30})
+    run.strike(3, states=(purged,))
+    yield "batch 3 held ten records"
+    run.batch_sizes(10, 10, 10, 10)
+    run.found(
+        states=(QueryState(checkpoint=CHECKPOINT, offsets=(3,), commits=(2,), planned={0: 40}, committed={0: 30}),)
+    )
+
+
+@adversary(1, void("batch 0 held no record"), twin=held("1 loss"))
+def after_the_first_record(run: Scene) -> Iterator[str]:
+    """`{records: 1}`: a record is acknowledged and not behind the frontier, a batch is planned and not committed. The
+    one is not in the other."""
+    run.batch_sizes(0, 1, 19, 20)
+    run.strike(None, window="after 1 records sent", planned=1, committed=0)
+    yield "the batch in hand was the next one, with that record"
+    run.found(planned=2, committed=1, holds=0)
+
+
+@adversary(1, void("every planned batch was committed: nothing was in hand"), twin=held("1 loss"))
+def after_a_while(run: Scene) -> Iterator[str]:
+    """`{elapsed: 3s}`: the pipeline slept between two triggers, with records waiting for it that it had not planned."""
+    run.strike(None, window="after 3.0 s", planned=2, committed=2, again=2)
+    yield "it had planned the next batch"
+    run.found(planned=3, holds=20)
+
+
+@adversary(1, void("every planned batch was committed: nothing was in hand"), twin=held("1 repetition"))
+def between_two_batches(run: Scene) -> Iterator[str]:
+    """Killed right after `commits/1`: the next attempt goes on with batch 2, as it would have without the fault."""
+    run.strike(None, window="offsets-committed", planned=2, committed=2, again=2)
+    yield "the checkpoint was lost, and the next attempt began at batch 0"
+    run.found(again=0)
+
+
+@adversary(1, void("held no record"), twin=held("2 repetition"))
+def every_step_in_an_empty_batch(run: Scene) -> Iterator[str]:
+    """Two faults, two hits with evidence; hit 2/2 says nothing where both batches are empty."""
+    run.batch_sizes(0, 10, 0, 10, 20)
+    run.strike(0)
+    run.strike(2)
+    yield "the second of them held ten records"
+    run.batch_sizes(0, 10, 10, 20)

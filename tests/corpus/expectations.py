@@ -1,0 +1,93 @@
+"""Item 7: "as expected" that was not earned. A broken twin counts as caught only by what its schedule was to cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.scenario import Expect, Kind, Word
+from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.scene import Scene, blame
+
+DUPLICATED, LOST = Kind.DUPLICATED, Kind.LOST
+STRUCK, OTHER = (10, 20), (30, 40)
+
+
+def expected(run: Scene, *kinds: Kind, **more: Any) -> None:
+    run.claim(expect=Expect(word=Word.VIOLATED, kinds=kinds, **more))
+
+
+@adversary(7, violated(DUPLICATED, 10, batches=(3,), said="no hit explains a finding"), twin=violated(
+    DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
+))  # fmt: skip
+def rows_of_a_batch_that_was_not_struck(run: Scene) -> Iterator[str]:
+    """Duplicates were expected and there are some: of a batch that no fault touched."""
+    expected(run, DUPLICATED)
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[OTHER])]
+    run.calm()
+    yield "they are of the struck batch"
+    run.tables = [run.rows((0, 40), again=[STRUCK])]
+
+
+@adversary(7, violated(DUPLICATED, 10, unhurt=True, said="no hit explains a finding"), twin=violated(
+    DUPLICATED, 10, unhurt=True, as_expected=True
+))  # fmt: skip
+def also_without_faults(run: Scene) -> Iterator[str]:
+    """The rows of the last batch are twice in every control run too: the program needs no fault to double them."""
+    expected(run, DUPLICATED)
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[OTHER])]
+    run.calm(*[run.tables] * 3)
+    yield "that is what was expected (`unhurt: true`)"
+    expected(run, DUPLICATED, unhurt=True)
+
+
+@adversary(7, violated(DUPLICATED, 10, blame(1), said="expected without faults too"), twin=violated(
+    DUPLICATED, 10, unhurt=True, as_expected=True
+))  # fmt: skip
+def not_without_faults(run: Scene) -> Iterator[str]:
+    """A program that doubles rows by itself was expected (`unhurt: true`), and it took a fault to double them."""
+    expected(run, DUPLICATED, unhurt=True)
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[STRUCK])]
+    yield "they were twice when it struck, and are twice in all control runs"
+    run.found(tables=[run.rows((0, 20), again=[STRUCK])])
+    run.calm(*[run.tables] * 3)
+
+
+@adversary(7, violated(DUPLICATED, 10, batches=(1,), said="no hit explains a finding"), twin=violated(
+    DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
+))  # fmt: skip
+def of_the_struck_batch_and_before_the_fault(run: Scene) -> Iterator[str]:
+    """The rows of the struck batch are twice, as expected; the snapshot shows them twice before anything was started
+    again. No control run shows them, and that fault did not do it."""
+    expected(run, DUPLICATED)
+    run.strike(1, tables=[run.rows((0, 20), again=[STRUCK])])
+    run.tables = [run.rows((0, 40), again=[STRUCK])]
+    run.calm()
+    yield "the snapshot shows them once"
+    run.found(tables=[run.rows((0, 20))])
+
+
+@adversary(7, violated(LOST, 10, batches=(2,), said="no hit explains a finding"), twin=violated(
+    LOST, 10, blame(1, window="offsets-written"), batches=(1,), as_expected=True
+))  # fmt: skip
+def a_loss_beside_the_fault(run: Scene) -> Iterator[str]:
+    """Lost rows were expected of the batch that was struck before it was written; those of the next one are lost."""
+    expected(run, LOST)
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 20), (30, 40))]
+    run.calm()
+    yield "they are those of the struck batch"
+    run.tables = [run.rows((0, 10), (20, 40))]
+
+
+@adversary(7, void("held no record", as_expected=True), twin=held("1 repetition", as_expected=False))
+def void_on_purpose(run: Scene) -> Iterator[str]:
+    """A scenario that shows that a fault in an empty batch tests nothing expects void, and got held."""
+    run.claim(expect=Expect(word=Word.VOID))
+    run.batch_sizes(0, 10, 10, 10)
+    run.strike(0)
+    yield "batch 0 held ten records"
+    run.batch_sizes(10, 10, 10)

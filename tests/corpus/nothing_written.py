@@ -1,0 +1,77 @@
+"""Item 2: the batch that was struck put nothing into the sink, or nothing that its loss or repetition would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.snapshot import Query
+from tests.corpus.case import adversary, held, void
+from tests.corpus.scene import Scene, query, state
+from tests.folders import PER_RECORD, TOTALS
+
+FILTERED = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10")
+ACCOUNTS = replace(TOTALS, effect="select distinct account, account = 'a0' as first from ledger")
+FLAGGED = [("account", "text", "text"), ("first", "boolean", "bool")]
+LATEST = replace(
+    PER_RECORD,
+    effect="select id % 10 as id, account, amount from ledger l "
+    "where not exists (from ledger later where later.id % 10 = l.id % 10 and later.id > l.id)",
+)
+PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
+
+
+@adversary(2, void("none of its 10 records pass the effect"), twin=held("1 repetition"))
+def filtered_out(run: Scene) -> Iterator[str]:
+    """Killed in the very window of a full batch, none of whose records pass the filter: also a program that appends
+    holds."""
+    run.sink(FILTERED)
+    run.strike(1)
+    yield "one record of the batch passes"
+    run.sink(replace(FILTERED, effect=f"{FILTERED.effect}+1"))
+
+
+@adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
+def other_query_feeds_the_sink(run: Scene) -> Iterator[str]:
+    """Two queries read the topic; the one that was struck in batch 1 writes to nothing that is judged."""
+    run.sink(replace(PER_RECORD, query="payments"))
+    run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
+    idle, struck = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
+    run.strike(1, checkpoint=AUDIT, holds=10, states=(state(PAYMENTS, **idle), state(AUDIT, **struck)))
+    yield "the struck query was the one that feeds the sink"
+    run.found(holds=20, states=(state(PAYMENTS, **struck), state(AUDIT, **idle)))
+
+
+@adversary(2, void("name it in the sink (`query`)"), twin=held("1 loss"))
+def nobody_says_which_query(run: Scene) -> Iterator[str]:
+    """Two queries read the topic, one was struck, and the sink agrees with both of them."""
+    run.queries = two_queries(run)
+    idle, struck = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
+    run.strike(1, checkpoint=AUDIT, window="offsets-written", holds=10)
+    run.found(states=(state(PAYMENTS, **idle), state(AUDIT, **struck)))
+    yield "the scenario names the query that feeds it"
+    run.sink(replace(PER_RECORD, query="audit"))
+
+
+def two_queries(run: Scene) -> list[Query]:
+    return [query(name, *run.ends, first={1: 0, 2: 1}) for name in (PAYMENTS, AUDIT)]
+
+
+@adversary(2, void("is the same with it"), twin=held("1 loss"))
+def nothing_new_in_the_batch(run: Scene) -> Iterator[str]:
+    """The sink has the accounts that were ever seen. A batch that brings none may be lost or repeated, and nothing
+    changes."""
+    run.sink(ACCOUNTS, types=[FLAGGED])
+    run.strike(1, window="offsets-written", holds=10)
+    yield "one record of the batch is of an account that no other has"
+    run.records[15]["account"] = "a9"
+
+
+@adversary(2, void("is the same with it"), twin=held("1 repetition"))
+def overwritten_later(run: Scene) -> Iterator[str]:
+    """The sink has the latest row of each key, and later batches overwrite all that the struck one wrote: whether it
+    was written twice cannot be seen."""
+    run.sink(LATEST)
+    run.strike(1)
+    yield "no later batch has one of its keys"
+    run.sink(replace(LATEST, effect=(LATEST.effect or "").replace("% 10", "% 40")))

@@ -1,0 +1,231 @@
+"""A run folder made by hand for one case: batches of any size, several queries, sinks that could not be read.
+
+A `Scene` is an honest run until it is changed: every sink holds its effect, every strike finds the sinks as a pipeline
+in order would have them, and the next attempt goes on with the batch that was struck.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness import ledger
+from harness.checkers.cells import Row
+from harness.checkers.spans import Cut, Span
+from harness.effect import Effects, Source
+from harness.scenario import Evidence, Sink, StepOutcome, plain
+from harness.sinks import SinkTable, save
+from harness.snapshot import STRIKE, Batch, Query, QueryState, Snapshot
+from tests.folders import SCENARIO, STEP, Folder, Struck
+
+CHECKPOINT = "checkpoint"
+EVERYTHING = 10**9
+Pair = tuple[int, int]
+
+
+def blame(batch: int | None = 1, *, window: str = "sink-committed", attempt: int = 1, name: str = "kill driver") -> str:
+    """What findings call a hit."""
+    return f"{name} at {window}{'' if batch is None else f' of batch {batch}'}, attempt {attempt}"
+
+
+def state(checkpoint: str, *, planned: Pair, committed: Pair) -> QueryState:
+    """One query at a strike: (how many batches, the next offset) of what it had planned, and of what was committed."""
+    return QueryState(
+        checkpoint=checkpoint,
+        offsets=tuple(range(planned[0])),
+        commits=tuple(range(committed[0])),
+        planned={0: planned[1]},
+        committed={0: committed[1]} if committed[0] else {},
+    )
+
+
+def query(checkpoint: str, *ends: int, start: int = 0, first: Mapping[int, int]) -> Query:
+    """One query in the end: where it began, and the next offset after each of its batches."""
+    starts = [start, *ends]
+    batches = [Batch(batch=n, ranges={0: (starts[n], end)}, committed=True) for n, end in enumerate(ends)]
+    return Query(checkpoint=checkpoint, batches=tuple(batches), first=first)
+
+
+@dataclass
+class Moment(Struck):
+    """A snapshot; `states` are its queries, if it is not one that worked in order."""
+
+    states: tuple[QueryState, ...] | None = None
+    error: str = ""
+
+
+@dataclass
+class Scene(Folder):
+    """One run. `ends` are the next offsets after each batch; `unread` has words for sinks that could not be read, by
+    room and place (`0` at the end, `1-strike/0` at a strike); `edits` are keys of JSON files that are set in the end.
+
+    `controls` without tables are honest."""
+
+    steps: list[StepOutcome] = field(default_factory=list)
+    ends: list[int] = field(default_factory=lambda: [10, 20, 30, 40])
+    queries: list[Query] | None = None
+    batches: list[Batch] | None = None
+    moments: list[Moment] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    edits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calm_gap_s: float = 0.0
+    """The longest gap between two commits of every control run."""
+    tamper: Callable[[Path], None] | None = None
+    """What somebody does to the folder when it has been sealed; None leaves it unsealed."""
+
+    def write(self) -> Path:
+        """The folder, as it is judged."""
+        self._written()
+        if self.tamper is not None:
+            importlib.import_module("harness.sealed").write(self.path)
+            self.tamper(self.path)
+        return self.path
+
+    def _written(self) -> None:
+        super().write()
+        for index, rows in enumerate(self.tables or self._honest(Struck(holds=EVERYTHING))):
+            if rows is not None and str(index) not in self.unread:
+                save(self.path, index, self._table(index, rows))
+        for place, words in self.unread.items():
+            room, _, number = place.rpartition("/")
+            self._unreadable(self.path / "snapshots" / room if room else self.path, int(number), words)
+        for name, keys in self.edits.items():
+            path = self.path / name
+            path.write_text(json.dumps({**json.loads(path.read_text()), **keys}), encoding="utf-8")
+
+    def put(self, index: int, rows: list[Row]) -> None:
+        """Write other rows into the folder as it stands."""
+        save(self.path, index, self._table(index, rows))
+
+    def _unreadable(self, room: Path, index: int, words: str) -> None:
+        sink = self.scenario.sinks[index]
+        save(room, index, SinkTable(name=sink.name, backend=sink.backend, target=sink.target, unreadable=words))
+
+    def strike(
+        self,
+        batch: int | None = 1,
+        *,
+        window: str = "sink-committed",
+        attempt: int | None = None,
+        checkpoint: str = CHECKPOINT,
+        **changes: Any,
+    ) -> None:
+        """One more step that hit: a driver killed with `batch` planned and not committed, in the sinks unless `holds`
+        says otherwise. The next attempt goes on with it (`again`)."""
+        number = len(self.steps) + 1
+        attempt = number if attempt is None else attempt
+        at = 0 if batch is None else batch
+        moment = Moment(step=number, attempt=attempt, planned=at + 1, committed=at, again=at, at_s=3.0 * number)
+        moment = replace(moment, checkpoint=checkpoint, **changes)
+        logs = {"offsets": tuple(range(moment.planned)), "commits": tuple(range(moment.committed))}
+        evidence = Evidence(
+            signalled={"4711": "SIGKILL", f"driver {attempt}": "SIGKILL"}, checkpoint_after=logs, in_flight="records"
+        )
+        self.steps.append(
+            StepOutcome(
+                name="kill driver",
+                window=window,
+                batch=batch,
+                hit=True,
+                evidence=evidence,
+                at_s=moment.at_s,
+                attempt=attempt,
+                checkpoint=checkpoint,
+            )
+        )
+        self.moments.append(moment)
+        self.claim(schedule=(STEP,) * number)
+
+    def found(self, number: int = 1, **changes: Any) -> None:
+        """Change what the snapshot of a step says."""
+        self.moments[number - 1] = replace(self.moments[number - 1], **changes)
+
+    def sink(self, sink: Sink, *more: Sink, types: Sequence[Sequence[tuple[str, str, str]]] | None = None) -> None:
+        """Judge these sinks."""
+        self.claim(sinks=(sink, *more))
+        self.types = [list(each) for each in types] if types else None
+
+    def batch_sizes(self, *sizes: int) -> None:
+        """How many records each batch took, and no others."""
+        self.ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
+        self.records = self.records[: self.ends[-1]]
+
+    def rows(self, *kept: Pair, again: Sequence[Pair] = (), sink: int = 0) -> list[Row]:
+        """What a sink holds if these offsets took effect, and those of `again` once more."""
+        cut = Cut(only=tuple(Span(0, *each) for each in kept), again=tuple((Span(0, *each),) for each in again))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        parquet = self.path.parent / f"{self.path.name}.parquet"
+        ledger.write_source(parquet, [self._source(range(len(self.records)))])
+        columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
+        batches = [plain(batch) for batch in self._batches()]
+        with Effects(Source(parquet=parquet, columns=columns, batches=batches), where="by hand") as effects:
+            return list(effects.table(self.scenario.sinks[sink].effect or "from ledger", cut=cut).rows)
+
+    def calm(self, *tables: Sequence[list[Row] | None] | str) -> None:
+        """Control runs with these rows in their sinks; three honest ones if nothing is said."""
+        self.controls = [each if isinstance(each, str) else list(each) for each in tables or ([], [], [])]
+
+    def _end(self, count: int) -> int:
+        return self.ends[count - 1] if count else 0
+
+    def _batches(self) -> list[Batch]:
+        return self.batches if self.batches is not None else list(query("", *self.ends, first={}).batches)
+
+    def _strikes(self) -> list[Struck]:
+        return list(self.moments)
+
+    def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
+        calm = replace(self, frontier=None, moments=[], unread={}, edits={}, tamper=None)
+        Folder._control(calm, number, tables)
+        if not isinstance(tables, str):
+            path = self.path / "controls" / str(number) / "checkpoint.json"
+            path.write_text(json.dumps({**json.loads(path.read_text()), "gap_s": self.calm_gap_s}), encoding="utf-8")
+
+    def _snapshot(self, struck: Struck) -> None:
+        assert isinstance(struck, Moment)
+        room = self.path / "snapshots" / f"{struck.step}-{struck.moment}"
+        room.mkdir(parents=True)
+        planned, committed = self._end(struck.planned), self._end(struck.committed)
+        one = state(struck.checkpoint, planned=(struck.planned, planned), committed=(struck.committed, committed))
+        states = (one,) if struck.states is None else struck.states
+        snapshot = Snapshot(
+            step=struck.step,
+            moment=struck.moment,
+            attempt=struck.attempt,
+            at_s=struck.at_s,
+            queries=() if struck.position is not None else states,
+            position=struck.position,
+            sent={0: len(self.records)},
+            writing=struck.writing,
+            rows_counted=struck.rows_counted,
+            rows_before=struck.rows_before,
+            error=struck.error,
+        )
+        (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
+        tables = struck.tables
+        if tables is None:
+            tables = self._honest(replace(struck, holds=planned if struck.holds is None else struck.holds))
+        for index, rows in enumerate(tables):
+            if rows is not None and f"{struck.step}-{STRIKE}/{index}" not in self.unread:
+                save(room, index, self._table(index, rows))
+
+    def _checkpoint(self, drained: bool) -> dict[str, Any]:
+        said = super()._checkpoint(drained)
+        first = {1: 0, **{each.attempt + 1: each.again for each in self.moments if each.again is not None}}
+        queries = self.queries
+        if queries is None:
+            queries = [] if self.positions else [query(CHECKPOINT, *self.ends, first=first)]
+        return {
+            **said,
+            "queries": [plain(each) for each in queries],
+            "batches": [plain(each) for each in self._batches()],
+        }
+
+
+def scene(path: Path) -> Scene:
+    """An honest run of four batches, in which nothing was hurt yet."""
+    return Scene(path, scenario=replace(SCENARIO, schedule=()))

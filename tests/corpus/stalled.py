@@ -1,0 +1,57 @@
+"""Item 8: slow, or dead by itself, is not stalled by a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Kind
+from tests.corpus.case import adversary, error, unknown, violated
+from tests.corpus.scene import Scene, blame
+
+STALLED = violated(Kind.STALLED, 1, blame(1))
+
+
+def stall(run: Scene, *, kind: str = "idle") -> None:
+    """Nothing was committed for a minute and a half, and ten records wait."""
+    run.strike(1)
+    run.frontier = 30
+    run.tables = [run.rows((0, 30))]
+    words = "nothing was committed in the last 91 s" if kind == "idle" else "the driver died 6 times in vain"
+    run.outcome = {"drained": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}
+
+
+@adversary(8, unknown("no stall for an interval of 120 s"), twin=STALLED)
+def trigger_interval_of_two_minutes(run: Scene) -> Iterator[str]:
+    """The program's trigger fires every two minutes, and says so."""
+    stall(run)
+    run.claim(pipeline=replace(run.scenario.pipeline, interval_s=120.0))
+    yield "it fires every twenty seconds"
+    run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
+
+
+@adversary(8, unknown("unhurt it went 60 s without a commit"), twin=STALLED)
+def as_slow_without_faults(run: Scene) -> Iterator[str]:
+    """The pipeline declares no interval, and goes a minute without a commit unhurt."""
+    stall(run)
+    run.calm_gap_s = 60.0
+    run.calm([])
+    yield "unhurt it never goes five seconds without one"
+    run.calm_gap_s = 5.0
+
+
+@adversary(8, unknown("no control run shows how long it takes unhurt", wants=1), twin=STALLED)
+def nothing_to_hold_it_against(run: Scene) -> Iterator[str]:
+    """Nobody knows how long this pipeline may go without a commit."""
+    stall(run)
+    yield "a control run shows it"
+    run.calm([])
+
+
+@adversary(8, error("does not work without faults either"), twin=STALLED)
+def dies_by_itself(run: Scene) -> Iterator[str]:
+    """Six deaths that the schedule did not cause: a program that crashes on a record crashes without faults too."""
+    stall(run, kind="gave up")
+    run.calm("the driver died 6 times: KeyError: 'amount'")
+    yield "without faults it gets done"
+    run.calm([])

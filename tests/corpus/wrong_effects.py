@@ -1,0 +1,87 @@
+"""Item 6: the pipeline is right, and the effect is wrong; or the pipeline is not deterministic. No fault did it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Kind, Order
+from tests.corpus.case import adversary, error, held, unknown, violated
+from tests.corpus.scene import Scene, blame
+from tests.folders import PER_RECORD, TYPES
+
+CORRUPTED, LOST, UNEXPECTED = Kind.CORRUPTED, Kind.LOST, Kind.UNEXPECTED
+DOUBLE = replace(PER_RECORD, effect="select id, account, amount * 2 as amount from ledger")
+NUMBERED = "select id, account, row_number() over (partition by account{}) as amount from ledger"
+TEN = "select id, account, amount from ledger{} limit 10"
+
+
+@adversary(6, error("effect and pipeline do not fit", kinds={CORRUPTED: 39}, unhurt=True), twin=violated(CORRUPTED, 39))
+def effect_asks_for_other_amounts(run: Scene) -> Iterator[str]:
+    """The effect doubles each amount, and the pipeline never did: every row looks corrupted, and a fault struck."""
+    run.strike(1)
+    honest = run.rows((0, 40))
+    run.sink(DOUBLE)
+    run.found(tables=[honest[:20]])
+    run.tables = [honest]
+    run.calm(*[[honest]] * 3)
+    yield "the control runs show the doubled amounts"
+    run.calm()
+
+
+@adversary(6, error("gives other rows when the ledger lies in another order"), twin=held("1 repetition"))
+def effect_with_ties(run: Scene) -> Iterator[str]:
+    """`row_number()` without an order: the rows of this run happen to lie as the pipeline took them."""
+    run.sink(replace(PER_RECORD, effect=NUMBERED.format("")))
+    run.strike(1)
+    yield "it is ordered by a column that no two records share"
+    run.sink(replace(PER_RECORD, effect=NUMBERED.format(" order by id")))
+
+
+@adversary(6, error("gives other rows when the ledger lies in another order"), twin=held("1 repetition"))
+def effect_that_takes_any_ten(run: Scene) -> Iterator[str]:
+    """`limit` without an order: any ten rows would do, and the sink is held to ten of them."""
+    run.sink(replace(PER_RECORD, effect=TEN.format("")))
+    run.strike(0)
+    yield "it is ordered by a column that no two records share"
+    run.sink(replace(PER_RECORD, effect=TEN.format(" order by id")))
+
+
+@adversary(
+    6, unknown("not deterministic without faults", kinds={LOST: 1}, fits=None), twin=violated(LOST, 1, fits=None)
+)
+def flaky_loser(run: Scene) -> Iterator[str]:
+    """The pipeline loses a row in one run of three, without any fault; this time in the batch that was struck."""
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 17), (18, 40))]
+    run.calm([], [run.rows((0, 25), (26, 40))], [])
+    yield "no control run loses a row"
+    run.calm()
+
+
+@adversary(6, error("effect and pipeline do not fit", kinds={UNEXPECTED: 1}, unhurt=True), twin=violated(
+    UNEXPECTED, 1, fits=(blame(1),)
+))  # fmt: skip
+def header_row(run: Scene) -> Iterator[str]:
+    """The program writes a row of its own at its start. Nobody expected it, and no fault made it."""
+    run.strike(1)
+    run.tables = [[*run.rows((0, 40)), ("999", "header", "0")]]
+    run.calm(*[run.tables] * 3)
+    yield "no control run shows it"
+    run.calm()
+
+
+@adversary(6, error("effect and pipeline do not fit", kinds={Kind.MISORDERED: 1}, unhurt=True), twin=violated(
+    Kind.MISORDERED, 1, fits=(blame(1),)
+))  # fmt: skip
+def order_that_nobody_keeps(run: Scene) -> Iterator[str]:
+    """The order that is asked for is not the one in which the program writes, hurt or not."""
+    ordered = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
+    placed = [(*row, str(at)) for at, row in enumerate(run.rows((0, 40)))]
+    swapped = [(*placed[0][:3], "4"), *placed[1:4], (*placed[4][:3], "0"), *placed[5:]]
+    run.sink(ordered, types=[[*TYPES["payments"], ("place", "bigint", "number")]])
+    run.strike(1, tables=[placed[:20]])
+    run.tables = [swapped]
+    run.calm(*[[swapped]] * 3)
+    yield "the control runs are in order"
+    run.calm(*[[placed]] * 3)

@@ -1,0 +1,84 @@
+"""A run folder that holds nonsense where a file is well-formed: the judge says which file, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import effect
+from harness.effect import Effects, Source
+from harness.errors import HarnessError, UsageError
+from harness.judge import judge
+from tests.folders import Folder, payments
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "run")
+    made.tables = [payments(made.records)]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("checkpoint.json", ("batches", 0, "ranges"), {"x": [0, 10]}),
+        ("checkpoint.json", ("batches", 0, "ranges"), {"0": [0]}),
+        ("checkpoint.json", ("batches", 0, "ranges"), {"0": [0, 2**200]}),
+        ("checkpoint.json", ("batches", 0, "batch"), None),
+        ("checkpoint.json", ("batches",), 7),
+        ("checkpoint.json", ("frontier",), {"0": 2**63}),
+        ("checkpoint.json", ("frontier",), []),
+        ("checkpoint.json", ("drained",), "perhaps"),
+        ("run.json", ("outcome",), 7),
+        ("run.json", ("outcome", "reasons"), 7),
+        ("run.json", ("outcome", "steps"), [{"name": "x"}]),
+        ("plan.json", ("columns",), [1]),
+        ("plan.json", ("columns", 0, "name"), "_batch"),
+        ("plan.json", ("columns", 0, "name"), "\ud800"),
+        ("plan.json", ("scenario", "sinks", 0, "effect"), "select '\ud800' as id from ledger"),
+        ("plan.json", ("columns", 0, "expression"), "1) from raw; drop table records; select (1"),
+        ("plan.json", ("columns", 0, "expression"), "(select max(content) from read_text('/etc/passwd'))"),
+        ("plan.json", ("scenario", "sinks", 0, "effect"), "select " + "- " * 900 + "id as id from ledger"),
+        ("sink/0.json", ("columns", 0, "family"), "colour"),
+        ("sink/0.json", ("rows",), "many"),
+        ("sink/0.json", ("columns",), None),
+    ],
+)
+def test_a_part_that_holds_nonsense_is_a_clear_error(
+    folder: Folder, name: str, place: tuple[Any, ...], value: Any
+) -> None:
+    path = folder.write()
+    data = json.loads((path / name).read_text())
+    holder = data
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    (path / name).write_text(json.dumps(data))
+    with pytest.raises(HarnessError, match=r"Run the scenario again|Mend|is no query|Call them something else"):
+        judge(path)
+
+
+def test_a_part_nested_without_end_is_a_clear_error(folder: Folder) -> None:
+    path = folder.write()
+    (path / "checkpoint.json").write_text("[" * 100_000)
+    with pytest.raises(HarnessError, match=r"checkpoint\.json is not readable"):
+        judge(path)
+
+
+def test_a_loop_in_a_column_is_stopped(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effect, "SECONDS_MAX", 0.2)
+    endless = "(with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) from r)"
+    folder.columns = [{"name": "id", "type": "BIGINT", "expression": endless}]
+    with pytest.raises(UsageError, match="for the columns id; DuckDB said: INTERRUPT"):
+        judge(folder.write())
+
+
+def test_batches_that_are_no_batches_are_a_clear_error() -> None:
+    """Also where somebody else than a run folder gives them."""
+    for batches in ([{"batch": 1}], [{"batch": 1, "ranges": 7}], [{"batch": 2**70, "ranges": {"0": [0, 1]}}]):
+        with pytest.raises(HarnessError, match=r"the batches of checkpoint\.json are damaged"):
+            Effects(Source(parquet=None, columns=(), batches=batches), where="x")

@@ -1,0 +1,107 @@
+"""Run folders torn at random: `check` of one is an error that names what is torn, and never a verdict; the judge by
+itself, which looks at no digests, may come to a verdict, and never to a traceback.
+
+`ONCEPROOF_TORN` sets how many folders are torn for `check` (default 300; a fifth as many for the judge), and
+`ONCEPROOF_TORN_SEED` what they are drawn from.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from harness import sealed, suite
+from harness.errors import HarnessError
+from harness.judge import judge
+from tests import torn
+from tests.folders import PER_RECORD, TOTALS, Folder, payments
+from tests.torn import Files
+
+COUNT = int(os.environ.get("ONCEPROOF_TORN", "300"))
+SEED = os.environ.get("ONCEPROOF_TORN_SEED", "1")
+
+
+@pytest.fixture(scope="module")
+def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
+    """Two sealed runs: one that held, with a snapshot and a control; one of two sinks, not drained, with a loss."""
+    place = tmp_path_factory.mktemp("whole")
+    plain = Folder(place / "plain")
+    plain.tables = [payments(plain.records)]
+    held = plain.sealed()
+    shutil.copytree(held.sink, held.path / "controls/0/sink")
+    shutil.copy(held.checkpoint_json, held.path / "controls/0")
+    sealed.write(held.path)
+    both = Folder(place / "both", frontier=30)
+    both.claim(sinks=(PER_RECORD, TOTALS), together=True)
+    totals = [(f"a{i}", "10", "1") for i in range(4)]
+    both.tables = [[*payments(both.records)[1:31], payments(both.records)[5]], list(totals)]
+    return [torn.read(held.path), torn.read(both.sealed().path)]
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "run"
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)
+
+
+def test_check_of_a_torn_folder_is_an_error_and_never_a_verdict(
+    wholes: list[Files], room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for whole in wholes:
+        suite.check(torn.lay(whole, room))
+        shutil.rmtree(room)
+    capsys.readouterr()
+    for number in range(COUNT):
+        rng = Random(f"{SEED} {number}")
+        whole = wholes[number % 2]
+        files = torn.torn(whole, rng, torn.BYTES)
+        torn.lay(files, room)
+        with pytest.raises(HarnessError) as refusal:
+            suite.check(room)
+        said = capsys.readouterr()
+        assert (said.out, said.err) == ("", ""), f"folder {number} of seed {SEED}"
+        if "digests.json" in files:
+            assert refusal.value.exit_code == 4
+            wrong = {name for name in whole | files if whole.get(name) != files.get(name)}
+            named = {"digests.json"} & wrong or wrong
+            assert all(f"\n  {name}: " in str(refusal.value) for name in named), f"folder {number} of seed {SEED}"
+        shutil.rmtree(room)
+
+
+def test_the_judge_of_a_torn_folder_never_fails_in_an_unforeseen_way(wholes: list[Files], room: Path) -> None:
+    words = set()
+    for number in range(COUNT // 5):
+        files = torn.torn(wholes[number % 2], Random(f"judge {SEED} {number}"), torn.MEANING)
+        torn.lay(files, room)
+        try:
+            words.add(judge(room).word)
+        except HarnessError as refusal:
+            assert str(refusal)
+        except Exception as failure:
+            raise AssertionError(f"folder {number} of seed {SEED}: {failure!r}") from failure
+        shutil.rmtree(room)
+    assert words
+
+
+def test_the_page_of_a_torn_folder_without_verdict_never_fails_in_an_unforeseen_way(
+    wholes: list[Files], room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that ended early has no digests, and a page all the same."""
+    whole = {name: data for name, data in wholes[0].items() if name in ("plan.json", "journal.jsonl", "scenario.yaml")}
+    whole["run.json"] = b'{"stage": 1, "scenario": "by hand", "seconds": 1.5, "outcome": {"error": "a disk"}}\n'
+    for number in range(COUNT // 5):
+        files = torn.torn(whole, Random(f"page {SEED} {number}"), torn.BYTES)
+        torn.lay(files, room)
+        try:
+            suite.report([room])
+            capsys.readouterr()
+        except HarnessError as refusal:
+            assert str(refusal)
+        except Exception as failure:
+            raise AssertionError(f"folder {number} of seed {SEED}: {failure!r}") from failure
+        shutil.rmtree(room)
