@@ -339,6 +339,27 @@ def test_batches_that_come_to_the_same_are_not_told_apart(make: Make) -> None:
     assert {(each.faults, each.fits, each.staked) for each in out} == {((), (ONE,), False)}
 
 
+def test_a_batch_that_comes_to_the_same_in_one_key_only_is_refuted_by_its_others(make: Make) -> None:
+    """Batch 1 has two records of a0 and two of a1, batch 2 two of a0 and two of a2: only a0 ties."""
+    accounts = ["a3", "a4"] * 5 + ["a0", "a1"] * 2 + ["a5"] * 6 + ["a0", "a2"] * 2 + ["a6"] * 6 + ["a7"] * 10
+    records = [{**record, "account": account} for record, account in zip(values(40), accounts, strict=True)]
+    bench = make(COUNTED, records=records)
+    out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
+    assert {(each.key["account"], each.faults) for each in out} == {("a0", (ONE,)), ("a1", (ONE,)), ("a5", (ONE,))}
+
+
+def test_a_batch_that_comes_to_the_same_in_some_keys_is_refuted_by_the_others(make: Make) -> None:
+    """Batches 1 and 2 have records of the same accounts, of a1 and a2 not as many."""
+    struck, rival = ["a0"] * 3 + ["a1"] * 2 + ["a2"] * 3, ["a0"] * 3 + ["a1"] + ["a2"] * 4
+    accounts = ["a9"] * 10 + [*struck, "a3", "a3"] + [*rival, "a3", "a3"] + ["a9"] * 10
+    records = [{**record, "account": account} for record, account in zip(values(40), accounts, strict=True)]
+    bench = make(COUNTED, records=records)
+    twice = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
+    never = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
+    assert (len(twice), len(never)) == (4, 4)
+    assert {each.faults for each in (*twice, *never)} == {(ONE,)}
+
+
 def test_a_batch_struck_twice_and_counted_twice_is_the_second_hits(make: Make) -> None:
     bench = make(TOTALS)
     once, end = bench.first(2), bench.rows(again=(batch(1),))

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.judge import judge, judged
-from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, signature
+from harness.judge import judge, judged, wants
+from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, read_controls, signature
+from harness.judge.folder import read_run
 from harness.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
 from tests.folders import Folder, payments
@@ -129,6 +130,17 @@ def test_two_controls_that_differ_are_enough_and_the_same_row_with_other_cells_d
     assert len(same.error) == 1
 
 
+def test_what_every_control_shows_is_blamed_on_nobody_though_a_snapshot_explains_it() -> None:
+    known, one = found(faults=("f",)), found(key="2")
+    out = decide([known, one], [known, one], controls([known], [known], [known]))
+    assert out.stand == [replace(known, faults=(), unhurt=True), one]
+
+
+def test_a_wrong_row_that_one_control_shows_is_left_open() -> None:
+    one = found(Kind.WRONG_AGGREGATE, found=(ROW,))
+    assert decide([one], [one], controls([one], [])).doubtful == [one]
+
+
 def test_five_findings_are_named_and_all_counted() -> None:
     many = [found(key=str(n)) for n in range(7)]
     out = decide(many, many, controls([found(key="x")], []))
@@ -149,11 +161,28 @@ def test_a_run_asks_for_controls_one_by_one(folder: Folder) -> None:
     whole = payments(folder.records)
     folder.write()
     for number in range(1, CONTROLS_MAX + 1):
-        assert (judge(folder.path).word, judged(folder.path).wants) == (Word.UNKNOWN, number)
+        assert (judge(folder.path).word, wants(folder.path)) == (Word.UNKNOWN, number)
         folder._control(number, [whole])
     out = judged(folder.path)
     assert (out.verdict.word, out.wants, out.verdict.kinds()) == (Word.VIOLATED, 0, {"lost": 1})
     assert (out.verdict.findings[0].faults, out.verdict.findings[0].fits) == ((), ())
+
+
+def test_three_controls_are_read_with_their_longest_gaps(folder: Folder) -> None:
+    folder.controls = [folder.tables, "boom", folder.tables, folder.tables]
+    checkpoint = folder.write() / "controls" / "1" / "checkpoint.json"
+    checkpoint.write_text(json.dumps({**json.loads(checkpoint.read_text()), "gap_s": 7.5}))
+    late = folder.path / "controls" / "3"
+    (late / "checkpoint.json").write_text(json.dumps({**json.loads(checkpoint.read_text()), "drained": False}))
+    one = found()
+    assert read_controls(read_run(folder.path), lambda run: [one, found(Kind.RECOVERED)]) == [
+        Control(number=1, findings={signature(one): one}, gap_s=7.5),
+        Control(number=2, error="boom"),
+        Control(number=3, open=True, gap_s=7.5),
+    ]
+    run = folder.path / "controls" / "1" / "run.json"
+    run.write_text(json.dumps({"outcome": {"error": "late"}}))
+    assert read_controls(read_run(folder.path), lambda run: [])[0] == Control(number=1, error="late")
 
 
 def test_controls_with_the_same_loss_violate_without_blame(folder: Folder) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from harness.errors import StackError
@@ -17,7 +15,6 @@ from harness.run import snap
 from harness.scenario import Do, Restart, Sink, Victim, Window
 from harness.sinks import load, save
 from harness.snapshot import Snapshot
-from harness.stack.local import LocalProcess
 from harness.store import noun
 from harness.wait import until
 from tests.worlds import SLOW_S, World, at, rows, step, world
@@ -45,12 +42,6 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     monkeypatch.setattr(snap, "writing", lambda sink, dsn, wait_ms: ([], []))
     monkeypatch.setattr(snap, "busy", lambda sink, dsns, shared: made.busy())
     return made
-
-
-def sleeper(w: World) -> None:
-    """Give the run an executor, born now."""
-    child = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    w.scene.stack.helpers.append(LocalProcess(child))  # type: ignore[attr-defined]
 
 
 def snapshot(w: World, name: str) -> Snapshot:
@@ -100,7 +91,7 @@ def test_a_second_strike_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_pat
 @pytest.mark.parametrize("kind", [Do.KILL_EXECUTOR, Do.PAUSE_DRIVER])
 def test_the_driver_stands_still_for_the_snapshot_and_goes_on(tmp_path: Path, database: Database, kind: Do) -> None:
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
-        sleeper(w)
+        w.sleeper()
         stood: list[bool] = []
         database.asked = lambda: stood.extend(p.stands() for p in w.supervisor.processes(Victim.JVM))
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), kind, for_s=0.01), finish=True)
@@ -179,7 +170,7 @@ def at_work(w: World) -> None:
 
 
 def equipped(w: World) -> None:
-    sleeper(w)
+    w.sleeper()
 
 
 @pytest.mark.parametrize("quicker", [at_work, equipped])

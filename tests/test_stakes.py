@@ -160,10 +160,17 @@ def test_an_upserts_maximum_shows_a_loss_and_no_repetition(make: Make) -> None:
     assert told(out) == [(AGAIN, False, 10, words)]
 
 
+TENS = replace(TOTALS, effect="select id // 10 as account, max(amount) as peak from ledger group by 1")
+
+
 def test_totals_that_are_appended_show_a_repetition_and_unique_ones_do_not(make: Make) -> None:
-    for unique, shown in ((None, True), (False, True), (True, False)):
+    for unique, shown in ((False, True), (True, False)):
+        bench = make(TENS, unique=unique)
+        assert [stake.shown for stake in hit(bench, bench.first(2)).stakes] == [shown]
         bench = make(PEAKS, unique=unique)
-        assert [stake.shown for stake in hit(bench, bench.first(4), reach(4, 3)).stakes] == [shown]
+        assert [stake.shown for stake in hit(bench, bench.first(4), reach(4, 3)).stakes] == [False], (
+            "brought up to date"
+        )
 
 
 def test_a_total_shows_both_and_each_row_is_counted_once(make: Make) -> None:
@@ -185,6 +192,20 @@ def test_a_query_that_folds_equal_rows_hides_a_repetition(make: Make, folds: boo
     if folds:
         assert stake.note.endswith("not shown, the sink's query folds equal rows")
     assert hit(bench, bench.first(1)).shown, "a loss shows all the same"
+
+
+def test_a_query_of_which_nobody_knows_whether_it_folds_shows_no_repetition(make: Make) -> None:
+    bench = make(folds=None, folding="no second connection")
+    (stake,) = hit(bench, bench.first(2)).stakes
+    words = "nobody knows whether the sink's query folds equal rows: no second connection"
+    assert (stake.shown, stake.note.endswith(f"not shown, {words}")) == (False, True)
+
+
+def test_a_sink_that_was_not_made_yet_held_nothing(make: Make) -> None:
+    bench = make()
+    absent = replace(bench.held([]), columns=(), absent=True, unreadable="no such table")
+    out = weigh(bench.scale(), strike(absent), [reach(1, 0)])
+    assert (out.point, [stake.harm for stake in out.shown]) == (PLANNED, [GONE])
 
 
 def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> None:

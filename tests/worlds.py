@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from harness.checkers.cells import Row
 from harness.faults import process as signals
 from harness.journal import Journal
@@ -73,6 +75,7 @@ class World:
     sink: Path
     batches: int
     kept: Path
+    children: list[psutil.Popen] = field(default_factory=list)
 
     def play(
         self, *steps: Step, within_s: float = 20.0, finish: bool = False, after_s: float = 0.0
@@ -89,6 +92,11 @@ class World:
         finally:
             schedule.stop()
         return schedule.outcomes
+
+    def sleeper(self) -> None:
+        """Give the run an executor, born now."""
+        self.children.append(psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"]))
+        self.scene.stack.helpers.append(LocalProcess(self.children[-1]))  # type: ignore[attr-defined]
 
     def life(self, number: int) -> None:
         self.observer.life = number
@@ -160,8 +168,8 @@ def world(
         supervisor.stop()
         observer.close()
         signals.kill(stack.helpers)
-        for helper in stack.helpers:
-            helper.process.wait(5.0)
+        for child in state["world"].children:
+            child.wait(5.0)
 
 
 def step(when: Trigger, kind: Do, **fault: Any) -> Step:

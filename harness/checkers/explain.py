@@ -113,13 +113,13 @@ def _gap(finding: Finding, totals: Totals, sums: Sequence[int]) -> Vector:
 
 def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tuple[Key, Vector]]:
     """By how much each key that the option's batches touch would be wrong."""
-    out: dict[Key, list[Decimal]] = {}
+    out: dict[Key, dict[int, Decimal]] = {}
     for sign, batch in option:
-        for key, row in totals.contributions.get(batch, {}).items():
-            numbers = [_decimal(row[place]) or Decimal(0) for place in sums]
-            before = out.get(key, [Decimal(0)] * len(sums))
-            out[key] = [one + sign * number for one, number in zip(before, numbers, strict=True)]
-    yield from ((key, tuple(numbers)) for key, numbers in out.items())
+        for key, row in totals.contributions[batch].items():
+            would = out.setdefault(key, dict.fromkeys(sums, Decimal(0)))
+            for place in sums:
+                would[place] += sign * (_decimal(row[place]) or 0)
+    yield from ((key, tuple(would.values())) for key, would in out.items())
 
 
 def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:

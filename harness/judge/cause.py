@@ -50,6 +50,10 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     return _Causes(scale, known, findings).told()
 
 
+def _harmed(spans: Spans, harm: Harm) -> Cut:
+    return Cut(again=(spans,)) if harm is Harm.REPETITION else Cut(without=spans)
+
+
 def _meet(one: Spans, other: Spans) -> bool:
     """Do two sets of stretches have a record in common?"""
     return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
@@ -250,8 +254,7 @@ class _Causes:
 
     def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
         """Is the total wrong by just that in the end, and was it when each later fault struck?"""
-        now = self._as(cut, key) == self.end.rows.get(key, NONE)
-        return now and all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
+        return self._fits(cut, key) and all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
 
     def _shows(self, hit: Weighed, key: Key, cut: Cut) -> bool:
         assert hit.last is not None and hit.reach is not None
@@ -276,14 +279,18 @@ class _Causes:
         return all(key in self.wrong for key in keys if self._as(cut, key) != self.right.get(key, NONE))
 
     def _tied(self, spans: Spans, key: Key, harm: Harm) -> bool:
-        """Does the same harm to another batch come to the same? Then no snapshot tells the one from the other."""
+        """Does the same harm to another batch come to the same, and does no other total speak for this one?"""
+        mine = _harmed(spans, harm)
         for other in list(self.ranges.values())[-BATCHES_MAX:]:
-            cut = Cut(again=(other,)) if harm is Harm.REPETITION else Cut(without=other)
-            if _meet(spans, other):
-                continue
-            if self._as(cut, key) == self.end.rows.get(key, NONE) and self._throughout(cut, self._keys(other)):
-                return True
+            rival = _harmed(other, harm)
+            if not _meet(spans, other) and self._fits(rival, key):
+                keys = self._keys(spans) | self._keys(other)
+                if not any(self._fits(mine, each) and not self._fits(rival, each) for each in keys):
+                    return True
         return False
+
+    def _fits(self, cut: Cut, key: Key) -> bool:
+        return self._as(cut, key) == self.end.rows.get(key, NONE)
 
     def _several(self, key: Key, now: Counter[object]) -> Iterator[Told]:
         """Hits that repeated something each."""

@@ -101,11 +101,9 @@ def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: 
         return out
     usable = [control for control in controls if not control.open]
     same = _alike(usable)
-    if not same and len(usable) > 1:
-        out.wants = 0
-    elif len(controls) < CONTROLS_MAX:
+    if same and len(controls) < CONTROLS_MAX:
         out.wants = len(controls) + 1
-    if len(usable) < 2 or (same and len(usable) < CONTROLS_MAX):
+    if same and len(usable) < CONTROLS_MAX:
         made = f"only {len(usable)} of {CONTROLS_MAX} control runs got done"
         why = made if controls else "no control run was made"
         out.unknown.append(f"{len(doubtful)} findings are explained by no hit, and {why}")
@@ -123,7 +121,7 @@ def _unexplained(violating: Sequence[Finding]) -> list[Finding]:
 
 
 def _alike(controls: Sequence[Control]) -> bool:
-    """Do they show the same, row by row?"""
+    """Do they show the same, row by row? Less than two always do."""
     shown = [{key: finding.found for key, finding in control.findings.items()} for control in controls]
     return all(each == shown[0] for each in shown)
 

@@ -17,7 +17,7 @@ from harness.checkers.compare import Case, Key, compare
 from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, joined
 from harness.effect import Effects
-from harness.judge.look import Held, Look, look
+from harness.judge.look import Held, Look, held, look
 from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Harm, Sink, Stake
 from harness.sinks import SinkTable
@@ -264,22 +264,25 @@ class _Weighing:
             return "the sink's query folds equal rows"
         if harm is Harm.REPETITION and scale.table.folds is None and scale.table.folding:
             return f"nobody knows whether the sink's query folds equal rows: {scale.table.folding}"
-        models = [model for model in self._models(harm, spans) if self._seen(model)]
-        if not models:
+        seen = [self._seen(model) for model in self._models(harm, spans)]
+        if not any(seen):
             part = scale.rows(Cut(only=spans))
             words = f"none of its {count} records pass the effect"
             return f"the effect of {scale.case.sink} is the same with it" if part else words
-        return self._hidden(harm, spans)
+        return self._hidden(harm, spans, seen)
 
-    def _models(self, harm: Harm, spans: Spans) -> Iterator[list[Row]]:
-        """What the sink would hold."""
+    def _models(self, harm: Harm, spans: Spans, other: Spans = ()) -> Iterator[list[Row]]:
+        """What the sink would hold; and if at the same time `other` came to the opposite harm."""
         scale, rows = self.scale, self.scale.rows
         if harm is Harm.LOSS:
-            yield rows(Cut(without=spans))
+            yield rows(Cut(without=spans, again=(other,) if other else ()))
             return
-        yield rows(Cut(again=(spans,)))
+        yield rows(Cut(again=(spans,), without=other))
         if scale.case.aggregate and not scale.table.unique:
-            yield [*scale.case.expected, *rows(Cut(only=spans))]
+            # Rows are appended only where no other batch goes into them: else the sink brings them up to date.
+            elsewhere = set(held(scale.case, rows(Cut(without=spans))))
+            own = (row for row in rows(Cut(only=spans)) if elsewhere.isdisjoint(held(scale.case, [row])))
+            yield [*rows(Cut(without=other)), *own]
 
     def _seen(self, model: Sequence[Row]) -> bool:
         """Does the comparison see the model, planted in a copy of this run's rows?"""
@@ -293,29 +296,29 @@ class _Weighing:
         marks = compare(replace(case, found=list(planted.elements())))
         return any(not only_rounding(mark, case.families) for mark in marks)
 
-    def _hidden(self, harm: Harm, spans: Spans) -> str:
-        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost. Rows
-        that are added again are hidden by none."""
-        if not self.scale.case.aggregate:
-            return ""
+    def _hidden(self, harm: Harm, spans: Spans, seen: Sequence[bool]) -> str:
+        """Which other batch would hide all that is seen: one lost where this one is doubled, or the other way round."""
         scale = self.scale
-        expected = Counter(scale.case.expected)
-        if harm is Harm.REPETITION and Counter(scale.rows(Cut(again=(spans,)))) == expected:
+        if not scale.case.aggregate:
             return ""
+        expected = Counter(scale.case.expected)
         for batch, other in self._others(spans):
-            cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
-            if Counter(scale.rows(cut)) == expected:
+            models = zip(self._models(harm, spans, other), seen, strict=True)
+            if all(Counter(model) == expected for model, shown in models if shown):
                 return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
     def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
-        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike. They
-        do where Spark's own word is that this one was in the sink."""
-        low = self.reach.low
-        sure = self.reach.after and self.whole
-        known = [(batch, other) for batch, other in self.scale.effects.ranges() if set(other).isdisjoint(spans)]
-        right = [sure and all(span.end <= low.get(span.partition, 0) for span in other) for _, other in known]
-        return [each for each, past in zip(known, right, strict=True) if not past][-BATCHES_MAX:]
+        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike. Where
+        Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
+        known = [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)]
+        if self.whole and self.reach.after:
+            known = [each for each in known if not self._past(each[1])]
+        return known[-BATCHES_MAX:]
+
+    def _past(self, spans: Spans) -> bool:
+        """Was all of it committed when the fault struck?"""
+        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}

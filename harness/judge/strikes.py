@@ -178,7 +178,7 @@ def _next(query: Query, attempt: int, progressed: Progressed) -> Offsets | None:
         return None
     if own := [each for each in query.first if each > attempt]:
         return _began(query, min(own))
-    fresh = [q for q in progressed.queries if q.ours and min(q.first, default=0) == min(later)]
+    fresh = [q for q in progressed.queries if q.ours and q.first and min(q.first) == min(later)]
     begun = [found for q in fresh if (found := _began(q, min(later))) is not None]
     return lowest(begun) if begun else None
 

@@ -13,11 +13,11 @@ from tests.corpus import (
     expectations,
     names,
     nothing_written,
-    pending,
     settling,
     stalled,
     tampering,
     two_sources,
+    what_is_read,
     wrong_effects,
 )
 from tests.corpus.case import Adversary
@@ -36,6 +36,7 @@ ROOMS = (
     names,
     two_sources,
     tampering,
+    what_is_read,
 )
 
 
@@ -44,6 +45,4 @@ def cases_of(*rooms: ModuleType) -> tuple[Adversary, ...]:
     return tuple(each for room in rooms for each in vars(room).values() if isinstance(each, Adversary))
 
 
-PENDING = cases_of(pending)
-"""Cases of what may not have been mended in this tree yet; of these, the ones that can be run are among the cases."""
-CASES = (*cases_of(*ROOMS), *filter(pending.ready, PENDING))
+CASES = cases_of(*ROOMS)

@@ -1,17 +1,14 @@
-"""Cases of items 13, 14 and 15, and of sealed folders: they are run where what they attack has been mended."""
+"""What is read back is not what was written: precision, queries that fold, totals of one row, folders put right."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness.checkers import fit
 from harness.checkers.cells import Row
 from harness.scenario import Word
-from harness.sinks import SinkTable
-from harness.store import RunFolder
-from tests.corpus.case import Adversary, Right, adversary, error, held, void
+from tests.corpus.case import Right, adversary, error, held, void
 from tests.corpus.scene import Scene
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
@@ -149,16 +146,3 @@ def a_snapshot_that_says_more(run: Scene) -> Iterator[str]:
 def rewrite(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-READY: dict[int, Callable[[], bool]] = {
-    13: lambda: hasattr(fit, "WIDTHS"),
-    14: lambda: hasattr(SinkTable, "folding"),
-    15: lambda: hasattr(SinkTable, "folding"),
-    16: lambda: hasattr(RunFolder, "find"),
-}
-"""Whether the item has been mended in this tree."""
-
-
-def ready(case: Adversary) -> bool:
-    return READY[case.item]()
