@@ -268,8 +268,26 @@ def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
     reason = "not drained: 6 of 10 records were not behind the committed frontier 0 s after the warm-up"
     assert finishing(committed=4) == (False, [reason], IDLE)
     assert finishing(committed=4, stalled=None) == (False, [reason], None)
-    assert finishing(committed=4, gave_up="died too often") == (
-        False,
-        [reason],
-        {"kind": "gave up", "words": "died too often"},
-    )
+    assert finishing(committed=4, gave_up="died too often") == (False, [reason.replace(AFTER, DEAD)], GAVE_UP)
+
+
+AFTER, DEAD = "0 s after the warm-up", "when the driver had died for the last time"
+GAVE_UP = {"kind": "gave up", "words": "died too often"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "gave_up", "drained", "reasons", "stalled"),
+    [
+        (10, "", True, [], None),
+        (7, "", False, ["not drained: 7 of 10 records had been sent when the time was up"], None),
+        (7, "died too often", False, [f"not drained: 7 of 10 records had been sent {DEAD}"], GAVE_UP),
+    ],
+)
+def test_an_input_that_was_not_sent_whole_is_not_drained(
+    sent: int, gave_up: str, drained: bool, reasons: list[str], stalled: dict[str, str] | None
+) -> None:
+    asked = live(awake=False, gave_up=gave_up)
+    asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10)
+    asked.pace = SimpleNamespace(gave_up=lambda words: {"kind": "gave up", "words": words})
+    waiting = Drain(asked)
+    assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (drained, reasons, stalled)

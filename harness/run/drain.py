@@ -35,6 +35,7 @@ SERVER_IDLE_S = 30.0
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows, or their last version, late can look like for a while."""
 READ_BACK_PER_S = 2000.0
+LAST_DEATH = "when the driver had died for the last time"
 
 
 class Drain:
@@ -58,7 +59,7 @@ class Drain:
         within_s = READ_BACK_S + live.producer.sent / READ_BACK_PER_S
         ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=within_s)
         live.attempts.close()
-        self._drained = self._finish(ends)
+        self._drained = self._finish(ends) and self._all_sent()
         live.snapshots.finish()
         if self._drained:
             self._quiet()
@@ -94,8 +95,20 @@ class Drain:
             self._reasons.append("not drained: the newest life of the driver had not shown yet where it goes on from")
             return False
         words = f"{count(ends) - count(now)} of {count(ends)} records were not behind the committed frontier"
-        self._reasons.append(f"not drained: {words} {live.deadline.seconds:g} s after the warm-up")
+        when = LAST_DEATH if live.supervisor.gave_up else f"{live.deadline.seconds:g} s after the warm-up"
+        self._reasons.append(f"not drained: {words} {when}")
         self._stalled = self._stalled or live.pace.stalled()
+        return False
+
+    def _all_sent(self) -> bool:
+        """Was the whole input sent? A pipeline too slow to take it in time was not tried with all of it."""
+        producer, gave_up = self._live.producer, self._live.supervisor.gave_up
+        if producer.done:
+            return True
+        if gave_up:
+            self._stalled = self._live.pace.gave_up(gave_up)
+        when = LAST_DEATH if gave_up else "when the time was up"
+        self._reasons.append(f"not drained: {producer.sent} of {producer.total} records had been sent {when}")
         return False
 
     def _at_work(self) -> bool:

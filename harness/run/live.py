@@ -286,7 +286,7 @@ class Live:
         return tail(driver.log) if driver else "(it never started)"
 
     def _fed(self, workload: Workload) -> None:
-        """Wait until all is sent and each step has an outcome, or nothing can come any more."""
+        """Wait until all is sent and each step has an outcome, or nothing can come any more, or the time is up."""
         rest = Deadline(0.0)
 
         def look() -> bool | Waiting:
@@ -297,7 +297,7 @@ class Live:
                 rest = Deadline(LATE_S)
             committed = count(self.frontier.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
-            if self.schedule.done and (self.feeder.done or self.supervisor.gave_up):
+            if self.schedule.done and (self.feeder.done or self.supervisor.gave_up or self.deadline.over()):
                 return True
             return Waiting(
                 f"{self.producer.sent} of {self.producer.total} sent, {len(self.schedule.outcomes)} steps done"
