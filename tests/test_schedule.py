@@ -401,4 +401,4 @@ def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypat
     with world(tmp_path) as w:
         (outcome,) = w.play(step(never, Do.KILL_DRIVER))
         assert not outcome.hit
-        assert outcome.evidence.note == "sink-committed of batch 1 never came: all batches are done"
+        assert outcome.evidence.note == "sink-committed of batch 1 of query nowhere never came: all batches are done"
