@@ -201,12 +201,13 @@ class Trigger:
             When.WINDOW: f"{self.window}",
             When.FAILPOINT: f"failpoint {self.failpoint}",
             When.RECORDS: f"after {self.count} records sent",
-            When.ROWS: f"after row {self.count} in the sink",
+            When.ROWS: f"after row {self.count} in the sink" if self.count else "before the first row in the sink",
             When.ELAPSED: f"after {self.elapsed_s} s",
         }[self.kind]
 
     def __str__(self) -> str:
-        return self.place if self.batch is None else f"{self.place} of batch {self.batch}"
+        batch = "" if self.batch is None else f" of batch {self.batch}"
+        return f"{self.place}{batch}" + (f" of query {self.query}" if self.query else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,7 +251,8 @@ class Expect:
     unhurt: bool = False
 
     def __str__(self) -> str:
-        return f"{self.word}: {', '.join(self.kinds)}" if self.kinds else str(self.word)
+        unhurt = ", also without faults" if self.unhurt else ""
+        return f"{self.word}: {', '.join(self.kinds)}{unhurt}" if self.kinds else str(self.word)
 
 
 @dataclass(frozen=True, kw_only=True)

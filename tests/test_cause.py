@@ -118,6 +118,9 @@ def test_where_batches_share_a_key_only_more_copies_of_a_row_than_they_brought_c
     assert {each.faults for each in out} == {()}, "batch 3 has rows of the same keys"
     absent = judged(bench, bench.rows() + of_batch, (bench.first(1), reach()))
     assert {each.faults for each in absent} == {()}
+    scale = bench.scale(bench.rows() + of_batch)
+    begun = hit(bench, bench.first(1), scale=scale, writing={"0": ("insert",)})
+    assert {each.faults for each in bench.findings(scale, [begun])} == {()}, "no row of it was there"
 
 
 def test_equal_rows_that_another_batch_brings_are_no_repetition(make: Make) -> None:
@@ -370,6 +373,21 @@ def test_a_batch_struck_twice_and_counted_twice_is_the_second_hits(make: Make) -
     assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
 
 
+def test_a_total_that_was_wrong_otherwise_at_a_later_hit_is_not_explained(make: Make) -> None:
+    bench = make(TOTALS)
+    end, once = bench.rows(again=(batch(1),)), bench.first(2)
+    twice = bench.rows(*batch(0), *batch(1), *batch(2), again=(batch(1),))
+    assert {each.faults for each in judged(bench, end, (once, reach()), (twice, reach(3, 2)))} == {(ONE,)}
+    astray = other(twice, 5, "a0")
+    out = judged(bench, end, (once, reach()), (astray, reach(3, 2)))
+    assert {each.key["account"]: each.faults for each in out} == {"a0": (), "a1": (ONE,), "a2": (ONE,), "a3": (ONE,)}
+    behind = bench.rows(*batch(0), *batch(1), again=(batch(1),))
+    assert {each.faults for each in judged(bench, end, (once, reach()), (behind, reach(3, 2)))} == {(ONE,)}
+    after = reach(3, 2, after=True)
+    assert {each.faults for each in judged(bench, end, (once, reach()), (behind, after))} == {()}
+    assert {each.faults for each in judged(bench, end, (once, reach()), (twice, after))} == {(ONE,)}
+
+
 def test_a_batch_struck_twice_and_counted_three_times_is_both_hits(make: Make) -> None:
     bench = make(TOTALS)
     once, twice = bench.first(2), bench.rows(*batch(0), *batch(1), again=(batch(1),))
@@ -454,6 +472,16 @@ def test_totals_between_two_batches_are_in_order(make: Make) -> None:
         assert off(bench, rows) == 0
     assert off(bench, bench.first(2), reach(after=True)) == 0
     assert off(bench, bench.first(2), reach(2, 2)) == 0
+
+
+def test_totals_of_half_a_batch_are_in_order_and_those_below_and_above_are_not(make: Make) -> None:
+    bench = make(TOTALS, records=[{**record, "account": "a1"} for record in values(40)])
+    for n, wrong in ((9, 1), (10, 0), (15, 0), (20, 0), (21, 1)):
+        total = bench.rows(*batch(0), batch(1)[0])[0][2]
+        assert off(bench, [("a1", str(n), total)]) == wrong
+    low, high = bench.first(1)[0], bench.first(2)[0]
+    assert off(bench, [("a1", low[1], high[2])]) == 0
+    assert off(bench, [("a1", high[1], low[2])]) == 0
 
 
 def test_totals_beyond_both_batches_are_not(make: Make) -> None:

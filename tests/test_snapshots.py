@@ -140,6 +140,13 @@ def restarted(tmp_path: Path, database: Database) -> Iterator[World]:
         yield w
 
 
+def finish(w: World) -> None:
+    """Wait for the next attempt, and for the snapshot before it."""
+    until("the next attempt", lambda: w.supervisor.driver and w.supervisor.driver.number > 1, within_s=20.0)
+    assert w.scene.snapshots is not None
+    w.scene.snapshots.finish()
+
+
 def go(w: World) -> None:
     (w.sink.parent / "go").touch()
 
@@ -156,8 +163,7 @@ def test_what_an_orphan_wrote_after_the_strike_is_in_the_second_snapshot(restart
 
     database.busy = busy
     (outcome,) = restarted.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER))
-    assert restarted.scene.snapshots is not None
-    restarted.scene.snapshots.finish()
+    finish(restarted)
     assert outcome.hit
     assert (snapshot(restarted, "1-restart").attempt, snapshot(restarted, "1-restart").moment) == (1, "restart")
     assert "99" not in held_rows(restarted, "1-strike")
@@ -194,8 +200,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
     else:
         database.busy = busy
     (outcome,) = restarted.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER))
-    assert restarted.scene.snapshots is not None
-    restarted.scene.snapshots.finish()
+    finish(restarted)
     assert outcome.hit and done
     assert not (restarted.kept / "snapshots" / "1-restart").exists()
     assert (restarted.kept / "snapshots" / "1-strike").exists()
@@ -205,7 +210,7 @@ def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER), after_s=60.0)
         assert outcome.hit and w.scene.snapshots is not None
-        w.scene.snapshots.close()
+        w.scene.snapshots.finish()
         assert not any(thread.is_alive() for thread in w.scene.snapshots._threads)
         assert not (w.kept / "snapshots" / "1-restart").exists()
 

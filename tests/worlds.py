@@ -170,6 +170,14 @@ def world(
         signals.kill(stack.helpers)
         for child in state["world"].children:
             child.wait(5.0)
+        swept(folder)
+
+
+def swept(folder: Path) -> None:
+    """A JVM that was born while its program was killed has no parent by which it could be found."""
+    for process in psutil.process_iter(["cmdline"]):
+        if str(folder / "sink") in (process.info["cmdline"] or ()):
+            process.kill()
 
 
 def step(when: Trigger, kind: Do, **fault: Any) -> Step:

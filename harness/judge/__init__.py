@@ -152,14 +152,17 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
         found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
         sink.weighed.append(weigh(scale, strike, found))
     sink.findings = caused(scale, sink.findings, sink.weighed)
-    # Who says that the sink shows its rows late may find it behind.
-    for weighed in sink.weighed if run.scenario.settle_s is None else ():
-        if totals := mismatched(scale, weighed):
+    # Who says that the sink shows its rows late may find it behind, and never ahead.
+    late = run.scenario.settle_s is not None
+    for weighed in sink.weighed:
+        if totals := mismatched(scale, weighed, late=late):
             words = f"{totals} totals of {sink.name} were not what the batches of that moment come to"
-            sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {_CANCEL}")
+            why = _CANCEL if late else f"{_LATE}, or {_CANCEL}"
+            sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {why}")
 
 
-_CANCEL = "shown late (then say `settle`), or one batch lost and another counted twice"
+_LATE = "shown late (then say `settle`)"
+_CANCEL = "one batch lost and another counted twice"
 
 
 def _findings(run: Run) -> list[Finding]:

@@ -22,7 +22,7 @@ from itertools import combinations
 
 from harness.checkers.compare import Key
 from harness.checkers.explain import TOO_HIGH, TOO_LOW
-from harness.checkers.spans import Cut, Span, Spans, between, joined
+from harness.checkers.spans import Cut, Span, Spans, between, highest, joined
 from harness.judge.look import Held, Look, held, named_by
 from harness.judge.stakes import BATCHES_MAX, WRITING, Scale, Weighed
 from harness.scenario import Finding, Harm, Kind
@@ -352,10 +352,11 @@ def _count(look: Look, key: Key, row: object) -> int:
     return sum(look.rows.get(key, NONE)[mark] for mark in marks[key])
 
 
-def mismatched(scale: Scale, hit: Weighed) -> int:
+def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
     """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
     nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
-    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile."""
+    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
+    that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
     if hit.reach is None or hit.at is None or not scale.case.aggregate or hit.strike.moving:
         return 0
     taken, after = hit.reach.taken, hit.reach.after
@@ -366,11 +367,12 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     for key, rows in hit.at.rows.items():
         ends = base.get(key, NONE), full.get(key, NONE)
         open_ = rows in (ends[1:] if after else ends) or (key in partly and _partial(scale, hit.at, rows, ends))
+        open_ = open_ or (late and _earlier(scale, hit.at, key, ends))
         wrong += not open_ and right.get(key, NONE) == end.get(key, NONE)
     return wrong
 
 
-def _partial(scale: Scale, at: Look, rows: Counter[object], ends: tuple[Counter[object], Counter[object]]) -> bool:
+def _partial(scale: Scale, at: Look, rows: Counter[object], ends: Sequence[Counter[object]]) -> bool:
     """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
     known = [list(each.elements()) for each in (rows, *ends)]
     if at.places is not None or any(len(each) != 1 for each in known):
@@ -379,6 +381,20 @@ def _partial(scale: Scale, at: Look, rows: Counter[object], ends: tuple[Counter[
     assert isinstance(there, tuple) and isinstance(low, tuple) and isinstance(high, tuple)
     places = [place for place, family in enumerate(scale.case.families) if family == "number"]
     return all(_within(there[place], low[place], high[place]) for place in places)
+
+
+def _earlier(scale: Scale, at: Look, key: Key, ends: Sequence[Counter[object]]) -> bool:
+    """May a sink that is late have shown this total: one after any batch, or between two of them?"""
+    rows, end, before = at.rows[key], dict[int, int](), NONE
+    for _, spans in scale.effects.ranges():
+        end = highest([end, {span.partition: span.end for span in spans}])
+        then = at.of(scale.rows(Cut(only=between({}, end)))).get(key, NONE)
+        if rows == then or (before and _partial(scale, at, rows, (before, then))):
+            return True
+        if then in ends[1:]:
+            break
+        before = then
+    return False
 
 
 def _within(cell: str | None, one: str | None, other: str | None) -> bool:

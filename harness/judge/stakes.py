@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, compare
 from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, joined
+from harness.checkers.spans import Cut, Spans, between, highest, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, held, look
 from harness.judge.strikes import Reach, Seen, Strike
@@ -132,11 +132,24 @@ class _Weighing:
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
         changed = _changed(self.base, full)
-        # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing.
+        # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
+        # one as it was after an earlier batch.
         late = {key for key in changed if not self._here(key) and key in self.base and key in full}
+        late |= self._behind([key for key in changed if self._here(key) not in (self.base.get(key), full.get(key))])
         self.touched = [key for key in changed if key not in late and self._here(key) != self.base.get(key, Counter())]
         # Where the batch changes nothing that shows, nothing shows that it was written.
         self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
+
+    def _behind(self, keys: Sequence[Key]) -> set[Key]:
+        """Those of the keys whose rows are as they were after a batch before the last committed one."""
+        out, end = set[Key](), dict[int, int]()
+        for _, spans in self.scale.effects.ranges() if keys else ():
+            end = highest([end, {span.partition: span.end for span in spans}])
+            if not between(end, self.reach.low):
+                break
+            then = self.last.of(self.scale.rows(Cut(only=between({}, end))))
+            out |= {key for key in keys if self._here(key) == then.get(key)}
+        return out
 
     def _here(self, key: Key) -> Counter[object]:
         return self.last.rows.get(key, Counter())

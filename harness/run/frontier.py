@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,11 +45,13 @@ def _group(lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:
     except KafkaError as failure:
         raise StackError(f"asked Kafka for the consumer group {lease.group}; saw {failure!r}") from failure
     last: Offsets = {}
+    alone = threading.Lock()
 
     def look() -> Offsets:
         nonlocal last
         try:
-            found = admin.list_group_offsets({lease.group: None})[lease.group]
+            with alone:
+                found = admin.list_group_offsets({lease.group: None})[lease.group]
         except KafkaError:
             return last  # no such group yet, or its coordinator is on its way: what was known stands
         last = {tp.partition: meta.offset for tp, meta in found.items() if tp.topic == lease.topic and meta.offset >= 0}

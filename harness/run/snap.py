@@ -72,6 +72,7 @@ class Snapshots:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._stop = threading.Event()
+        self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
         self._rows: dict[tuple[Path, int], int] = {}
         self._glanced: dict[str, tuple[str, ...]] = {}
@@ -95,7 +96,8 @@ class Snapshots:
         thread.start()
 
     def finish(self) -> None:
-        """Wait until those that were begun are there."""
+        """Wait until those that were begun are there, and for no attempt that has not been launched by now."""
+        self._ending.set()
         for thread in self._threads:
             thread.join(JOIN_S)
 
@@ -120,7 +122,9 @@ class Snapshots:
         """What stays of the dead attempt's work once its orphans are done, unless the next one was quicker."""
         parts, room = self._parts, self._room(step, RESTART)
         try:
-            until("the next attempt", lambda: self._next(attempt), within_s=LAUNCH_WITHIN_S, stop=self._stop)
+            until("the next attempt", lambda: self._ending.is_set() or self._next(attempt), within_s=LAUNCH_WITHIN_S)
+            if not self._next(attempt):
+                return
             within_s = min(LATE_S, parts.start_s() / 2)
             with suppress(WaitError):
                 until(

@@ -35,6 +35,17 @@ def already_wrong_when_it_struck(run: Scene) -> Iterator[str]:
     run.found(tables=[run.rows((0, 20))])
 
 
+@adversary(4, unknown(NOT_THEN), twin=held("1 loss"))
+def ahead_in_a_sink_that_is_late(run: Scene) -> Iterator[str]:
+    """The scenario says that the sink shows its rows late. When the fault struck, its totals were ahead of every batch:
+    no delay does that. In the end they are right, as if nothing had been."""
+    counting(run, 2, 3, 5, 2)
+    run.claim(settle_s=5.0)
+    run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
+    yield "they were behind, as after batch 0"
+    run.found(tables=[run.rows((0, 4))])
+
+
 @adversary(4, void("comes to the same totals"), twin=unknown(NOT_THEN))
 def one_fault_doubles_what_the_next_one_loses(run: Scene) -> Iterator[str]:
     """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one struck, the totals

@@ -138,6 +138,19 @@ def one_batch_struck_twice(run: Scene) -> Iterator[str]:
     run.found(2, tables=[run.rows((0, 20), again=[TWICE])])
 
 
+@adversary(5, violated(WRONG, 2, blame(1, attempt=2), batches=(1,)), twin=violated(
+    WRONG, 2, blame(1, window="after row 6"), batches=(1,)
+))  # fmt: skip
+def a_total_struck_twice(run: Scene) -> Iterator[str]:
+    """The same with totals: which of the two attempts counted the batch again is in the second snapshot."""
+    counting(run, 2, 3, 5, 7)
+    run.strike(1, window="after row 6")
+    run.strike(1)
+    run.tables = [run.rows((0, 34), again=[(4, 10)])]
+    yield "the second snapshot has it twice already"
+    run.found(2, tables=[run.rows((0, 10), again=[(4, 10)])])
+
+
 @adversary(5, violated(DUPLICATED, 10, batches=(1,)), twin=violated(DUPLICATED, 10, blame(1), batches=(1,)))
 def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
     """The fault struck batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose

@@ -28,7 +28,11 @@ def snapshot_failed(run: Scene) -> Iterator[str]:
 
 
 @adversary(
-    10, unknown("shown late (then say `settle`)", shown=("1 loss", "1 repetition")), twin=held("1 loss", "1 repetition")
+    10,
+    unknown("shown late (then say `settle`)", shown=("1 loss",)),
+    twin=held(
+        "1 loss",
+    ),
 )
 def totals_are_late(run: Scene) -> Iterator[str]:
     """Spark had called batch 1 done and written batch 2, and the totals were those of batch 0: a sink that shows its
