@@ -1,0 +1,61 @@
+"""The longer adversarial cases on the real stack, with their twins; the others are in tests/test_hostile.py.
+
+.venv/bin/pytest bench/hostile.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.run.loop import Result
+from harness.scenario import Scenario, Word
+from tests.plays import COUNT, CRASH, EARLY, ONCE, TOTAL, Play, said
+
+pytestmark = pytest.mark.stack
+LOSER = """
+create table payments (id bigint, account text, amount numeric(12, 2), currency text, event_time timestamp);
+create table progress (partition int primary key, next_offset bigint not null, batch bigint not null);
+create function lose() returns trigger language plpgsql as
+  'begin if new.id = 590 then return null; end if; return new; end';
+create trigger lose before insert on payments for each row execute function lose()
+"""
+
+
+@pytest.fixture
+def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
+    return Play(tmp_path, run_scenario)
+
+
+@pytest.mark.parametrize(("query", "word"), [("audit", Word.VOID), ("payments", Word.VIOLATED)])
+def test_a_fault_in_one_query_says_nothing_of_a_sink_that_another_one_feeds(play: Play, query: str, word: Word) -> None:
+    when = {"window": "sink-committed", "batch": 2, "query": query}
+    verdict = play("payments_then_audit", "--records", "600", schedule=[{"when": when, "do": "kill driver"}]).verdict
+    assert verdict.steps[0].hit and verdict.steps[0].checkpoint == f"checkpoints/{query}"
+    assert verdict.word is word
+
+
+def test_where_their_sizes_differ_the_total_is_wrong_without_faults_too(play: Play) -> None:
+    same = ("--max-records", "50", "--lose", "2", "--lose-records", "20")
+    verdict = play("total", *same, **TOTAL, schedule=[{"when": {"batch": 4}, "do": CRASH}], sink=COUNT).verdict
+    assert (verdict.word, set(verdict.kinds())) == (Word.ERROR, {"wrong aggregate"})
+    assert "effect and pipeline do not fit" in said(verdict)
+
+
+@pytest.mark.parametrize(("every", "word"), [(40, Word.UNKNOWN), (2, Word.HELD)])
+def test_a_long_trigger_interval_is_no_stall(play: Play, every: int, word: Word) -> None:
+    schedule = [{"when": {"window": "offsets-written", "batch": 1}, "do": "kill driver"}]
+    flags = ("--once", "--every", f"{every} seconds")
+    keys: dict[str, Any] = {"setup": ONCE, "schedule": schedule, "within": "30s", "pipeline": {"interval": f"{every}s"}}
+    verdict = play("payments", *flags, **keys).verdict
+    assert (verdict.word, verdict.findings) == (word, ())
+
+
+def test_at_most_once_does_not_allow_a_loss_that_was_not_at_stake(play: Play) -> None:
+    verdict = play("transactions/offsets_before", **EARLY, setup={"postgres": LOSER}).verdict
+    assert (verdict.word, set(verdict.kinds())) == (Word.VIOLATED, {"lost"})
+    (beyond,) = [finding for finding in verdict.findings if not finding.staked]
+    assert (beyond.key, beyond.faults, beyond.unhurt) == ({"id": "590"}, (), True)
