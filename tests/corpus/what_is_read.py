@@ -98,9 +98,9 @@ def upsert_of_a_maximum(run: Scene) -> Iterator[str]:
     run.sink(MAXIMUM, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
     run.edits["sink/0.json"] = {"unique": True}
     run.strike(1)
-    yield "it keeps their sum"
-    added = replace(MAXIMUM, effect=(MAXIMUM.effect or "").replace("max(id)", "sum(id)"))
-    run.sink(added, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
+    yield "it keeps the sum of the ids"
+    summed = replace(MAXIMUM, effect=(MAXIMUM.effect or "").replace("max(id)", "sum(id)"))
+    run.sink(summed, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
 
 
 @adversary(15, held("1 repetition"), twin=Right(word=Word.VIOLATED, kinds=None, faults=None, fits=None))
