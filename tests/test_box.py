@@ -67,7 +67,7 @@ def test_a_container_that_is_gone_was_not_signalled() -> None:
     assert not made.send(signal.SIGKILL)
     assert not made.send(signal.SIGSTOP)
     container.over.set()
-    until("its end", lambda: not made.lives(), within_s=5)
+    until("its end", lambda: not made.lives(), within_s=60.0)
     assert made.poll() == -signal.SIGKILL and GONE == 137
     assert made.processes() == []
     assert not made.cut() and not made.join()

@@ -87,20 +87,20 @@ def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_pa
             for name in ("offsets", "commits"):
                 (folder / name).mkdir(parents=True)
         write(other / "offsets", 7, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":3}')
-        until("the other query", observer.started, within_s=5.0)
+        until("the other query", observer.started, within_s=60.0)
         assert not observer.awake() and not observer.all()
         with observer.armed(lambda sight: seen.append(sight)):
             write(other / "commits", 7, "v1")
             write(other / "offsets", 8, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":4}')
             log(ours, 0, 5, 3)
             write(ours / "commits", 0, "v1")
-            until("our batch", lambda: observer.committed() == {0: 5, 1: 3}, within_s=5.0)
+            until("our batch", lambda: observer.committed() == {0: 5, 1: 3}, within_s=60.0)
         assert observer.awake()
         assert {sight.folder for sight in seen} == {ours}, "no trigger is met by another query"
         assert (observer.newest_batch(), observer.folder()) == (0, ours)
         # It takes our topic too, later: then it counts.
         log(other, 9, 2, 0)
-        until("the other's batch", lambda: observer.committed() == {0: 0, 1: 0}, within_s=5.0)
+        until("the other's batch", lambda: observer.committed() == {0: 0, 1: 0}, within_s=60.0)
     finally:
         observer.close()
 
@@ -152,7 +152,7 @@ def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path:
             log(checkpoint, batch, batch, batch)
             write(checkpoint / "commits", batch, "v1")
         last = Sight(Window.OFFSETS_COMMITTED, 4, checkpoint)
-        until("the last commit", lambda: last in seen, within_s=5.0)
+        until("the last commit", lambda: last in seen, within_s=60.0)
     finally:
         watch.close()
     assert watch.failure is None
@@ -181,14 +181,14 @@ def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_noth
         write(checkpoint / "sources" / "0", 0, 'v1\n{"orders":{"0":0,"1":0}}')
         for batch in range(3):
             commit(batch, 10 * (batch + 1))
-        until("three batches", lambda: observer.committed() == {0: 30, 1: 30}, within_s=5.0)
+        until("three batches", lambda: observer.committed() == {0: 30, 1: 30}, within_s=60.0)
         shutil.rmtree(checkpoint)
-        until("the watch to look", lambda: not observer._watch._seen, within_s=5.0)
+        until("the watch to look", lambda: not observer._watch._seen, within_s=60.0)
         write(checkpoint / "sources" / "0", 0, 'v1\n{"orders":{"0":0,"1":0}}')
         commit(0, 5)
-        until("the first batch again", lambda: observer.committed() == {0: 5, 1: 5}, within_s=5.0)
+        until("the first batch again", lambda: observer.committed() == {0: 5, 1: 5}, within_s=60.0)
         commit(1, 30)
-        until("the second", lambda: observer.committed() == {0: 30, 1: 30}, within_s=5.0)
+        until("the second", lambda: observer.committed() == {0: 30, 1: 30}, within_s=60.0)
     finally:
         observer.close()
         journal.close()
@@ -212,7 +212,7 @@ class Queries:
         until(
             f"batch {batch} of {name}",
             lambda: any(p.folder == folder and batch in p.committed and p.life == self.observer.life for p in known()),
-            within_s=5.0,
+            within_s=60.0,
         )
 
 
@@ -335,10 +335,10 @@ def test_two_sources_of_one_checkpoint_are_no_second_checkpoint_and_a_second_one
     queries.commit("c", 0, 5)
     assert len(observer.queries()) == 1
     shutil.rmtree(folder)
-    until("the watch to look", lambda: not observer._watch._seen, within_s=5.0)
+    until("the watch to look", lambda: not observer._watch._seen, within_s=60.0)
     observer.life = 2
     begin()
-    until("the second", lambda: len(observer.queries()) == 2, within_s=5.0)
+    until("the second", lambda: len(observer.queries()) == 2, within_s=60.0)
     queries.commit("c", 0, 9)
     queries.commit("c", 1, 12)
     first, second = observer.queries()
@@ -357,10 +357,10 @@ def test_the_books_say_which_attempts_worked_on_which_batch(queries: Queries) ->
     queries.commit("a", 0, 5)
     queries.commit("b", 0, 7)
     log(queries.root / "a", 1, 9, 9)
-    until("the plan", lambda: observer.newest_batch() == 1, within_s=5.0)
+    until("the plan", lambda: observer.newest_batch() == 1, within_s=60.0)
     observer.life = 2
     write(queries.root / "a" / "commits", 1, "v1")
-    until("the commit", lambda: observer.touched(2), within_s=5.0)
+    until("the commit", lambda: observer.touched(2), within_s=60.0)
     queries.commit("b", 1, 9)
     a, b = observer.queries()
     assert [(batch.batch, batch.attempts, batch.committed) for batch in a.batches] == [
@@ -385,7 +385,7 @@ def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypat
     monkeypatch.setattr(INotify, "add_watch", full)
     observer = Observer(tmp_path, "orders", Journal(None))
     try:
-        until("the watch to fail", lambda: observer._watch.failure is not None, within_s=5.0)
+        until("the watch to fail", lambda: observer._watch.failure is not None, within_s=60.0)
         with pytest.raises(Exception, match="max_user_watches"):
             observer.healthy()
     finally:
@@ -408,7 +408,7 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
         log(root / "checkpoint", 0, 4, 4)
         assert booked.wait(5.0)
     assert known_at_hook == [-1]
-    until("the books", lambda: observer.planned() == {0: 4, 1: 4}, within_s=5.0)
+    until("the books", lambda: observer.planned() == {0: 4, 1: 4}, within_s=60.0)
     observer.healthy()
 
     def broken(seen: Sight) -> None:
@@ -416,7 +416,7 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
 
     with observer.armed(broken):
         log(root / "checkpoint", 1, 5, 5)
-        until("the watch to fail", lambda: observer._watch.failure is not None, within_s=5.0)
+        until("the watch to fail", lambda: observer._watch.failure is not None, within_s=60.0)
     with pytest.raises(Exception, match="the watch on the checkpoint died"):
         observer.healthy()
     observer.close()

@@ -86,7 +86,7 @@ def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
 
     feeder = Feeder(sender, Frontier("checkpoint", planned, planned, lambda: None), Journal(None), **more)
     feeder.start()
-    until("all to be sent", lambda: feeder.done, within_s=5.0)
+    until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
     feeder.healthy()
     return sender, looks

@@ -174,7 +174,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
         assert not armed.exists()
         sleeper.kill()
         sleeper.wait()
-        until("the failpoint to be armed", armed.exists, within_s=5.0)
+        until("the failpoint to be armed", armed.exists, within_s=60.0)
         schedule.stop()
 
 
@@ -260,7 +260,7 @@ def test_a_process_that_has_ended_does_not_move() -> None:
     process = LocalProcess(psutil.Process(child.pid))
     assert signals.moves(process)
     signals.freeze([process])
-    until("it to stand", lambda: not signals.moves(process), within_s=5.0)
+    until("it to stand", lambda: not signals.moves(process), within_s=60.0)
     signals.thaw([process])
     child.communicate(b"\n")
     assert not signals.moves(process)

