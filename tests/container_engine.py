@@ -16,10 +16,28 @@ from harness.stack.containers import engine as engines
 NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""
 
+BOTH = """
+    append_before_offset_commit append_driver_killed_mid_batch autocommit_executor_killed checkpoint_apart
+    checkpoint_temporary errors_added offsets_before_the_sink offsets_together_at_sink_written
+    partition_ledger_mid_sink two_systems_upsert_between upsert_before_offset_commit
+"""
+CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
+"""The scenarios of the proving suite to run on both stacks; `_` takes all."""
+
+
+def needed() -> bool:
+    """Has there to be an engine?"""
+    return bool(os.environ.get(NEEDED))
+
+
+def chosen(path: Path) -> bool:
+    """Is it a scenario that is run on both stacks?"""
+    return any(path.stem == word or word == "_" for word in CHOICE)
+
 
 def lacking(what: str) -> NoReturn:
     """The test is not run, by name; where an engine has to be there, it fails."""
-    if os.environ.get(NEEDED):
+    if needed():
         pytest.fail(f"{NEEDED} is set, and there is no {what}")
     pytest.skip(f"not run: no {what} here")
 
