@@ -34,7 +34,7 @@ from tests.container_engine import left
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
-PROVING = filter(container_engine.chosen, sorted((HOUSE / "scenarios" / "proving").glob("*.yaml")))
+PROVING = [*filter(container_engine.chosen, sorted((HOUSE / "scenarios" / "proving").glob("*.yaml")))]
 GONE_WITHIN_S = 30.0
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 

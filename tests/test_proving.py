@@ -1,7 +1,6 @@
 """The proving suite on the stack `processes`: every scenario as it expects.
 
-Where there has to be a container engine, `test_containers.py` runs some of them on both stacks, and they are not run here
-as well.
+Where there has to be a container engine, `test_containers.py` runs some of them on both stacks; they are not run twice.
 """
 
 from __future__ import annotations
