@@ -169,6 +169,11 @@ class Sink:
         where = self.backend if self.database == "main" else f"{self.backend}.{self.database}"
         return f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}..."
 
+    @property
+    def own_table(self) -> bool:
+        """Is it a table in the run's own schema, named as such?"""
+        return self.backend == "postgres" and self.target.replace("_", "a").isalnum()
+
 
 def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
     """What the sinks of one scenario are called, no two alike: where names meet, their places (from 1) stand beside

@@ -23,7 +23,7 @@ from harness.errors import HarnessError, UsageError
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
 from harness.ledger import State
-from harness.scenario import Evidence, Expect, Guarantee, Kind, Order, RecordRef, Sink, Verdict, Word
+from harness.scenario import Do, Evidence, Expect, Fault, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
 from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, values
 
@@ -744,3 +744,24 @@ def test_a_sink_that_could_not_be_read_is_void_and_says_why(folder: Folder) -> N
     verdict = judge(path)
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
     assert "postgres payments could not be read: no such table" in verdict.reasons
+
+
+def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
+    pause = replace(STEP, do=Fault(kind=Do.PAUSE_DRIVER, for_s=1.0), name="pause driver")
+    stood = replace(HIT.evidence, signalled={"4711": "stood still for 1 s"})
+    folder.claim(schedule=(pause,))
+    folder.steps, folder.strikes = [replace(HIT, name="pause driver", evidence=stood)], [Struck(again=None)]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.stakes) == (Word.VOID, ())
+
+
+def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, database="second")))
+    folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
+    folder.strikes = [Struck(holds=10, rows_before=10, rows_counted=14)]
+    stakes = judge(folder.write()).stakes
+    assert [(stake.position, stake.harm) for stake in stakes] == [
+        (0, Harm.REPETITION),
+        (0, Harm.LOSS),
+        (1, Harm.LOSS),
+    ]

@@ -188,14 +188,19 @@ class _Weighing:
             return f"an open transaction had written into {self.scale.case.sink}"
         counted, before = self.snapshot.rows_counted, self.snapshot.rows_before
         handed = counted - before if counted is not None and before is not None else 0
-        return f"{handed} rows had been handed to the sink" if handed > 0 else ""
+        ours = self.strike.counted in (None, self.scale.position)
+        return f"{handed} rows had been handed to the sink" if handed > 0 and ours else ""
 
     def _more(self, key: Key) -> int:
         return (self._here(key) - self.base.get(key, Counter())).total()
 
     def _again(self) -> Spans:
         """What may be processed once more, and has left something in the sink."""
-        return joined(self.reach.taken if self.begun else (), self.reach.again)
+        return joined(self._redone(), self.reach.again)
+
+    def _redone(self) -> Spans:
+        """What of the batch in hand may be done again: not if whoever had it in hand only stood still."""
+        return self.reach.taken if self.begun and not self.strike.paused else ()
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet."""
@@ -228,9 +233,8 @@ class _Weighing:
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:
             return
-        base = self.reach.taken if self.begun else ()
         why = self._invisible(Harm.REPETITION, spans)
-        yield self._stake(Harm.REPETITION, spans, why, self._repeated(bool(base)))
+        yield self._stake(Harm.REPETITION, spans, why, self._repeated(bool(self._redone())))
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"

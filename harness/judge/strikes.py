@@ -44,6 +44,10 @@ class Strike:
     why: str = ""
     moving: bool = False
     """The driver went on while the snapshot was taken."""
+    paused: bool = False
+    """Nobody died: what was in hand is done once."""
+    counted: int | None = None
+    """The place of the sink whose rows were counted."""
 
     @property
     def died(self) -> bool:
@@ -94,7 +98,16 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
     faults = dict(enumerate((step.do.kind for step in run.scenario.schedule), 1))
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
-    return tuple(replace(_strike(run, number, step), moving=faults.get(number) in LIVES) for number, step in hits)
+    counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
+    return tuple(
+        replace(
+            _strike(run, number, step),
+            moving=faults.get(number) in LIVES,
+            paused=faults.get(number) is Do.PAUSE_DRIVER,
+            counted=counted,
+        )
+        for number, step in hits
+    )
 
 
 def _strike(run: Run, number: int, step: StepOutcome) -> Strike:

@@ -146,7 +146,7 @@ class Live:
 
     def _counted(self) -> list[Sink]:
         """The sinks that are tables of the run's own; rows are counted in the first."""
-        return [s for s in self.scenario.sinks if s.backend == "postgres" and s.target.replace("_", "a").isalnum()]
+        return [sink for sink in self.scenario.sinks if sink.own_table]
 
     def _tripwire(self) -> Tripwire | None:
         tables = self._counted()
