@@ -17,7 +17,7 @@ from harness.checkers.compare import Case, Key, compare
 from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, highest, joined
 from harness.effect import Effects
-from harness.judge.look import Held, Look, held, look
+from harness.judge.look import Held, Look, look
 from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Harm, Sink, Stake
 from harness.sinks import SinkTable
@@ -286,20 +286,18 @@ class _Weighing:
             part = scale.rows(Cut(only=spans))
             words = f"none of its {count} records pass the effect"
             return f"the effect of {scale.case.sink} is the same with it" if part else words
-        return self._hidden(harm, spans, seen)
+        # Rows that are added again beside a total show in any case: only what goes into the total can be hidden.
+        return self._hidden(harm, spans) if seen[0] else ""
 
-    def _models(self, harm: Harm, spans: Spans, other: Spans = ()) -> Iterator[list[Row]]:
-        """What the sink would hold; and if at the same time `other` came to the opposite harm."""
+    def _models(self, harm: Harm, spans: Spans) -> Iterator[list[Row]]:
+        """What the sink would hold."""
         scale, rows = self.scale, self.scale.rows
         if harm is Harm.LOSS:
-            yield rows(Cut(without=spans, again=(other,) if other else ()))
+            yield rows(Cut(without=spans))
             return
-        yield rows(Cut(again=(spans,), without=other))
+        yield rows(Cut(again=(spans,)))
         if scale.case.aggregate and not scale.table.unique:
-            # Rows are appended only where no other batch goes into them: else the sink brings them up to date.
-            elsewhere = set(held(scale.case, rows(Cut(without=spans))))
-            own = (row for row in rows(Cut(only=spans)) if elsewhere.isdisjoint(held(scale.case, [row])))
-            yield [*rows(Cut(without=other)), *own]
+            yield [*scale.case.expected, *rows(Cut(only=spans))]
 
     def _seen(self, model: Sequence[Row]) -> bool:
         """Does the comparison see the model, planted in a copy of this run's rows?"""
@@ -313,15 +311,15 @@ class _Weighing:
         marks = compare(replace(case, found=list(planted.elements())))
         return any(not only_rounding(mark, case.families) for mark in marks)
 
-    def _hidden(self, harm: Harm, spans: Spans, seen: Sequence[bool]) -> str:
-        """Which other batch would hide all that is seen: one lost where this one is doubled, or the other way round."""
+    def _hidden(self, harm: Harm, spans: Spans) -> str:
+        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
         scale = self.scale
         if not scale.case.aggregate:
             return ""
         expected = Counter(scale.case.expected)
         for batch, other in self._others(spans):
-            models = zip(self._models(harm, spans, other), seen, strict=True)
-            if all(Counter(model) == expected for model, shown in models if shown):
+            cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
+            if Counter(scale.rows(cut)) == expected:
                 return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
