@@ -165,6 +165,6 @@ def test_a_grand_total_is_judged(play: Play, flags: tuple[str, ...], word: Word)
 @pytest.mark.parametrize(("rows", "word"), [(0, Word.HELD), (20, Word.VIOLATED)])
 def test_before_the_first_row_only_loss_is_at_stake(play: Play, rows: int, word: Word) -> None:
     schedule = [{"when": {"rows": rows, "batch": 2}, "do": "crash mid-sink"}]
-    verdict = play("transactions/autocommit", schedule=schedule).verdict
+    verdict = play("payments", "--each", schedule=schedule).verdict
     assert verdict.word is word
     assert (Harm.REPETITION in {stake.harm for stake in verdict.stakes if stake.shown}) == bool(rows)
