@@ -42,7 +42,7 @@ def stream(spark: SparkSession, args: argparse.Namespace, *, max_records: int | 
 
 
 def insert(table: str, rows: DataFrame, columns: Sequence[str], *, once: bool = False, each: bool = False) -> None:
-    """Insert the rows of one batch in one transaction, or, with `each`, one by one; `once`: those that are there already
+    """Insert the rows of one batch in one transaction, or with `each` one by one; `once`: those that are there already
     are left alone."""
     values = [tuple(row) for row in rows.select(*columns).collect()]
     more = " on conflict do nothing" if once else ""
