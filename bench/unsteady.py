@@ -81,8 +81,7 @@ def breach(program: str, verdict: Verdict) -> str:
 def one(program: str, stack: Stack, options: argparse.Namespace, index: int) -> tuple[str, str]:
     """One run: its word, and its breach."""
     step = drawn(program, options.seed, index)
-    of = f" of {step.when.query}" if step.when.query else ""
-    print(f"{program} {index}: {step.do} at {step.when}{of}:", end=" ", flush=True)
+    print(f"{program} {index}: {step.do} at {step.when}:", end=" ", flush=True)
     try:
         result = run(replace(scenario(program), schedule=(step,)), stack, reports=options.reports)
     except HarnessError as failure:
