@@ -245,10 +245,10 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     folder.strikes = [Struck(step=2, holds=15), Struck(step=2, moment=RESTART), Struck(step=3, holds=10)]
     one, two, three = read_strikes(read_run(folder.write()))
     assert (one.number, one.moving, one.why) == (2, True, "")
-    assert one.at is not None and one.eve is not None
-    assert [len(each.rows) for each in (*one.at.tables, *one.eve.tables) if each] == [15, 20]
-    assert (one.at.snapshot.moment, one.eve.snapshot.moment) == ("strike", "restart")
-    assert (two.number, two.moving, two.eve) == (3, False, None)
+    assert one.at is not None and one.restart is not None
+    assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
+    assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("strike", "restart")
+    assert (two.number, two.moving, two.restart) == (3, False, None)
     assert three == Strike(number=4, outcome=HIT, why="no snapshot was taken when it struck")
 
 
