@@ -27,6 +27,7 @@ def main() -> None:
     parser = source.parser(__doc__)
     parser.add_argument("--columns", default="id,account,amount")
     parser.add_argument("--once", action="store_true", help="write each id once; its table has a key")
+    parser.add_argument("--each", action="store_true", help="commit each row by itself")
     parser.add_argument("--where", default="true", help="keep only these")
     parser.add_argument("--every", help="the trigger's interval, e.g. 5 seconds")
     parser.add_argument("--dies-at", type=int, help="end with a failure instead of this batch and any later one")
@@ -46,7 +47,7 @@ def batch(args: argparse.Namespace, payments: DataFrame, number: int) -> None:
     """Write one batch."""
     if args.dies_at is not None and number >= args.dies_at:
         raise RuntimeError(f"fatal: no such account in batch {number}")
-    source.insert("payments", payments, args.columns.split(","), once=args.once)
+    source.insert("payments", payments, args.columns.split(","), once=args.once, each=args.each)
 
 
 if __name__ == "__main__":

@@ -41,9 +41,14 @@ def stream(spark: SparkSession, args: argparse.Namespace, *, max_records: int | 
     return records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
 
 
-def insert(table: str, rows: DataFrame, columns: Sequence[str], *, once: bool = False) -> None:
-    """Insert the rows of one batch in one transaction; `once`: those that are there already are left alone."""
+def insert(table: str, rows: DataFrame, columns: Sequence[str], *, once: bool = False, each: bool = False) -> None:
+    """Insert the rows of one batch in one transaction, or with `each` one by one; `once`: those that are there already
+    are left alone."""
     values = [tuple(row) for row in rows.select(*columns).collect()]
     more = " on conflict do nothing" if once else ""
-    with closing(psycopg2.connect("")) as database, database, database.cursor() as cursor:
-        execute_values(cursor, f"insert into {table} ({', '.join(columns)}) values %s{more}", values, page_size=1000)
+    with closing(psycopg2.connect("")) as database, database.cursor() as cursor:
+        database.autocommit = each
+        size = 1 if each else 1000
+        execute_values(cursor, f"insert into {table} ({', '.join(columns)}) values %s{more}", values, page_size=size)
+        if not each:
+            database.commit()
