@@ -144,13 +144,18 @@ def reach(planned: int = 2, committed: int = 1, *, again: int | None = None, **c
 
 
 def strike(
-    at: SinkTable | None, eve: SinkTable | None = None, *, number: int = 1, outcome: StepOutcome = HIT, **snapshot: Any
+    at: SinkTable | None,
+    restart: SinkTable | None = None,
+    *,
+    number: int = 1,
+    outcome: StepOutcome = HIT,
+    **snapshot: Any,
 ) -> Strike:
     """A hit that met the sink as `at`."""
     taken = Snapshot(step=number, moment="strike", attempt=number, at_s=3.0 * number, **snapshot)
-    late = Seen(snapshot=replace(taken, moment="restart"), tables=(eve,)) if eve is not None else None
+    late = Seen(snapshot=replace(taken, moment="restart"), tables=(restart,)) if restart is not None else None
     outcome = replace(outcome, attempt=number)
-    return Strike(number=number, outcome=outcome, at=Seen(snapshot=taken, tables=(at,)), eve=late)
+    return Strike(number=number, outcome=outcome, at=Seen(snapshot=taken, tables=(at,)), restart=late)
 
 
 def hit(
@@ -158,11 +163,11 @@ def hit(
     at: Sequence[Row],
     *reaches: Reach,
     scale: Scale | None = None,
-    eve: Sequence[Row] | None = None,
+    restart: Sequence[Row] | None = None,
     **more: Any,
 ) -> Weighed:
     """One hit, weighed; of batch 1 planned and not committed if nothing else is said."""
-    late = bench.held(eve) if eve is not None else None
+    late = bench.held(restart) if restart is not None else None
     return weigh(scale or bench.scale(), strike(bench.held(at), late, **more), reaches or (reach(),))
 
 

@@ -75,7 +75,7 @@ def test_rows_that_were_twice_there_before_the_next_attempt_worked_are_not_its_d
     out = judged(bench, bench.rows() + bench.rows(*batch(1)), (twice, reach()))
     assert causes(out) == {(Kind.DUPLICATED, (), (), ())}
     scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
-    late = hit(bench, bench.first(2), reach(), scale=scale, eve=twice)
+    late = hit(bench, bench.first(2), reach(), scale=scale, restart=twice)
     assert causes(bench.findings(scale, [late])) == {(Kind.DUPLICATED, (), (), ())}
 
 

@@ -21,7 +21,6 @@ from harness.errors import HarnessError, Interrupted
 from harness.journal import Journal
 from harness.run import controls
 from harness.run.controls import control, digest, files
-from harness.run.loop import wanted
 from harness.scenario import Do, Expect, Fault, Input, Pipeline, Scenario, Sink, Step, Trigger, When, Word
 from harness.stack import cache
 from harness.store import RunFolder
@@ -253,13 +252,6 @@ def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
     )
     assert [path.name for path in found] == ["1", "2", "3"][: min(enough, 3)]
     assert seen == list(range(min(enough, 2) + 1))
-
-
-def test_a_judge_that_knows_no_controls_wants_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("harness.judge.wants", raising=False)
-    assert wanted(tmp_path) == 0
-    monkeypatch.setattr("harness.judge.wants", lambda folder: 2, raising=False)
-    assert wanted(tmp_path) == 2
 
 
 def left(tmp_path: Path, name: str = "left", text: bytes = b"evidence") -> Path:

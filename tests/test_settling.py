@@ -62,7 +62,7 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     kept = tmp_path / "cache"
     kept.mkdir()
     monkeypatch.setattr(cache, "folder", lambda *parts: kept)
-    monkeypatch.setattr(loop, "wanted", lambda folder: 1)
+    monkeypatch.setattr(loop, "wants", lambda folder: 1)
     claim = scenario(tmp_path, UPSERT)
     first, second = run_scenario(claim), run_scenario(claim)
     told = [parts(result.folder / "controls" / "1") for result in (first, second)]

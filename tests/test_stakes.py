@@ -103,7 +103,7 @@ def test_writing_elsewhere_and_counts_that_tell_nothing_are_no_beginning(make: M
 
 def test_rows_that_an_orphan_wrote_after_the_strike_count(make: Make) -> None:
     bench = make()
-    out = hit(bench, bench.first(1), eve=bench.first(2))
+    out = hit(bench, bench.first(1), restart=bench.first(2))
     assert (out.point, out.again, out.missing) == (WRITTEN, batch(1), ())
     assert out.at is not None and out.last is not None
     assert (len(out.at.rows), len(out.last.rows)) == (10, 20)

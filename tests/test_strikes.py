@@ -245,11 +245,11 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     folder.strikes = [Struck(step=2, holds=15), Struck(step=2, moment=RESTART), Struck(step=3, holds=10)]
     one, two, three = read_strikes(read_run(folder.write()))
     assert (one.number, one.moving, one.why) == (2, True, "")
-    assert one.at is not None and one.eve is not None
-    assert [len(each.rows) for each in (*one.at.tables, *one.eve.tables) if each] == [15, 20]
-    assert (one.at.snapshot.moment, one.eve.snapshot.moment) == ("strike", "restart")
-    assert (two.number, two.moving, two.eve) == (3, False, None)
-    assert three == Strike(number=4, outcome=HIT, why="no snapshot was taken when it struck")
+    assert one.at is not None and one.restart is not None
+    assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
+    assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("strike", "restart")
+    assert (two.number, two.moving, two.restart) == (3, False, None)
+    assert three == Strike(number=4, outcome=HIT, why="no snapshot was taken when it struck", counted=0)
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -264,7 +264,7 @@ def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     assert part.at is not None
     change(folder, "1-strike", error="the server is gone", queries=[])
     (none,) = read_strikes(read_run(folder.path))
-    assert none == Strike(number=1, outcome=HIT, why="its snapshot failed: the server is gone")
+    assert none == Strike(number=1, outcome=HIT, why="its snapshot failed: the server is gone", counted=0)
     change(folder, "1-strike", position={"0": 10})
     (own,) = read_strikes(read_run(folder.path))
     assert own.at is not None
@@ -276,7 +276,7 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     assert read_strikes(read_run(folder.path))[0].why == ""
     change(folder, "1-strike", alive=["4712", "4711", "driver 1"])
     (hit,) = read_strikes(read_run(folder.path))
-    assert hit == Strike(number=1, outcome=HIT, why="4711, driver 1 lived on when it had struck")
+    assert hit == Strike(number=1, outcome=HIT, why="4711, driver 1 lived on when it had struck", counted=0)
     plan = folder.path / "plan.json"
     plan.write_text(plan.read_text().replace('"kind": "kill driver"', '"kind": "pause driver"'))
     assert read_strikes(read_run(folder.path))[0].why == ""

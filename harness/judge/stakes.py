@@ -83,7 +83,7 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     if strike.at is None:
         return Weighed(strike=strike, why=strike.why)
     at = _look(scale, strike.at)
-    eve = _look(scale, strike.eve) if strike.eve else None
+    restart = _look(scale, strike.restart) if strike.restart else None
     if at is None:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
@@ -92,7 +92,7 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     if reach is None:
         many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
         return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
-    return _Weighing(scale, strike, reach, at, eve or at).weighed()
+    return _Weighing(scale, strike, reach, at, restart or at).weighed()
 
 
 def _look(scale: Scale, seen: Seen) -> Look | None:

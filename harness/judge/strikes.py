@@ -34,13 +34,13 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Strike:
-    """One hit. `eve` is the look before the next attempt began to work, where there was one; `why` says why nothing is
-    known of where the run stood."""
+    """One hit. `restart` is the look before the next attempt began to work, where there was one; `why` says why nothing
+    is known of where the run stood."""
 
     number: int
     outcome: StepOutcome
     at: Seen | None = None
-    eve: Seen | None = None
+    restart: Seen | None = None
     why: str = ""
     moving: bool = False
     """The driver went on while the snapshot was taken."""
@@ -119,7 +119,7 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
         return Strike(number=number, outcome=step, why=f"{', '.join(sorted(alive))} lived on when it had struck")
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
-    return Strike(number=number, outcome=step, at=at, eve=_seen(run, number, RESTART))
+    return Strike(number=number, outcome=step, at=at, restart=_seen(run, number, RESTART))
 
 
 def _seen(run: Run, number: int, moment: str) -> Seen | None:

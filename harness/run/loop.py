@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from harness import judge as judging
 from harness import sealed
 from harness.errors import HarnessError
 from harness.journal import Journal, Listener
-from harness.judge import judge
+from harness.judge import judge, wants
 from harness.load import project_root
 from harness.redact import Redactor, redact_file, redact_folder
 from harness.run.begin import ended, planned
@@ -109,7 +108,7 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
     verdict = judge(folder.path)
 
     def enough(kept: Sequence[Path]) -> bool:
-        return len(kept) >= wanted(folder.path)
+        return len(kept) >= wants(folder.path)
 
     seed = int(folder.read()["run"]["seed"])
     sizes = portions_of(folder.read()["checkpoint"].get("batches") or (), workload.count)
@@ -124,9 +123,3 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
         enough=enough,
     )
     return judge(folder.path) if found else verdict
-
-
-def wanted(folder: Path) -> int:
-    """How many controls in all the judge wants now."""
-    wants = getattr(judging, "wants", None)
-    return int(wants(folder)) if wants is not None else 0
