@@ -156,6 +156,7 @@ def aiming(lease: Lease, observer: Observer, tripwire: Tripwire) -> Any:
         observer=observer,
         tripwire=tripwire,
         feeds=None,
+        snapshots=None,
         stop=threading.Event(),
         hopeless=lambda: "",
     )
