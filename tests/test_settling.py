@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.journal import Journal, read
+from harness.judge import judged
 from harness.load import load
 from harness.run import controls, loop
 from harness.run.loop import Result
@@ -62,6 +64,7 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     kept = tmp_path / "cache"
     kept.mkdir()
     monkeypatch.setattr(cache, "folder", lambda *parts: kept)
+    monkeypatch.setattr(loop, "judged", lambda folder: replace(judged(folder), wants=1))
     monkeypatch.setattr(loop, "wants", lambda folder: 1)
     claim = scenario(tmp_path, UPSERT)
     first, second = run_scenario(claim), run_scenario(claim)

@@ -16,7 +16,7 @@ from time import monotonic
 from harness import sealed
 from harness.errors import HarnessError
 from harness.journal import Journal, Listener
-from harness.judge import judge, wants
+from harness.judge import judge, judged, wants
 from harness.load import project_root
 from harness.redact import Redactor, redact_file, redact_folder
 from harness.run.begin import ended, planned
@@ -105,10 +105,11 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
     """Judge; while the answer hangs on what the program does unhurt, run controls and judge again."""
     folder, journal = live.folder, live.journal
     journal.write("phase", name="judging")
-    verdict = judge(folder.path)
+    first = judged(folder.path)
 
     def enough(kept: Sequence[Path]) -> bool:
-        return len(kept) >= wants(folder.path)
+        # Nothing has changed yet: a run that wants no control is judged once.
+        return len(kept) >= (wants(folder.path) if kept else first.wants)
 
     seed = int(folder.read()["run"]["seed"])
     sizes = portions_of(folder.read()["checkpoint"].get("batches") or (), workload.count)
@@ -122,4 +123,4 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
         journal=journal,
         enough=enough,
     )
-    return judge(folder.path) if found else verdict
+    return judge(folder.path) if found else first.verdict
