@@ -15,12 +15,25 @@ from enum import StrEnum
 from typing import Any
 
 
+class Harm(StrEnum):
+    """What a hit puts at stake: that records take effect once more, or that they never do."""
+
+    REPETITION = "repetition"
+    LOSS = "loss"
+
+
 class Guarantee(StrEnum):
     """What is claimed of the pipeline."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
     AT_MOST_ONCE = "at-most-once"
+
+    @property
+    def allows(self) -> Harm | None:
+        """The harm that a fault may do under it."""
+        allowed = {Guarantee.AT_LEAST_ONCE: Harm.REPETITION, Guarantee.AT_MOST_ONCE: Harm.LOSS}
+        return allowed.get(self)
 
 
 class Word(StrEnum):
@@ -44,13 +57,6 @@ class Kind(StrEnum):
     MISORDERED = "misordered"
     WRONG_AGGREGATE = "wrong aggregate"
     STALLED = "stalled"
-
-
-class Harm(StrEnum):
-    """What a hit puts at stake: that records take effect once more, or that they never do."""
-
-    REPETITION = "repetition"
-    LOSS = "loss"
 
 
 class Window(StrEnum):
@@ -363,8 +369,8 @@ class Stake:
     """What one hit put at stake in one sink. `step` counts the schedule's steps from 1, `position` the sinks from 0.
 
     `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
-    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `note` says what was
-    at stake, or why it could not be seen."""
+    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `allowed`: the
+    guarantee lets a fault do it. `note` says what was at stake, or why it could not be seen."""
 
     step: int
     position: int
@@ -377,6 +383,12 @@ class Stake:
     attempt: int = 0
     checkpoint: str = ""
     batch: int | None = None
+    allowed: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Would a pipeline that breaks its guarantee have been seen to?"""
+        return self.shown and not self.allowed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ COUNT = {
 }
 EARLY: dict[str, Any] = {
     "guarantee": "at-most-once",
-    "schedule": [{"when": {"failpoint": "offsets-saved", "batch": 2}, "do": "kill driver"}],
+    "schedule": [{"when": {"rows": 250}, "do": "kill driver"}],
 }
 
 

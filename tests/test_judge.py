@@ -480,12 +480,14 @@ def test_a_total_counted_twice_is_explained_by_its_batch(folder: Folder) -> None
 
 
 def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
-    folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE)
-    folder.strikes, folder.steps = [Struck(holds=10)], [BEFORE]
+    folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE, schedule=(STEP, STEP))
+    first = replace(HIT, batch=0, evidence=replace(HIT.evidence, checkpoint_after={"offsets": (0,), "commits": ()}))
+    folder.steps = [first, replace(BEFORE, attempt=2)]
+    folder.strikes = [Struck(planned=1, committed=0, again=0), Struck(step=2, attempt=2, holds=10)]
     folder.tables = [totals(folder.records[:10] + folder.records[20:])]
     verdict = judge(folder.write())
     assert {f.note for f in verdict.findings} == {"too low by exactly batch 1"}
-    assert {f.faults for f in verdict.findings} == {("kill driver at offsets-written of batch 1, attempt 1",)}
+    assert {f.faults for f in verdict.findings} == {("kill driver at offsets-written of batch 1, attempt 2",)}
     assert verdict.word is Word.HELD
 
 
@@ -575,8 +577,8 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 ) -> None:
     second = replace(PER_RECORD, database="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
-    folder.strikes, folder.steps = [Struck(holds=10)], [BEFORE]
-    folder.tables = [payments(folder.records), payments(folder.records[:10] + folder.records[20:])]
+    folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, window="after 15 rows")]
+    folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
     assert judge(folder.write()).word is word
 
 
@@ -645,7 +647,7 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
     folder = Folder(tmp_path / "run", records=values(FINDINGS_MAX + 50), batch_size=500)
     rows = payments(folder.records)
     altered = (*rows[-1][:-1], "0")
-    folder.tables = [[*rows, *rows[:-1], altered]]
+    folder.tables, folder.strikes = [[*rows, *rows[:-1], altered]], [Struck(holds=750)]
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     verdict = judge(folder.write())
     assert verdict.word is Word.UNKNOWN

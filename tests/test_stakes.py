@@ -15,7 +15,7 @@ from harness.judge import judge
 from harness.judge.look import look
 from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Weighed, weigh
 from harness.judge.strikes import Reach, Strike
-from harness.scenario import Evidence, Harm, Sink, Word
+from harness.scenario import Evidence, Guarantee, Harm, Sink, Word
 from harness.sinks import SinkTable
 from harness.snapshot import RESTART
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, values
@@ -42,6 +42,7 @@ def told(weighed: Weighed) -> list[tuple[Harm, bool, int, str]]:
 
 
 AGAIN, GONE = Harm.REPETITION, Harm.LOSS
+SAVED = "the slice that the saved offsets call done"
 
 
 def test_a_batch_that_has_not_begun_to_write_puts_loss_at_stake(make: Make) -> None:
@@ -49,7 +50,7 @@ def test_a_batch_that_has_not_begun_to_write_puts_loss_at_stake(make: Make) -> N
     out = hit(bench, bench.first(1))
     assert (out.point, out.why, out.again, out.missing) == (PLANNED, "", (), batch(1))
     assert told(out) == [(GONE, True, 10, "loss of batch 1 (planned, not committed)")]
-    stake = out.shown[0]
+    stake = out.counting[0]
     assert (stake.step, stake.position, stake.sink, stake.point) == (1, 0, "t", PLANNED)
     assert (stake.attempt, stake.checkpoint, stake.batch) == (1, "checkpoint", 1)
 
@@ -128,7 +129,7 @@ def test_a_batch_none_of_whose_records_pass_is_named(make: Make) -> None:
     bench = make(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10"))
     out = hit(bench, bench.first(1))
     words = "loss of batch 1 (planned, not committed): not shown, none of its 10 records pass the effect"
-    assert (told(out), out.shown) == ([(GONE, False, 10, words)], ())
+    assert (told(out), out.counting) == ([(GONE, False, 10, words)], ())
 
 
 def test_a_stretch_without_a_record_is_named(make: Make) -> None:
@@ -189,7 +190,7 @@ def test_a_query_that_folds_equal_rows_hides_a_repetition(make: Make, folds: boo
     assert (stake.harm, stake.shown) == (AGAIN, shown)
     if folds:
         assert stake.note.endswith("not shown, the sink's query folds equal rows")
-    assert hit(bench, bench.first(1)).shown, "a loss shows all the same"
+    assert hit(bench, bench.first(1)).counting, "a loss shows all the same"
 
 
 def test_a_query_of_which_nobody_knows_whether_it_folds_shows_no_repetition(make: Make) -> None:
@@ -203,7 +204,7 @@ def test_a_sink_that_was_not_made_yet_held_nothing(make: Make) -> None:
     bench = make()
     absent = replace(bench.held([]), columns=(), absent=True, unreadable="no such table")
     out = weigh(bench.scale(), strike(absent), [reach(1, 0)])
-    assert (out.point, [stake.harm for stake in out.shown]) == (PLANNED, [GONE])
+    assert (out.point, [stake.harm for stake in out.counting]) == (PLANNED, [GONE])
 
 
 def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> None:
@@ -221,14 +222,14 @@ def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> Non
     ]
     (loss,) = hit(bench, bench.first(1)).stakes
     assert loss.note.endswith("not shown, batch 0 comes to the same totals, and one counted twice would hide it")
-    assert not hit(bench, bench.first(4), reach(4, 3)).shown, "nor does the snapshot say which of them it has"
+    assert not hit(bench, bench.first(4), reach(4, 3)).counting, "nor does the snapshot say which of them it has"
     uneven = make(GRAND, unique=True)
-    assert hit(uneven, uneven.first(2)).shown
+    assert hit(uneven, uneven.first(2)).counting
 
 
 def test_rows_of_single_records_do_not_tie(make: Make) -> None:
     bench = make(replace(PER_RECORD, effect="select account, 1 as n from ledger", key=("account",)))
-    assert hit(bench, bench.first(2)).shown
+    assert hit(bench, bench.first(2)).counting
 
 
 def test_rounding_is_not_what_shows_a_harm(make: Make) -> None:
@@ -283,10 +284,37 @@ def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make
     own = reach(2, 2, own=True, batch=None, checkpoint="")
     out = hit(bench, bench.first(1), own)
     assert (out.point, out.missing) == (EARLY, batch(1))
-    assert told(out) == [(GONE, True, 10, "loss of what was called done (not in the sink)")]
+    assert told(out) == [(GONE, True, 10, f"loss of {SAVED} (not whole in the sink)")]
     assert hit(bench, bench.first(2), own).point == COMMITTED
-    assert hit(bench, bench.first(2)[:-1], own).stakes == (), "some of it is there"
+    assert hit(bench, bench.first(2)[:-1], own).stakes == (), "some of it is there, and nobody writes"
     assert hit(bench, [], replace(own, last=())).stakes == ()
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"writing": {"0": ("insert into t",)}}, "an open transaction had written into t"),
+        ({"rows_counted": 17, "rows_before": 10}, "7 rows had been handed to the sink"),
+    ],
+)
+def test_offsets_saved_before_a_slice_is_whole_put_all_of_it_at_stake(
+    make: Make, state: dict[str, Any], words: str
+) -> None:
+    """The slice in hand is the one before the saved offsets; whoever saves them last has the next one in hand."""
+    bench = make()
+    own = reach(3, 2, own=True, batch=None, checkpoint="")
+    begun, rest = (AGAIN, True, 10), (GONE, True, 10, f"loss of {SAVED} (not whole in the sink)")
+    for rows, shown in (
+        (bench.first(1), words),
+        (bench.first(1) + bench.rows(*batch(1))[:5], "5 rows in t"),
+    ):
+        out = hit(bench, rows, own, **state)
+        assert (out.point, out.again, out.missing) == (WRITING, batch(1), batch(1))
+        assert told(out) == [(*begun, f"repetition of {SAVED} ({shown})"), rest]
+    out = hit(bench, bench.first(2), own, **state)
+    assert (out.point, out.missing) == (WRITING, batch(2))
+    lost = make(replace(PER_RECORD, effect="select id, account, amount from ledger where id not between 10 and 19"))
+    assert hit(lost, lost.first(2), own, **state).missing == batch(2), "what does not pass is not missing"
 
 
 def test_a_last_batch_that_changes_nothing_is_not_called_unwritten(make: Make) -> None:
@@ -419,6 +447,25 @@ def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None
 def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, query="elsewhere"),))
     assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when it struck",)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "holds", "reason", "untried"),
+    [
+        (Guarantee.AT_LEAST_ONCE, 20, "repetition of batch 1 (10 rows", (PLANNED, WRITING)),
+        (Guarantee.AT_MOST_ONCE, 10, "loss of batch 1 (planned, not committed)", (WRITING, WRITTEN)),
+    ],
+)
+def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
+    folder: Folder, guarantee: Guarantee, holds: int, reason: str, untried: tuple[str, ...]
+) -> None:
+    folder.strikes = [Struck(holds=holds)]
+    folder.claim(guarantee=guarantee)
+    verdict = judge(folder.write())
+    (said,) = verdict.reasons
+    assert (verdict.word, said.startswith(f"{INCONSEQUENTIAL}: {reason}")) == (Word.VOID, True)
+    assert said.endswith(f": {guarantee} allows it")
+    assert verdict.untried == tuple(f"postgres payments: {point}" for point in untried)
 
 
 def test_held_lists_what_was_at_stake_and_what_was_not_tried(folder: Folder) -> None:

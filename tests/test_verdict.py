@@ -149,6 +149,14 @@ def test_never_green_by_silence(changes: dict[str, object], reason: str) -> None
     assert not verdict(replace(GOOD, **changes)).as_expected  # type: ignore[arg-type]
 
 
+def test_what_the_guarantee_allows_tests_nothing() -> None:
+    shown, allowed = replace(STAKE, harm=Harm.REPETITION), replace(STAKE, allowed=True)
+    assert reasons(stakes=(allowed,), idle=("the reason",)) == ("the reason",)
+    assert word(stakes=(allowed,), idle=("the reason",)) is Word.VOID
+    assert word(stakes=(allowed, shown)) is Word.HELD
+    assert word(stakes=(allowed, replace(shown, shown=False))) is Word.VOID
+
+
 @pytest.mark.parametrize("window", ["offsets-written", "sink-committed"])
 def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
     def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:

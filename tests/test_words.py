@@ -186,6 +186,19 @@ def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
     ]
 
 
+def test_what_the_guarantee_allows_is_inconsequential() -> None:
+    assert at_stake(sample.repetition(allowed=True)) == [
+        "at stake, and allowed by the guarantee: "
+        "repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log",
+        "inconsequential: the guarantee allows what was at stake",
+    ]
+    one = sample.verdict(stakes=(sample.repetition(allowed=True),), word=Word.HELD)
+    assert stakes.struck(one) == ["postgres payments: sink-committed (repetition, which the guarantee allows)"]
+    assert (stakes.harms(one), [line for line in stakes.rests(one) if line.startswith("at stake")]) == ("-", [])
+    both = sample.verdict(stakes=(sample.repetition(allowed=True), sample.loss()))
+    assert stakes.harms(both) == "loss"
+
+
 def test_a_hit_without_any_stake_points_to_the_reasons() -> None:
     said = ["inconsequential: nothing was at stake; the verdict's reasons say why"]
     assert at_stake(word=Word.VOID) == said

@@ -13,7 +13,7 @@ What violates:
 
 Worst wins: error > violated > void > unknown > held. Never green by silence: whatever was not put to the test
 makes a verdict void, and whatever could not be read to the end makes it unknown, with the reason in words. A run in
-which no hit had anything at stake that would have shown tested nothing.
+which no hit had a harm at stake that the guarantee forbids, and that would have shown, tested nothing.
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
     if finding.kind is Kind.DUPLICATED:
         return not least or finding.altered
     if finding.kind is Kind.WRONG_AGGREGATE:
-        return _aggregate_violates(finding, allowed=Harm.REPETITION if least else Harm.LOSS)
+        return _aggregate_violates(finding, allowed=guarantee.allows)
     return True
 
 
-def _aggregate_violates(finding: Finding, *, allowed: Harm) -> bool | None:
+def _aggregate_violates(finding: Finding, *, allowed: Harm | None) -> bool | None:
     """By its explanations, all of them; a total without one is not judged."""
     harms = set(finding.harms)
     if not harms:
@@ -174,7 +174,7 @@ def _silences(facts: Facts) -> Iterator[str]:
         missed = _missed(step)
         if missed:
             yield f"step `{step.name}` {missed}"
-    if facts.scheduled and not any(stake.shown for stake in facts.stakes):
+    if facts.scheduled and not any(stake.counts for stake in facts.stakes):
         yield from facts.idle or ("nothing shows that a hit had anything at stake",)
     if not counts.get("records"):
         yield "the source holds no record"

@@ -21,7 +21,7 @@ from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
-from harness.judge.stakes import EARLY, POINTS, weigh
+from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
 from harness.judge.stalled import stalled
 from harness.judge.strikes import Strike, reaches, read_strikes
 from harness.scenario import Finding, Kind, Verdict, sink_names
@@ -89,8 +89,8 @@ def judged(folder: Path) -> Judged:
         error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
         apart=apart,
         stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
-        idle=_idle(examined),
-        untried=_untried(examined),
+        idle=_idle(run, examined),
+        untried=_untried(run, examined),
         notes=(*_of(examined, "notes"), *held.notes),
     )
     return Judged(verdict(facts), max(hung.wants, held.wants))
@@ -145,7 +145,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
 
 def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...]) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
-    scale = sink.scale(effects)
+    scale = sink.scale(effects, run.scenario.guarantee.allows)
     if scale is None:
         return
     for strike in strikes:
@@ -170,24 +170,30 @@ def _findings(run: Run) -> list[Finding]:
     return [finding for sink in _examine(run, ()) for finding in sink.findings]
 
 
-def _idle(examined: list[Examined]) -> tuple[str, ...]:
-    """Why hits put nothing at stake that would have been seen."""
+def _idle(run: Run, examined: list[Examined]) -> tuple[str, ...]:
+    """Why hits put nothing at stake that would have been seen to break the guarantee."""
     out: dict[str, None] = {}
     for sink in examined:
         for weighed in sink.weighed:
             step = f"step {weighed.strike.number} (`{weighed.strike.outcome.name}`) was inconsequential for {sink.name}"
-            for why in [weighed.why] if weighed.why else [stake.note for stake in weighed.stakes]:
+            notes = [
+                f"{stake.note}: {run.scenario.guarantee} allows it" if stake.allowed else stake.note
+                for stake in weighed.stakes
+            ]
+            for why in [weighed.why] if weighed.why else notes:
                 out[f"{step}: {why}"] = None
     return tuple(out)
 
 
-def _untried(examined: list[Examined]) -> tuple[str, ...]:
-    """The crash points of each sink that no hit struck with anything at stake that shows."""
+def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
+    """The crash points at which each sink could have shown that the guarantee is broken, and no hit struck with that at
+    stake."""
     out = []
+    safe = SAFE.get(run.scenario.guarantee.allows, ())
     for sink in examined:
-        struck = {weighed.point for weighed in sink.weighed if weighed.shown}
+        struck = {weighed.point for weighed in sink.weighed if weighed.counting}
         own = any(weighed.reach and weighed.reach.own for weighed in sink.weighed)
-        points = (EARLY, *POINTS) if own else POINTS
+        points = [point for point in ((EARLY, *POINTS) if own else POINTS) if point not in safe]
         out += [f"{sink.name}: {point}" for point in points if sink.case is not None and point not in struck]
     return tuple(out)
 

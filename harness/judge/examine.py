@@ -16,7 +16,7 @@ from harness.checkers.order import OrderCase, misordered, placed
 from harness.checkers.spans import Cut
 from harness.effect import Effects, Table
 from harness.judge.stakes import Scale, Weighed
-from harness.scenario import Finding, Guarantee, Kind, Sink
+from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks import SinkTable
 
 SHUFFLES = (1, 2)
@@ -61,8 +61,9 @@ class Examined:
         self.kinds[kind] += 1
         return self.kinds[kind] <= FINDINGS_MAX
 
-    def scale(self, effects: Effects) -> Scale | None:
-        """What hits are weighed with; None if the sink could not be compared."""
+    def scale(self, effects: Effects, allows: Harm | None) -> Scale | None:
+        """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
+        compared."""
         if self.case is None or self.table is None:
             return None
         return Scale(
@@ -72,6 +73,7 @@ class Examined:
             case=self.case,
             table=self.table,
             clean=not self.bad,
+            allows=allows,
         )
 
     def clues(self, effects: Effects) -> Clues:

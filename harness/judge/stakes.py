@@ -32,13 +32,16 @@ EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
 POINTS = (PLANNED, WRITING, WRITTEN)
 """The crash points at which a pipeline can be struck with something at stake; one that keeps its offsets itself may
 save them too early as well."""
+SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LOSS: (EARLY, PLANNED)}
+"""Those at which nothing but this harm is at stake."""
 BATCHES_MAX = 200
 """So many batches are asked whether their loss would hide a repetition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What a hit is weighed with: the effect, the judged case (whole and right rows where it has marks), the sink."""
+    """What a hit is weighed with: the effect, the judged case (whole and right rows where it has marks), the sink, and
+    the harm that the guarantee allows."""
 
     effects: Effects
     sink: Sink
@@ -46,6 +49,7 @@ class Scale:
     case: Case
     table: SinkTable
     clean: bool
+    allows: Harm | None = None
 
     @property
     def sql(self) -> str:
@@ -73,9 +77,9 @@ class Weighed:
     last: Look | None = None
 
     @property
-    def shown(self) -> tuple[Stake, ...]:
-        """What was at stake and would have been seen."""
-        return tuple(stake for stake in self.stakes if stake.shown)
+    def counting(self) -> tuple[Stake, ...]:
+        """What was at stake that the guarantee forbids, and would have been seen."""
+        return tuple(stake for stake in self.stakes if stake.counts)
 
 
 def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
@@ -92,7 +96,8 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
     if reach is None:
         many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
         return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
-    return _Weighing(scale, strike, reach, at, restart or at).weighed()
+    last = restart or at
+    return _Weighing(scale, strike, _early(scale, strike, reach, last), at, last).weighed()
 
 
 def _look(scale: Scale, seen: Seen) -> Look | None:
@@ -105,6 +110,34 @@ def _feeding(scale: Scale, found: Sequence[Reach], at: Look) -> Reach | None:
     fit = [reach for reach in found if _agrees(scale, reach, at)] if len(found) > 1 else list(found)
     alike = all((reach.low, reach.high) == (fit[0].low, fit[0].high) for reach in fit)
     return fit[0] if fit and alike else None
+
+
+def _early(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
+    """Where a pipeline stood that keeps its offsets itself: whoever saves them before the sink has the slice still has
+    it in hand. Nothing of it is there yet, or a part while somebody writes."""
+    if not reach.own or not reach.last:
+        return reach
+    begin = {span.partition: span.start for span in reach.last}
+    low = {partition: begin.get(partition, end) for partition, end in reach.low.items()}
+    before, saved = (now.of(scale.rows(Cut(only=between({}, ends)))) for ends in (low, reach.low))
+    changed, none = _changed(before, saved), Counter[object]()
+    absent = [now.rows.get(key, none) == before.get(key, none) for key in changed]
+    writing = bool(_handed(scale, strike))
+    if not any(absent) or not (writing or all(absent)):
+        return reach
+    return replace(reach, low=low, high=reach.low, last=(), early=True)
+
+
+def _handed(scale: Scale, strike: Strike) -> str:
+    """What shows that somebody was writing into the sink, though no row of it can be seen; empty if nothing does."""
+    assert strike.at is not None
+    snapshot = strike.at.snapshot
+    if snapshot.writing.get(str(scale.position)):
+        return f"an open transaction had written into {scale.case.sink}"
+    counted, before = snapshot.rows_counted, snapshot.rows_before
+    rows = counted - before if counted is not None and before is not None else 0
+    ours = strike.counted in (None, scale.position)
+    return f"{rows} rows had been handed to the sink" if rows > 0 and ours else ""
 
 
 def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
@@ -175,6 +208,8 @@ class _Weighing:
         """Where the sink stood, whatever the trigger was called."""
         if not self.reach.taken or not self._in_hand():
             return EARLY if self._unwritten() else COMMITTED
+        if self.reach.early and not self.begun:
+            return EARLY
         if self.whole:
             return WRITTEN
         return WRITING if self.begun else PLANNED
@@ -184,12 +219,7 @@ class _Weighing:
         """What shows that the batch had begun to write; empty if nothing does."""
         if self.touched:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
-        if self.snapshot.writing.get(str(self.scale.position)):
-            return f"an open transaction had written into {self.scale.case.sink}"
-        counted, before = self.snapshot.rows_counted, self.snapshot.rows_before
-        handed = counted - before if counted is not None and before is not None else 0
-        ours = self.strike.counted in (None, self.scale.position)
-        return f"{handed} rows had been handed to the sink" if handed > 0 and ours else ""
+        return _handed(self.scale, self.strike)
 
     def _more(self, key: Key) -> int:
         return (self._here(key) - self.base.get(key, Counter())).total()
@@ -209,7 +239,7 @@ class _Weighing:
 
     def _in_hand(self) -> bool:
         """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does."""
-        return not self.reach.own or bool(self.begun or any(self.snapshot.writing.values()))
+        return not self.reach.own or self.reach.early or bool(self.begun or any(self.snapshot.writing.values()))
 
     def _unwritten(self) -> Spans:
         """What the pipeline calls done, and the sink has nothing of."""
@@ -238,7 +268,8 @@ class _Weighing:
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
-        own = f"repetition of {self._named()} ({self.begun}, not in {log})" if taken else ""
+        told = self.begun if self.reach.early else f"{self.begun}, not in {log}"
+        own = f"repetition of {self._named()} ({told})" if taken else ""
         count = self.scale.effects.size(cut=Cut(only=self.reach.again)) if self.reach.again else 0
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
         return "; ".join(filter(None, (own, back)))
@@ -246,16 +277,19 @@ class _Weighing:
     def _loss(self, spans: Spans) -> Iterator[Stake]:
         if not spans:
             return
-        words = f"loss of {self._named()} (planned, not committed)" if self.reach.taken else ""
+        why = "not whole in the sink" if self.reach.early else "planned, not committed"
+        words = [f"loss of {self._named()} ({why})"] if self.reach.taken else []
         if self._unwritten():
-            words = "; ".join(filter(None, (words, "loss of what was called done (not in the sink)")))
-        if beyond := self.reach.skipped:
+            words.append("loss of what was called done (not in the sink)")
+        if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
-            words = "; ".join(filter(None, (words, f"loss of {count} records before which the next attempt began")))
-        yield self._stake(Harm.LOSS, spans, self._invisible(Harm.LOSS, spans), words)
+            words.append(f"loss of {count} records before which the next attempt began")
+        yield self._stake(Harm.LOSS, spans, self._invisible(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:
-        return f"batch {self.reach.batch}" if self.reach.batch is not None else "the slice after the saved offsets"
+        if self.reach.batch is not None:
+            return f"batch {self.reach.batch}"
+        return "the slice that the saved offsets call done" if self.reach.early else "the slice after the saved offsets"
 
     def _stake(self, harm: Harm, spans: Spans, why: str, words: str) -> Stake:
         return Stake(
@@ -270,6 +304,7 @@ class _Weighing:
             attempt=self.strike.outcome.attempt,
             checkpoint=self.reach.checkpoint,
             batch=self.reach.batch,
+            allowed=harm is self.scale.allows,
         )
 
     def _invisible(self, harm: Harm, spans: Spans) -> str:

@@ -67,7 +67,8 @@ class Strike:
 class Reach:
     """How far one query was when a fault struck. `next` is where the next attempt began, None if the driver lived;
     `last` what was committed last. `after` says that the sink was committed by Spark's own word; `own` that the
-    pipeline keeps its offsets itself."""
+    pipeline keeps its offsets itself; `early` that it had saved those of the slice in hand, which then lies before
+    `high`."""
 
     low: Offsets
     high: Offsets
@@ -77,6 +78,7 @@ class Reach:
     checkpoint: str = ""
     after: bool = False
     own: bool = False
+    early: bool = False
 
     @property
     def taken(self) -> Spans:

@@ -37,8 +37,10 @@ def of_step(verdict: Verdict, number: int) -> list[str]:
         out.append("only loss was at stake")
     if not own:
         out.append("inconsequential: nothing was at stake; the verdict's reasons say why")
-    elif not any(stake.shown for stake in own):
-        out.append("inconsequential: nothing that was at stake would show")
+    elif not any(stake.counts for stake in own):
+        left = [stake for stake in own if not stake.allowed]
+        why = "nothing that was at stake would show" if left else "the guarantee allows what was at stake"
+        out.append(f"inconsequential: {why}")
     return out
 
 
@@ -48,7 +50,9 @@ def known(verdict: Verdict) -> bool:
 
 
 def verb(stake: Stake) -> str:
-    """Whether the harm would have shown."""
+    """Whether the harm would have shown, and broken the guarantee."""
+    if stake.allowed:
+        return "at stake, and allowed by the guarantee"
     return "at stake and shown" if stake.shown else "at stake, would not show"
 
 
@@ -64,7 +68,7 @@ def what(stake: Stake, verdict: Verdict) -> str:
 
 def harms(verdict: Verdict) -> str:
     """Which harms were at stake and shown, for one cell of a table."""
-    shown = [harm.value for harm in Harm if any(s.harm is harm and s.shown for s in verdict.stakes)]
+    shown = [harm.value for harm in Harm if any(s.harm is harm and s.counts for s in verdict.stakes)]
     return ", ".join(shown) or "-"
 
 
@@ -103,7 +107,7 @@ def rests(verdict: Verdict) -> list[str]:
     """What a held rests on: what was at stake and shown, what limits it, and the crash points not struck."""
     if verdict.word is not Word.HELD:
         return []
-    shown = [f"at stake and shown: {what(stake, verdict)}" for stake in verdict.stakes if stake.shown]
+    shown = [f"at stake and shown: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]
     return [*few(shown), *noted(verdict), *lines(verdict)]
 
 
@@ -131,7 +135,8 @@ def _point(name: str, stakes: Sequence[Stake]) -> str:
     for harm in Harm:
         own = [stake for stake in stakes if stake.harm is harm]
         if own:
-            found.append(harm.value if any(stake.shown for stake in own) else f"{harm}, which would not show")
+            why = "which the guarantee allows" if own[0].allowed else "which would not show"
+            found.append(harm.value if any(stake.counts for stake in own) else f"{harm}, {why}")
     return f"{name} ({'; '.join(found)})"
 
 
