@@ -52,9 +52,9 @@ def test_of_a_kind_that_is_explained_what_fits_a_hit_needs_none_and_what_fits_no
     out = decide([known, near, far], [known, near, far], [])
     assert (out.stand, out.doubtful, out.wants) == ([known], [near, far], 1)
     assert out.unknown == ["2 findings are explained by no hit, and no control run was made"]
-    other = found(Kind.DUPLICATED, fits=("f",))
-    out = decide([known, other], [known, other], [])
-    assert (out.stand, out.doubtful, out.wants) == ([known], [other], 1)
+    for other in (found(Kind.DUPLICATED, fits=("f",)), found(position=1, fits=("f",))):
+        out = decide([known, other], [known, other], [])
+        assert (out.stand, out.doubtful, out.wants) == ([known], [other], 1)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -466,6 +467,19 @@ def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
     assert (verdict.word, said.startswith(f"{INCONSEQUENTIAL}: {reason}")) == (Word.VOID, True)
     assert said.endswith(f": {guarantee} allows it")
     assert verdict.untried == tuple(f"postgres payments: {point}" for point in untried)
+
+
+@pytest.mark.parametrize("other", [{"step": 2}, {"attempt": 7}])
+def test_a_snapshot_of_another_step_or_attempt_shows_nothing(folder: Folder, other: dict[str, int]) -> None:
+    path = folder.write()
+    snapshot = path / "snapshots" / "1-strike" / "snapshot.json"
+    snapshot.write_text(json.dumps({**json.loads(snapshot.read_text()), **other}))
+    where = f"step {other.get('step', 1)} in attempt {other.get('attempt', 1)}"
+    verdict = judge(path)
+    assert (verdict.word, verdict.reasons) == (
+        Word.VOID,
+        (f"{INCONSEQUENTIAL}: the snapshot in its place is that of {where}",),
+    )
 
 
 def test_held_lists_what_was_at_stake_and_what_was_not_tried(folder: Folder) -> None:

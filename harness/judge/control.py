@@ -113,10 +113,10 @@ def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: 
 
 
 def _unexplained(violating: Sequence[Finding]) -> list[Finding]:
-    """The findings that need a control: of a kind that no hit explains, or that no hit so much as fits."""
-    known = {finding.kind for finding in violating if finding.faults}
+    """The findings that need a control: of a kind that no hit explains in this sink, or that no hit so much as fits."""
+    known = {(finding.position, finding.kind) for finding in violating if finding.faults}
     loose = [finding for finding in violating if not finding.faults]
-    need = [finding for finding in loose if finding.kind not in known or not finding.fits]
+    need = [finding for finding in loose if (finding.position, finding.kind) not in known or not finding.fits]
     return loose if need else []
 
 

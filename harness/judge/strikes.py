@@ -116,6 +116,9 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
     at = _seen(run, number, STRIKE)
     if at is None:
         return Strike(number=number, outcome=step, why="no snapshot was taken when it struck")
+    if (at.snapshot.step, at.snapshot.attempt) != (number, step.attempt):
+        other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
+        return Strike(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
     fault = run.scenario.schedule[number - 1].do.kind if number <= len(run.scenario.schedule) else None
     if fault in KILLS and (alive := set(step.evidence.signalled) & set(at.snapshot.alive)):
         return Strike(number=number, outcome=step, why=f"{', '.join(sorted(alive))} lived on when it had struck")
