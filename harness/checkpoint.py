@@ -112,13 +112,10 @@ class Progress:
     """By batch, the attempts that were seen at work on it."""
     first: dict[int, int] = field(default_factory=dict)
     """By attempt, the first batch that it was seen at work on."""
-    gap_s: float = 0.0
-    """The longest time between two commits of one attempt."""
     elsewhere: bool = False
     """It has planned batches, and none of them names the topic: a query that reads something else."""
     gone: bool = False
     """It was deleted, and another was begun in its place."""
-    _commit: tuple[int, float] | None = None
 
     def note_start(self, source: int) -> None:
         """Remember where a source began, whose `sources/K/0` is there."""
@@ -147,13 +144,6 @@ class Progress:
         """Remember that an attempt was seen at work on a batch."""
         self.attempts.setdefault(batch, set()).add(attempt)
         self.first.setdefault(attempt, batch)
-
-    def note_commit(self, batch: int, attempt: int, at_s: float) -> None:
-        """Remember that `commits/N` appeared, and how long it took since the commit before it."""
-        self.committed.add(batch)
-        if self._commit is not None and self._commit[0] == attempt:
-            self.gap_s = max(self.gap_s, at_s - self._commit[1])
-        self._commit = (attempt, at_s)
 
     def planned(self) -> Offsets:
         """Next offsets of the newest planned batch."""

@@ -313,7 +313,7 @@ def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> N
     for batch, ends in enumerate(((1, 0, 3, 0), (1, 0, 9, 4), (9, 4, 9, 4))):
         twice(tmp_path, batch, *ends)
         progress.note_offsets(batch)
-        progress.note_commit(batch, 1, float(batch))
+        progress.committed.add(batch)
     assert [progress.took_nothing(batch) for batch in range(3)] == [True, False, False]
     assert progress.frontier() == {0: 9, 1: 4}
     assert [batch.ranges for batch in progress.batches()] == [
@@ -369,13 +369,6 @@ def test_the_books_say_which_attempts_worked_on_which_batch(queries: Queries) ->
     ]
     assert [(batch.batch, batch.attempts) for batch in b.batches] == [(0, (1,)), (1, (2,))]
     assert (a.first, b.first) == ({1: 0, 2: 1}, {1: 0, 2: 1})
-
-
-def test_the_gap_is_that_between_two_commits_of_one_attempt(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
-    for batch, attempt, at_s in ((0, 1, 5.0), (1, 1, 7.0), (1, 2, 60.0), (2, 2, 61.5)):
-        progress.note_commit(batch, attempt, at_s)
-    assert progress.gap_s == 2.0
 
 
 def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,18 +66,6 @@ def test_each_launch_and_each_move_is_kept_with_its_attempt(followed: Followed) 
     assert times == sorted(times)
 
 
-def test_the_gap_is_that_between_two_moves_of_one_attempt(followed: Followed) -> None:
-    followed.positions.launched(1)
-    followed.positions.start()
-    followed.move(p0=1)
-    assert followed.positions.gap_s() == 0.0
-    followed.move(p0=2)
-    first, second = (each.at_s for each in followed.positions.seen()[-2:])
-    assert followed.positions.gap_s() == second - first
-    followed.positions.launched(2)
-    assert followed.positions.gap_s() == second - first
-
-
 def test_a_position_that_cannot_be_read_is_no_silence(followed: Followed) -> None:
     followed.positions.healthy()
     followed.positions.launched(1)

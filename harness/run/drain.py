@@ -239,7 +239,7 @@ class Drain:
             frontier=dict(sorted(live.frontier.committed().items())),
             end=dict(sorted(ends.items())),
             drained=self._drained,
-            gap_s=round(max(live.observer.gap_s(), live.positions.gap_s()), 3),
+            gap_s=round(live.rhythm.gap_s(), 3),
         )
 
     def _outcome(self) -> dict[str, Any]:

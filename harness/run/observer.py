@@ -101,7 +101,7 @@ class Observer:
         if seen.window is Window.OFFSETS_WRITTEN:
             progress.note_offsets(seen.batch)
         elif seen.window is Window.OFFSETS_COMMITTED:
-            progress.note_commit(seen.batch, attempt, self._journal.elapsed_s())
+            progress.committed.add(seen.batch)
 
     def _ours(self, seen: Sight) -> bool:
         """Is it a query that reads the run's topic? No fault is meant for another one."""
@@ -182,10 +182,6 @@ class Observer:
     def touched(self, attempt: int) -> bool:
         """Has an attempt been seen to touch a checkpoint?"""
         return attempt in self._touched
-
-    def gap_s(self) -> float:
-        """The longest time between two commits of one query within one attempt, whatever the query reads."""
-        return max((progress.gap_s for progress in list(self._every)), default=0.0)
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from itertools import pairwise
 
 from harness.checkpoint import Offsets
 from harness.errors import HarnessError
@@ -57,14 +56,6 @@ class Positions:
     def moved(self, attempt: int) -> bool:
         """Was it seen to move while that attempt was the newest?"""
         return len(self._times(attempt)) > 1
-
-    def gap_s(self) -> float:
-        """The longest time between two moves within one attempt."""
-        gaps = [0.0]
-        for attempt in range(1, self._attempt + 1):
-            moves = self._times(attempt)[1:]
-            gaps += [later - sooner for sooner, later in pairwise(moves)]
-        return max(gaps)
 
     def _times(self, attempt: int) -> list[float]:
         return [each.at_s for each in self.seen() if each.attempt == attempt]
