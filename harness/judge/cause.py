@@ -14,6 +14,7 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -205,14 +206,9 @@ class _Causes:
 
     def _tail(self, span: Span, left: set[Key]) -> set[Key]:
         """The last records of a stretch, as many as have nothing in the sink: a writer that died goes no further."""
-        low, high = span.start, span.end
-        while low < high:
-            middle = (low + high) // 2
-            if self._keys((span._replace(start=middle),)) <= left:
-                high = middle
-            else:
-                low = middle + 1
-        return self._keys((span._replace(start=high),)) if high < span.end else set()
+        starts = range(span.start, span.end)
+        first = bisect_left(starts, True, key=lambda start: self._keys((span._replace(start=start),)) <= left)
+        return self._keys(tuple(span._replace(start=start) for start in starts[first : first + 1]))
 
     def _changed(self, place: int, hit: Known, key: Key) -> bool:
         right = self.right[key] - self.end.rows[key]
