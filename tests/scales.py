@@ -7,7 +7,7 @@ and in the end are what each test says; everything else is an honest pipeline's.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from harness.checkers.attribute import attribute
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
 from harness.checkers.spans import Cut, Span, Spans, between
-from harness.effect import Effects, Source
+from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.cause import caused
 from harness.judge.examine import Examined
 from harness.judge.stakes import Scale, Weighed, weigh
@@ -45,6 +45,52 @@ def batch(number: int) -> Spans:
     return between(upto(number), upto(number + 1))
 
 
+_ANSWERS: dict[str, dict[Any, Any]] = {}
+"""By ledger, what was asked of it and the answer."""
+
+
+class Remembered(Effects):
+    """Effects over a small ledger. The same question has the same answer, so it is put once, by whichever test; the
+    ledger is made when there is a new one."""
+
+    def __init__(self, make: Callable[[], Effects], *, ledger: str) -> None:
+        self._make, self._made, self._known = make, list[Effects](), _ANSWERS.setdefault(ledger, {})
+
+    def _answer(self, name: str, *arguments: Any, **options: Any) -> Any:
+        question = (name, arguments, tuple(options.items()))
+        if question not in self._known:
+            self._made = self._made or [self._make()]
+            answer = getattr(self._made[0], name)(*arguments, **options)
+            self._known[question] = list(answer) if isinstance(answer, Iterator) else answer
+        return self._known[question]
+
+    def __exit__(self, *error: Any) -> None:
+        for effects in self._made:
+            effects.__exit__(*error)
+
+    def table(self, sql: str, *, behind: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
+        made: Table = self._answer("table", sql, behind=behind, batch=batch, cut=cut)
+        return replace(made, rows=list(made.rows))
+
+    def aggregates(self, sql: str) -> bool:
+        return bool(self._answer("aggregates", sql))
+
+    def batches(self) -> tuple[int, ...]:
+        return tuple(self._answer("batches"))
+
+    def ranges(self) -> list[tuple[int, Spans]]:
+        return list(self._answer("ranges"))
+
+    def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
+        return int(self._answer("size", behind=behind, cut=cut))
+
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._answer("columns"))
+
+    def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
+        yield from self._answer("origins", tuple(names))
+
+
 class Bench:
     """A ledger, an effect and a sink."""
 
@@ -53,23 +99,17 @@ class Bench:
     ) -> None:
         records = list(values(40) if records is None else records)
         self.sink, self.table = sink, table
-        rows = [
-            (i % 2, i // 2, 1_700_000_000_000 + i, None, json.dumps(record).encode(), i)
-            for i, record in enumerate(records)
-        ]
-        arrays = [
-            pa.array(list(column), type=f.type)
-            for column, f in zip(zip(*rows, strict=True), ledger.SOURCE, strict=True)
-        ]
-        path.mkdir(parents=True, exist_ok=True)
-        ledger.write_source(path / "source.parquet", [pa.record_batch(arrays, schema=ledger.SOURCE)])
         entries = [
             {"batch": n, "ranges": {str(s.partition): [s.start, s.end] for s in batch(n)}} for n in range(BATCHES)
         ]
         columns = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
-        self.effects = Effects(
-            Source(parquet=path / "source.parquet", columns=columns, batches=entries), where="by hand"
-        )
+        source = Source(parquet=path / "source.parquet", columns=columns, batches=entries)
+
+        def ask() -> Effects:
+            _written(path, records)
+            return Effects(source, where="by hand")
+
+        self.effects = Remembered(ask, ledger=json.dumps(records))
         made = self.effects.table(sink.effect or "")
         self.columns, self.families, self.types = made.columns, made.families, made.types
 
@@ -128,6 +168,17 @@ class Bench:
         examined.findings = [finding(scale.case, mark) for mark in marks]
         examined.bad = {mark.key for mark in marks}
         return caused(scale, attribute(examined.findings, examined.clues(self.effects)), weighed)
+
+
+def _written(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        (i % 2, i // 2, 1_700_000_000_000 + i, None, json.dumps(record).encode(), i) for i, record in enumerate(records)
+    ]
+    arrays = [
+        pa.array(list(column), type=f.type) for column, f in zip(zip(*rows, strict=True), ledger.SOURCE, strict=True)
+    ]
+    path.mkdir(parents=True, exist_ok=True)
+    ledger.write_source(path / "source.parquet", [pa.record_batch(arrays, schema=ledger.SOURCE)])
 
 
 def reach(planned: int = 2, committed: int = 1, *, again: int | None = None, **changes: Any) -> Reach:

@@ -14,37 +14,39 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
+from typing import Any
 
+from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import TOO_HIGH, TOO_LOW
 from harness.checkers.spans import Cut, Span, Spans, between, highest, joined
 from harness.judge.look import Held, Look, held, named_by
-from harness.judge.stakes import BATCHES_MAX, WRITING, Scale, Weighed
+from harness.judge.stakes import BATCHES_MAX, WRITING, Known, Scale, Weighed
 from harness.scenario import Finding, Harm, Kind
 
 HITS_MAX = 5
 """Up to so many hits are tried in every combination."""
 PARTS_MAX = 4
 """Of a batch with more partitions, only the whole is tried."""
-NONE: Counter[object] = Counter()
 
 
 @dataclass(frozen=True)
 class Told:
     """An explanation: the hits, the harm that they did, the batches that were struck."""
 
-    hits: tuple[Weighed, ...]
+    hits: tuple[Known, ...]
     harm: Harm
 
 
 def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]) -> list[Finding]:
     """The findings of one sink with the hits that explain them, and those that fit."""
-    known = [each for each in weighed if each.reach is not None and each.last is not None]
+    known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
         return [replace(finding, fits=_labels(weighed)) for finding in findings]
     return _Causes(scale, known, findings).told()
@@ -72,7 +74,7 @@ def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
 class _Causes:
     """The hits of one run, as one sink saw them."""
 
-    def __init__(self, scale: Scale, hits: Sequence[Weighed], findings: Sequence[Finding]) -> None:
+    def __init__(self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding]) -> None:
         self.scale, self.hits, self.findings = scale, hits, findings
         self._tables: dict[Cut, Held] = {}
         self.again = [self._keys(hit.again) for hit in hits]
@@ -80,7 +82,7 @@ class _Causes:
         self.end = Look(scale.case, held(scale.case, scale.case.found))
         self.right = held(scale.case, scale.case.expected)
         keys = {*self.right, *self.end.rows}
-        self.wrong = {key for key in keys if self.right.get(key, NONE) != self.end.rows.get(key, NONE)}
+        self.wrong = {key for key in keys if self.right[key] != self.end.rows[key]}
         self.open = joined(*(hit.missing for hit in hits))
         self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
@@ -109,7 +111,7 @@ class _Causes:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
         harms = tuple(sorted({each.harm for each in told}))
-        batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach and hit.reach.batch is not None}))
+        batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
         out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=harms)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
@@ -121,24 +123,24 @@ class _Causes:
         if finding.kind is Kind.WRONG_AGGREGATE and finding.harms:
             stakes = joined(hit.again, hit.missing)
             return any(_covers((span,), stakes) for batch in finding.batches for span in self.ranges.get(batch, ()))
-        if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows.get(key, NONE).total():
+        if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows[key].total():
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
             return False
         return key in self.again[place] or key in self.missing[place]
 
-    def _wrong_then(self, hit: Weighed, key: Key, finding: Finding) -> bool:
+    def _wrong_then(self, hit: Known, key: Key, finding: Finding) -> bool:
         """Was the wrong row there before the next attempt worked?"""
         wrong = Counter(tuple(row.values()) for row in finding.found)
-        return hit.last is not None and hit.last.places is None and wrong <= hit.last.rows.get(key, NONE)
+        return hit.last.places is None and wrong <= hit.last.rows[key]
 
     def _staked(self, finding: Finding, key: Key) -> bool:
         """Is nothing missing but what was at stake in a hit: of the rows, or of every batch that a total may miss?"""
         if finding.kind is Kind.LOST:
-            return bool(self.open) and self._as(Cut(without=self.open), key) <= self.end.rows.get(key, NONE)
+            return bool(self.open) and self._as(Cut(without=self.open), key) <= self.end.rows[key]
         return bool(finding.batches) and all(_covers(self.ranges.get(b, ()), self.open) for b in finding.batches)
 
-    def _any(self, finding: Finding) -> Sequence[Weighed]:
+    def _any(self, finding: Finding) -> Sequence[Known]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
         return self.hits if finding.kind in (Kind.UNEXPECTED, Kind.MISORDERED) else ()
 
@@ -156,46 +158,41 @@ class _Causes:
             if look is not None and key in self.again[place] and look(place, hit, key):
                 yield Told((hit,), Harm.REPETITION)
 
-    def _before(self, hit: Weighed, key: Key) -> int:
+    def _before(self, hit: Known, key: Key) -> int:
         """How many rows of the key were there before the next attempt worked."""
-        assert hit.last is not None and hit.at is not None
-        return max(hit.last.rows.get(key, NONE).total(), hit.at.rows.get(key, NONE).total())
+        return max(hit.last.rows[key].total(), hit.at.rows[key].total())
 
     def _after(self, place: int) -> Look:
         """The sink when the next fault struck, or in the end."""
-        later = self.hits[place + 1].at if place + 1 < len(self.hits) else self.end
-        assert later is not None
-        return later
+        return self.hits[place + 1].at if place + 1 < len(self.hits) else self.end
 
-    def _twice(self, place: int, hit: Weighed, key: Key) -> bool:
-        right = self.right.get(key, NONE)
+    def _twice(self, place: int, hit: Known, key: Key) -> bool:
+        right = self.right[key]
         if right.total() == 1:
-            return self._after(place).rows.get(key, NONE).total() > self._before(hit, key) > 0
+            return self._after(place).rows[key].total() > self._before(hit, key) > 0
         # Other batches have rows of this key too: only more copies of a row than they brought are a repetition.
-        surplus = self.end.rows.get(key, NONE) - right
+        surplus = self.end.rows[key] - right
         again = self._at(self.end, Cut(only=hit.again), key)
         return any(self._grew(place, hit, key, row) for row in surplus if row in again)
 
-    def _grew(self, place: int, hit: Weighed, key: Key, row: object) -> bool:
-        assert hit.last is not None and hit.at is not None and hit.reach is not None
+    def _grew(self, place: int, hit: Known, key: Key, row: Row) -> bool:
         before = max(_count(hit.last, key, row), _count(hit.at, key, row))
         by_then = self._at(self.end, Cut(only=between({}, hit.reach.high)), key)
-        still = self.right.get(key, NONE)[row] - by_then[row]
+        still = self.right[key][row] - by_then[row]
         return before > 0 and _count(self._after(place), key, row) - before > still
 
-    def _lost(self, place: int, hit: Weighed, key: Key) -> bool:
+    def _lost(self, place: int, hit: Known, key: Key) -> bool:
         return any(key in unit and self._absent(hit, unit) for unit in self.units[place])
 
-    def _absent(self, hit: Weighed, unit: set[Key]) -> bool:
+    def _absent(self, hit: Known, unit: set[Key]) -> bool:
         """Nothing of it was there, and nothing came. One row alone may be missing for any reason."""
         rows = self.end.rows
         return len(unit) > 1 and all(not self._before(hit, key) and key not in rows for key in unit)
 
-    def _units(self, hit: Weighed) -> Iterator[set[Key]]:
+    def _units(self, hit: Known) -> Iterator[set[Key]]:
         """Stretches that are lost as one: what was skipped, the batch, each of its partitions, what was left to write.
 
         Where Spark had heard that the sink was committed, what is missing was missing before the fault."""
-        assert hit.reach is not None
         if hit.reach.skipped:
             yield self._keys(hit.reach.skipped)
         if hit.reach.after:
@@ -209,19 +206,13 @@ class _Causes:
 
     def _tail(self, span: Span, left: set[Key]) -> set[Key]:
         """The last records of a stretch, as many as have nothing in the sink: a writer that died goes no further."""
-        low, high = span.start, span.end
-        while low < high:
-            middle = (low + high) // 2
-            if self._keys((span._replace(start=middle),)) <= left:
-                high = middle
-            else:
-                low = middle + 1
-        return self._keys((span._replace(start=high),)) if high < span.end else set()
+        starts = range(span.start, span.end)
+        first = bisect_left(starts, True, key=lambda start: self._keys((span._replace(start=start),)) <= left)
+        return self._keys(tuple(span._replace(start=start) for start in starts[first : first + 1]))
 
-    def _changed(self, place: int, hit: Weighed, key: Key) -> bool:
-        assert hit.at is not None
-        right = self.right.get(key, NONE) - self.end.rows.get(key, NONE)
-        there = hit.at.rows.get(key, NONE)
+    def _changed(self, place: int, hit: Known, key: Key) -> bool:
+        right = self.right[key] - self.end.rows[key]
+        there = hit.at.rows[key]
         return hit.at.places is None and right <= there
 
     def _total(self, finding: Finding, key: Key) -> Iterator[Told]:
@@ -235,7 +226,7 @@ class _Causes:
             if any(self._missed(place, key, part) for part in self._parts(hit.missing)):
                 yield Told((hit,), Harm.LOSS)
                 return
-        yield from self._several(key, self.end.rows.get(key, NONE))
+        yield from self._several(key, self.end.rows[key])
 
     def _repeated(self, place: int, key: Key, inside: Spans, more: Spans) -> bool:
         """Was the total right with `inside` in it, and has it `more` once more than it should?"""
@@ -256,9 +247,8 @@ class _Causes:
         """Is the total wrong by just that in the end, and was it when each later fault struck?"""
         return self._fits(cut, key) and all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
 
-    def _shows(self, hit: Weighed, key: Key, cut: Cut) -> bool:
-        assert hit.last is not None and hit.reach is not None
-        there = hit.last.rows.get(key, NONE)
+    def _shows(self, hit: Known, key: Key, cut: Cut) -> bool:
+        there = hit.last.rows[key]
         low = between({}, hit.reach.low)
         taken = hit.reach.taken
         parts = [taken] if hit.reach.after else [(), *self._parts(taken)]
@@ -268,15 +258,14 @@ class _Causes:
         """Was the total right when a later fault struck? Then it was none of the earlier ones."""
         return any(self._right(hit, key) for hit in self.hits[place + 1 :])
 
-    def _right(self, hit: Weighed, key: Key) -> bool:
+    def _right(self, hit: Known, key: Key) -> bool:
         """Was a total, when the fault struck, what the committed batches come to, or that with the batch in hand?"""
-        assert hit.at is not None and hit.reach is not None
         cuts = [Cut(only=between({}, end)) for end in (hit.reach.low, hit.reach.high)]
-        return hit.at.rows.get(key, NONE) in [self._at(hit.at, cut, key) for cut in cuts]
+        return hit.at.rows[key] in [self._at(hit.at, cut, key) for cut in cuts]
 
     def _throughout(self, cut: Cut, keys: Iterable[Key]) -> bool:
         """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
-        return all(key in self.wrong for key in keys if self._as(cut, key) != self.right.get(key, NONE))
+        return all(key in self.wrong for key in keys if self._as(cut, key) != self.right[key])
 
     def _tied(self, spans: Spans, key: Key, harm: Harm) -> bool:
         """Does the same harm to another batch come to the same, and does no other total speak for this one?"""
@@ -290,22 +279,21 @@ class _Causes:
         return False
 
     def _fits(self, cut: Cut, key: Key) -> bool:
-        return self._as(cut, key) == self.end.rows.get(key, NONE)
+        return self._as(cut, key) == self.end.rows[key]
 
-    def _several(self, key: Key, now: Counter[object]) -> Iterator[Told]:
+    def _several(self, key: Key, now: Counter[Any]) -> Iterator[Told]:
         """Hits that repeated something each."""
         hits = [hit for hit in self.hits if hit.again][:HITS_MAX]
         for size in range(2, len(hits) + 1):
             for some in combinations(hits, size):
                 steps = [(hit, tuple(h.again for h in some[:place])) for place, hit in enumerate(some)]
-                right = all(self._wrote(hit, key, hit.reach.taken if hit.reach else (), more) for hit, more in steps)
+                right = all(self._wrote(hit, key, hit.reach.taken, more) for hit, more in steps)
                 if right and self._as(Cut(again=tuple(h.again for h in some)), key) == now:
                     yield Told(some, Harm.REPETITION)
                     return
 
-    def _repeats(self, hit: Weighed) -> Iterator[tuple[Spans, Spans]]:
+    def _repeats(self, hit: Known) -> Iterator[tuple[Spans, Spans]]:
         """(what of the batch was in the sink, what was processed once more)."""
-        assert hit.reach is not None
         taken, back = hit.reach.taken, hit.reach.again
         if back:
             yield (), back
@@ -320,24 +308,22 @@ class _Causes:
             for size in range(1, len(spans)):
                 yield from combinations(spans, size)
 
-    def _wrote(self, hit: Weighed, key: Key, inside: Spans, more: tuple[Spans, ...] = ()) -> bool:
+    def _wrote(self, hit: Known, key: Key, inside: Spans, more: tuple[Spans, ...] = ()) -> bool:
         """Was the total right when the fault struck, with `inside` of the batch in it?"""
-        assert hit.last is not None and hit.reach is not None
         cut = Cut(only=joined(between({}, hit.reach.low), inside), again=more)
-        return hit.last.rows.get(key, NONE) == self._at(hit.last, cut, key)
+        return hit.last.rows[key] == self._at(hit.last, cut, key)
 
-    def _lacked(self, hit: Weighed, key: Key, part: Spans) -> bool:
+    def _lacked(self, hit: Known, key: Key, part: Spans) -> bool:
         """Was the total right when the fault struck, but for `part`?"""
-        assert hit.last is not None and hit.reach is not None
         cut = Cut(only=between({}, hit.reach.high), without=part)
-        return hit.last.rows.get(key, NONE) == self._at(hit.last, cut, key)
+        return hit.last.rows[key] == self._at(hit.last, cut, key)
 
-    def _as(self, cut: Cut, key: Key) -> Counter[object]:
+    def _as(self, cut: Cut, key: Key) -> Counter[Any]:
         return self._at(self.end, cut, key)
 
-    def _at(self, look: Look, cut: Cut, key: Key) -> Counter[object]:
-        rows = self._table(cut).get(key, NONE)
-        return rows if look.places is None else look.of(list(rows.elements())).get(key, NONE)  # type: ignore[arg-type]
+    def _at(self, look: Look, cut: Cut, key: Key) -> Counter[Any]:
+        rows = self._table(cut)[key]
+        return rows if look.places is None else look.of(list(rows.elements()))[key]
 
 
 def _note(told: Told, batches: Sequence[int]) -> str:
@@ -347,9 +333,9 @@ def _note(told: Told, batches: Sequence[int]) -> str:
     return f"{words} {'batch' if len(batches) == 1 else 'batches'} {' and '.join(map(str, batches))}"
 
 
-def _count(look: Look, key: Key, row: object) -> int:
-    marks = look.of([row])  # type: ignore[list-item]
-    return sum(look.rows.get(key, NONE)[mark] for mark in marks[key])
+def _count(look: Look, key: Key, row: Row) -> int:
+    marks = look.of([row])
+    return sum(look.rows[key][mark] for mark in marks[key])
 
 
 def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
@@ -357,7 +343,7 @@ def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
     nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if hit.reach is None or hit.at is None or not scale.case.aggregate or hit.strike.moving:
+    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
         return 0
     taken, after = hit.reach.taken, hit.reach.after
     base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (hit.reach.low, hit.reach.high))
@@ -365,30 +351,29 @@ def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
     wrong = 0
     for key, rows in hit.at.rows.items():
-        ends = base.get(key, NONE), full.get(key, NONE)
+        ends = base[key], full[key]
         open_ = rows in (ends[1:] if after else ends) or (key in partly and _partial(scale, hit.at, rows, ends))
         open_ = open_ or (late and _earlier(scale, hit.at, key, ends))
-        wrong += not open_ and right.get(key, NONE) == end.get(key, NONE)
+        wrong += not open_ and right[key] == end[key]
     return wrong
 
 
-def _partial(scale: Scale, at: Look, rows: Counter[object], ends: Sequence[Counter[object]]) -> bool:
+def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
     """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
     known = [list(each.elements()) for each in (rows, *ends)]
     if at.places is not None or any(len(each) != 1 for each in known):
         return True
     there, low, high = (each[0] for each in known)
-    assert isinstance(there, tuple) and isinstance(low, tuple) and isinstance(high, tuple)
     places = [place for place, family in enumerate(scale.case.families) if family == "number"]
     return all(_within(there[place], low[place], high[place]) for place in places)
 
 
-def _earlier(scale: Scale, at: Look, key: Key, ends: Sequence[Counter[object]]) -> bool:
+def _earlier(scale: Scale, at: Look, key: Key, ends: Sequence[Counter[Any]]) -> bool:
     """May a sink that is late have shown this total: one after any batch, or between two of them?"""
-    rows, end, before = at.rows[key], dict[int, int](), NONE
+    rows, end, before = at.rows[key], dict[int, int](), Counter[Any]()
     for _, spans in scale.effects.ranges():
         end = highest([end, {span.partition: span.end for span in spans}])
-        then = at.of(scale.rows(Cut(only=between({}, end)))).get(key, NONE)
+        then = at.of(scale.rows(Cut(only=between({}, end))))[key]
         if rows == then or (before and _partial(scale, at, rows, (before, then))):
             return True
         if then in ends[1:]:

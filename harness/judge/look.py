@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, key_of
 from harness.sinks import SinkTable
 from harness.sinks.table import WHOLE, fingerprint
 
-Held = dict[Key, Counter[object]]
-"""By key, the rows that are there, or their fingerprints."""
+
+class Held(dict[Key, Counter[Any]]):
+    """By key, the rows that are there, or their fingerprints; as in a Counter, a key that is not there holds none."""
+
+    def __missing__(self, key: Key) -> Counter[Any]:
+        return Counter()
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Look:
         """Rows of the effect in the same form, so that they can be compared with what was held."""
         if self.places is None:
             return held(self.case, rows)
-        out: Held = {}
+        out = Held()
         keys = named_by(self.case)
         for row in rows:
             mark = fingerprint(tuple([row[place] for place in self.places]))
@@ -43,7 +48,7 @@ def named_by(case: Case) -> tuple[int, ...]:
 
 def held(case: Case, rows: Iterable[Row]) -> Held:
     """Rows of the effect by key."""
-    out: Held = {}
+    out = Held()
     places = named_by(case)
     for row in rows:
         out.setdefault(key_of(row, places), Counter())[row] += 1
@@ -54,7 +59,7 @@ def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look |
     """The sink of `case` as `table` has it; None if it could not be read or compared; one that was not made yet held
     nothing. `names` are the sink's columns in its own order."""
     if table is not None and table.absent:
-        return Look(case, {})
+        return Look(case, Held())
     if table is None or table.unreadable:
         return None
     here = [column.name for column in table.columns]
@@ -72,7 +77,7 @@ def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[st
     known = [case.columns[place] for place in named_by(case)]
     if sorted(names) != sorted(case.columns) or sorted(here[:-1]) != sorted(known):
         return None
-    rows: Held = {}
+    rows = Held()
     order = [here.index(name) for name in known]
     for row in table.rows:
         rows.setdefault(key_of(row, order), Counter())[row[-1]] += 1

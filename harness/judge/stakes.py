@@ -64,7 +64,7 @@ class Scale:
 class Weighed:
     """One hit against one sink. `why` says why nothing was at stake. `again` and `missing` are the records that
     repetition and loss would touch; `at` and `last` what the sink held when it struck, and before the next attempt
-    worked."""
+    worked. What is None is not known."""
 
     strike: Strike
     point: str = ""
@@ -80,6 +80,15 @@ class Weighed:
     def counting(self) -> tuple[Stake, ...]:
         """What was at stake that the guarantee forbids, and would have been seen."""
         return tuple(stake for stake in self.stakes if stake.counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known(Weighed):
+    """One of which snapshots tell how far its query was, and what the sink held."""
+
+    reach: Reach
+    at: Look
+    last: Look
 
 
 def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
@@ -120,8 +129,7 @@ def _early(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
     begin = {span.partition: span.start for span in reach.last}
     low = {partition: begin.get(partition, end) for partition, end in reach.low.items()}
     before, saved = (now.of(scale.rows(Cut(only=between({}, ends)))) for ends in (low, reach.low))
-    changed, none = _changed(before, saved), Counter[object]()
-    absent = [now.rows.get(key, none) == before.get(key, none) for key in changed]
+    absent = [now.rows[key] == before[key] for key in _changed(before, saved)]
     writing = bool(_handed(scale, strike))
     if not any(absent) or not (writing or all(absent)):
         return reach
@@ -144,15 +152,13 @@ def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
     """Is each row what the query's committed or planned batches make of it?"""
     base = at.of(scale.rows(Cut(only=between({}, reach.low))))
     full = at.of(scale.rows(Cut(only=between({}, reach.high))))
-    none: Counter[object] = Counter()
     keys = {*base, *full, *at.rows}
-    return all(at.rows.get(key, none) in (base.get(key, none), full.get(key, none)) for key in keys)
+    return all(at.rows[key] in (base[key], full[key]) for key in keys)
 
 
 def _changed(one: Held, other: Held) -> list[Key]:
     """The keys whose rows differ."""
-    none: Counter[object] = Counter()
-    return [key for key in {**one, **other} if one.get(key, none) != other.get(key, none)]
+    return [key for key in {**one, **other} if one[key] != other[key]]
 
 
 class _Weighing:
@@ -167,11 +173,11 @@ class _Weighing:
         changed = _changed(self.base, full)
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
-        late = {key for key in changed if not self._here(key) and key in self.base and key in full}
-        late |= self._behind([key for key in changed if self._here(key) not in (self.base.get(key), full.get(key))])
-        self.touched = [key for key in changed if key not in late and self._here(key) != self.base.get(key, Counter())]
+        late = {key for key in changed if not self.last.rows[key] and key in self.base and key in full}
+        late |= self._behind([key for key in changed if self.last.rows[key] not in (self.base[key], full[key])])
+        self.touched = [key for key in changed if key not in late and self.last.rows[key] != self.base[key]]
         # Where the batch changes nothing that shows, nothing shows that it was written.
-        self.whole = bool(changed) and all(self._here(key) >= full.get(key, Counter()) for key in changed)
+        self.whole = bool(changed) and all(self.last.rows[key] >= full[key] for key in changed)
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
         """Those of the keys whose rows are as they were after a batch before the last committed one."""
@@ -181,17 +187,14 @@ class _Weighing:
             if not between(end, self.reach.low):
                 break
             then = self.last.of(self.scale.rows(Cut(only=between({}, end))))
-            out |= {key for key in keys if self._here(key) == then.get(key)}
+            out |= {key for key in keys if self.last.rows[key] == then[key]}
         return out
 
-    def _here(self, key: Key) -> Counter[object]:
-        return self.last.rows.get(key, Counter())
-
-    def weighed(self) -> Weighed:
+    def weighed(self) -> Known:
         """The stakes, and why there are none."""
         again, missing = self._again(), self._missing()
         stakes = [*self._repetition(again), *self._loss(missing)]
-        return Weighed(
+        return Known(
             strike=self.strike,
             point=self.point,
             stakes=tuple(stakes),
@@ -222,7 +225,7 @@ class _Weighing:
         return _handed(self.scale, self.strike)
 
     def _more(self, key: Key) -> int:
-        return (self._here(key) - self.base.get(key, Counter())).total()
+        return (self.last.rows[key] - self.base[key]).total()
 
     def _again(self) -> Spans:
         """What may be processed once more, and has left something in the sink."""
@@ -246,7 +249,7 @@ class _Weighing:
         last = self.reach.last
         before = self.last.of(self.scale.rows(Cut(only=self._before(last)))) if last else self.base
         changed = _changed(before, self.base)
-        absent = bool(changed) and all(self._here(key) == before.get(key, Counter()) for key in changed)
+        absent = bool(changed) and all(self.last.rows[key] == before[key] for key in changed)
         return last if absent else ()
 
     def _before(self, last: Spans) -> Spans:
