@@ -38,8 +38,8 @@ class Snapshot:
     checkpoint. `sent` is how far the topic was acknowledged. `writing` has, by sink, the statements of the open
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks).
     `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began. `alive` names
-    the run's processes that the process table still showed. `error` says what could not be looked at; empty if all
-    could."""
+    the run's processes that the process table still showed, None if it could not be read. `error` says what could not
+    be looked at; empty if all could."""
 
     step: int
     moment: str
@@ -51,7 +51,7 @@ class Snapshot:
     writing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rows_counted: int | None = None
     rows_before: int | None = None
-    alive: tuple[str, ...] = ()
+    alive: tuple[str, ...] | None = ()
     error: str = ""
 
 

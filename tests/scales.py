@@ -22,7 +22,8 @@ from harness.checkers.spans import Cut, Span, Spans, between
 from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.cause import caused
 from harness.judge.examine import Examined
-from harness.judge.stakes import Scale, Weighed, weigh
+from harness.judge.scale import Scale
+from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks import SinkColumn, SinkTable
@@ -159,6 +160,7 @@ class Bench:
             case=case,
             table=self.held(case.found),
             clean=not list(compare(case)),
+            slices=self.effects.ranges(),
         )
 
     def findings(self, scale: Scale, weighed: Sequence[Weighed]) -> list[Finding]:
@@ -167,7 +169,8 @@ class Bench:
         examined = Examined(sink=self.sink, name="t", position=0, drained=True, table=scale.table, case=scale.case)
         examined.findings = [finding(scale.case, mark) for mark in marks]
         examined.bad = {mark.key for mark in marks}
-        return caused(scale, attribute(examined.findings, examined.clues(self.effects)), weighed)
+        clues = examined.clues(self.effects)
+        return caused(scale, attribute(examined.findings, clues), weighed, totals=clues.totals)
 
 
 def _written(path: Path, records: Sequence[dict[str, Any]]) -> None:

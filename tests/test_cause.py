@@ -12,7 +12,8 @@ import pytest
 from harness.checkers.cells import Row
 from harness.checkers.spans import Span
 from harness.judge.cause import mismatched
-from harness.judge.stakes import Scale, Weighed, weigh
+from harness.judge.scale import Scale
+from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Strike
 from harness.scenario import Finding, Harm, Kind, Sink
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values

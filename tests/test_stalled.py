@@ -69,13 +69,33 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
         (said(), Control(number=1, gap_s=100.0), Decided(unknown=[UNHURT.format(100)])),
         (said(), Control(number=1, open=True), Decided(unknown=[OPEN])),
         (said(), Control(number=1, error="boom"), Decided(error=[FAILED])),
-        (GAVE_UP, Control(number=1, gap_s=100.0), Decided(stand=[BLAMED])),
         (GAVE_UP, Control(number=1, error="boom"), Decided(error=[FAILED])),
-        (GAVE_UP, Control(number=1, open=True), Decided(unknown=[OPEN])),
     ],
 )
 def test_a_control_says_what_it_needs_unhurt(tmp_path: Path, what: object, control: Control, decided: Decided) -> None:
     assert stalled(run(tmp_path, what), STRIKES, [control]) == decided
+
+
+CALM, DEAD = Control(number=1, gap_s=100.0), Control(number=2, error="boom")
+
+
+@pytest.mark.parametrize(
+    ("controls", "decided"),
+    [
+        ([CALM, CALM, CALM], Decided(stand=[BLAMED])),
+        ([DEAD, DEAD, DEAD], Decided(error=[FAILED])),
+        (
+            [CALM, CALM, DEAD],
+            Decided(unknown=[f"{WORDS}; without faults it failed in 1 of 3 control runs too: boom"]),
+        ),
+        ([CALM, CALM, Control(number=3, open=True)], Decided(unknown=[OPEN])),
+        ([CALM, CALM], Decided(unknown=[f"{WORDS}; only 2 of 3 control runs were made"], wants=3)),
+    ],
+)
+def test_who_gives_up_is_the_faults_victim_if_three_controls_live(
+    tmp_path: Path, controls: list[Control], decided: Decided
+) -> None:
+    assert stalled(run(tmp_path, GAVE_UP), STRIKES, controls) == decided
 
 
 def test_without_interval_and_control_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
@@ -85,7 +105,7 @@ def test_without_interval_and_control_nobody_can_tell_and_one_is_asked_for(tmp_p
 
 def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: Path) -> None:
     assert stalled(run(tmp_path, GAVE_UP, 0.1), STRIKES, []).wants == 1
-    dead = stalled(run(tmp_path / "b", GAVE_UP, 120.0), STRIKES, [Control(number=1)])
+    dead = stalled(run(tmp_path / "b", GAVE_UP, 120.0), STRIKES, [CALM] * 3)
     assert dead == Decided(stand=[BLAMED])
 
 

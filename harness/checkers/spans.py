@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -48,6 +49,18 @@ def joined(*many: Spans) -> Spans:
         else:
             out.append(span)
     return tuple(out)
+
+
+def overlap(one: Spans, other: Spans) -> bool:
+    """Have two sets of stretches a record in common?"""
+    return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
+
+
+def tail(span: Span, holds: Callable[[Span], bool]) -> Spans:
+    """The longest end of a stretch that `holds`, where each end of one that does does as well; none if none does."""
+    starts = range(span.start, span.end)
+    first = bisect_left(starts, True, key=lambda start: holds(span._replace(start=start)))
+    return tuple(span._replace(start=start) for start in starts[first : first + 1])
 
 
 def lowest(many: Iterable[Offsets]) -> dict[int, int]:

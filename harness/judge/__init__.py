@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.checkers.attribute import attribute, together
+from harness.checkers.explain import Totals
 from harness.checkers.verdict import NOT_DRAINED, Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.judge.cause import caused, mismatched
@@ -23,7 +24,7 @@ from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
 from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Strike, reaches, read_strikes
+from harness.judge.strikes import Strike, feeders, reaches, read_strikes, taken
 from harness.scenario import Finding, Kind, Verdict, sink_names
 from harness.sinks import load
 
@@ -134,8 +135,9 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
             for index, sink in enumerate(run.scenario.sinks)
         ]
         for sink in out:
-            sink.findings = attribute(sink.findings, sink.clues(effects))
-            _weighed(run, sink, effects, strikes)
+            clues = sink.clues(effects)
+            sink.findings = attribute(sink.findings, clues)
+            _weighed(run, sink, effects, strikes, clues.totals)
     if run.scenario.together:
         holders = {sink.position: sink.holds for sink in out}
         for sink in out:
@@ -143,20 +145,22 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
     return out
 
 
-def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...]) -> None:
+def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...], totals: Totals | None) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
-    scale = sink.scale(effects, run.scenario.guarantee.allows)
+    slices = effects.ranges() or taken(run.progressed, sink.sink)
+    scale = sink.scale(effects, run.scenario.guarantee.allows, slices)
     if scale is None:
         return
+    many = feeders(run.progressed, sink.sink)
     for strike in strikes:
         found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
-        sink.weighed.append(weigh(scale, strike, found))
-    sink.findings = caused(scale, sink.findings, sink.weighed)
+        sink.weighed.append(weigh(scale, strike, found, many=many))
+    sink.findings = caused(scale, sink.findings, sink.weighed, totals=totals)
     # Who says that the sink shows its rows late may find it behind, and never ahead.
     late = run.scenario.settle_s is not None
     for weighed in sink.weighed:
-        if totals := mismatched(scale, weighed, late=late):
-            words = f"{totals} totals of {sink.name} were not what the batches of that moment come to"
+        if count := mismatched(scale, weighed, late=late):
+            words = f"{count} totals of {sink.name} were not what the batches of that moment come to"
             why = _CANCEL if late else f"{_LATE}, or {_CANCEL}"
             sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {why}")
 

@@ -14,9 +14,8 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
@@ -24,10 +23,11 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import TOO_HIGH, TOO_LOW
-from harness.checkers.spans import Cut, Span, Spans, between, highest, joined
+from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, Totals, explain, harms
+from harness.checkers.spans import Cut, Span, Spans, between, highest, joined, overlap, tail
 from harness.judge.look import Held, Look, held, named_by
-from harness.judge.stakes import BATCHES_MAX, WRITING, Known, Scale, Weighed
+from harness.judge.scale import Scale
+from harness.judge.stakes import SLICES_MAX, WRITING, Known, Weighed
 from harness.scenario import Finding, Harm, Kind
 
 HITS_MAX = 5
@@ -44,21 +44,22 @@ class Told:
     harm: Harm
 
 
-def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]) -> list[Finding]:
-    """The findings of one sink with the hits that explain them, and those that fit."""
+def caused(
+    scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed], *, totals: Totals | None = None
+) -> list[Finding]:
+    """The findings of one sink with the hits that explain them, and those that fit. `totals` is what each batch gave
+    to the totals that are wrong."""
     known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
         return [replace(finding, fits=_labels(weighed)) for finding in findings]
-    return _Causes(scale, known, findings).told()
+    wrong = [finding for finding in findings if finding.kind is Kind.WRONG_AGGREGATE] if totals is not None else []
+    options = explain(wrong, totals) if totals is not None else []
+    by_key = {tuple(f.key.values()): each for f, each in zip(wrong, options, strict=True)}
+    return _Causes(scale, known, findings, by_key).told()
 
 
 def _harmed(spans: Spans, harm: Harm) -> Cut:
     return Cut(again=(spans,)) if harm is Harm.REPETITION else Cut(without=spans)
-
-
-def _meet(one: Spans, other: Spans) -> bool:
-    """Do two sets of stretches have a record in common?"""
-    return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
 
 
 def _covers(inner: Spans, outer: Spans) -> bool:
@@ -74,11 +75,14 @@ def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
 class _Causes:
     """The hits of one run, as one sink saw them."""
 
-    def __init__(self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding]) -> None:
-        self.scale, self.hits, self.findings = scale, hits, findings
+    def __init__(
+        self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding], options: Mapping[Key, Sequence[Option]]
+    ) -> None:
+        self.scale, self.hits, self.findings, self.options = scale, hits, findings, options
         self._tables: dict[Cut, Held] = {}
         self.again = [self._keys(hit.again) for hit in hits]
         self.missing = [self._keys(hit.missing) for hit in hits]
+        self.late = [self._keys(hit.late) for hit in hits]
         self.end = Look(scale.case, held(scale.case, scale.case.found))
         self.right = held(scale.case, scale.case.expected)
         keys = {*self.right, *self.end.rows}
@@ -110,12 +114,22 @@ class _Causes:
         if not told:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
-        harms = tuple(sorted({each.harm for each in told}))
+        left = self._unrefuted(tuple(finding.key.values()), told)
+        all_harms = tuple(sorted({*(each.harm for each in told), *left}))
         batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
-        out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=harms)
+        out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=all_harms)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
         return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
+
+    def _unrefuted(self, key: Key, told: Sequence[Told]) -> tuple[Harm, ...]:
+        """What else comes to the same total. No batch was lost that the total had when the hit struck: what it had
+        then is known."""
+        low = highest(hit.reach.low for each in told for hit in each.hits)
+        there = between({}, low)
+        lost = {batch for batch, spans in self.ranges.items() if _covers(spans, there)}
+        options = self.options.get(key, ())
+        return harms([each for each in options if not any(sign < 0 and batch in lost for sign, batch in each)])
 
     def _near(self, place: int, key: Key, finding: Finding) -> bool:
         """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
@@ -127,7 +141,8 @@ class _Causes:
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
             return False
-        return key in self.again[place] or key in self.missing[place]
+        late = finding.kind is Kind.LOST and key in self.late[place]
+        return late or key in self.again[place] or key in self.missing[place]
 
     def _wrong_then(self, hit: Known, key: Key, finding: Finding) -> bool:
         """Was the wrong row there before the next attempt worked?"""
@@ -137,7 +152,9 @@ class _Causes:
     def _staked(self, finding: Finding, key: Key) -> bool:
         """Is nothing missing but what was at stake in a hit: of the rows, or of every batch that a total may miss?"""
         if finding.kind is Kind.LOST:
-            return bool(self.open) and self._as(Cut(without=self.open), key) <= self.end.rows[key]
+            end = self.end.rows[key]
+            gone = any(self._before(hit, key) > end.total() for hit in self.hits)
+            return bool(self.open) and not gone and self._as(Cut(without=self.open), key) <= end
         return bool(finding.batches) and all(_covers(self.ranges.get(b, ()), self.open) for b in finding.batches)
 
     def _any(self, finding: Finding) -> Sequence[Known]:
@@ -206,9 +223,7 @@ class _Causes:
 
     def _tail(self, span: Span, left: set[Key]) -> set[Key]:
         """The last records of a stretch, as many as have nothing in the sink: a writer that died goes no further."""
-        starts = range(span.start, span.end)
-        first = bisect_left(starts, True, key=lambda start: self._keys((span._replace(start=start),)) <= left)
-        return self._keys(tuple(span._replace(start=start) for start in starts[first : first + 1]))
+        return self._keys(tail(span, lambda part: self._keys((part,)) <= left))
 
     def _changed(self, place: int, hit: Known, key: Key) -> bool:
         right = self.right[key] - self.end.rows[key]
@@ -270,9 +285,11 @@ class _Causes:
     def _tied(self, spans: Spans, key: Key, harm: Harm) -> bool:
         """Does the same harm to another batch come to the same, and does no other total speak for this one?"""
         mine = _harmed(spans, harm)
-        for other in list(self.ranges.values())[-BATCHES_MAX:]:
+        if len(self.scale.slices) > SLICES_MAX:
+            return True
+        for _, other in self.scale.slices:
             rival = _harmed(other, harm)
-            if not _meet(spans, other) and self._fits(rival, key):
+            if not overlap(spans, other) and self._fits(rival, key):
                 keys = self._keys(spans) | self._keys(other)
                 if not any(self._fits(mine, each) and not self._fits(rival, each) for each in keys):
                     return True

@@ -15,7 +15,8 @@ from harness.checkers.fit import folded, folding_note, misfit
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.checkers.spans import Cut
 from harness.effect import Effects, Table
-from harness.judge.stakes import Scale, Weighed
+from harness.judge.scale import Scale, Slice
+from harness.judge.stakes import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks import SinkTable
 
@@ -61,7 +62,7 @@ class Examined:
         self.kinds[kind] += 1
         return self.kinds[kind] <= FINDINGS_MAX
 
-    def scale(self, effects: Effects, allows: Harm | None) -> Scale | None:
+    def scale(self, effects: Effects, allows: Harm | None, slices: Sequence[Slice]) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
         if self.case is None or self.table is None:
@@ -74,6 +75,7 @@ class Examined:
             table=self.table,
             clean=not self.bad,
             allows=allows,
+            slices=slices,
         )
 
     def clues(self, effects: Effects) -> Clues:

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.checkers.cells import Row
-from harness.checkers.compare import Case, Key, compare
+from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, highest, joined
-from harness.effect import Effects
+from harness.checkers.spans import Cut, Spans, between, highest, joined, overlap
+from harness.judge.inhand import feeding, handed, in_hand
 from harness.judge.look import Held, Look, look
+from harness.judge.scale import Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike
-from harness.scenario import Harm, Sink, Stake
-from harness.sinks import SinkTable
+from harness.scenario import Harm, Stake
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
     "offsets committed, sink not written",
@@ -33,38 +33,16 @@ POINTS = (PLANNED, WRITING, WRITTEN)
 """The crash points at which a pipeline can be struck with something at stake; one that keeps its offsets itself may
 save them too early as well."""
 SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LOSS: (EARLY, PLANNED)}
-"""Those at which nothing but this harm is at stake."""
-BATCHES_MAX = 200
-"""So many batches are asked whether their loss would hide a repetition."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scale:
-    """What a hit is weighed with: the effect, the judged case (whole and right rows where it has marks), the sink, and
-    the harm that the guarantee allows."""
-
-    effects: Effects
-    sink: Sink
-    position: int
-    case: Case
-    table: SinkTable
-    clean: bool
-    allows: Harm | None = None
-
-    @property
-    def sql(self) -> str:
-        return self.sink.effect or ""
-
-    def rows(self, cut: Cut) -> list[Row]:
-        """The effect over a cut of the ledger, its columns in the order of the case."""
-        return self.effects.table(self.sql, cut=cut).rows
+"""Those at which only this harm is at stake, while the checkpoint stays."""
+SLICES_MAX = 1_000
+"""Of so many slices each is asked whether its loss would hide a repetition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weighed:
     """One hit against one sink. `why` says why nothing was at stake. `again` and `missing` are the records that
-    repetition and loss would touch; `at` and `last` what the sink held when it struck, and before the next attempt
-    worked. What is None is not known."""
+    repetition and loss would touch, `late` those that were committed and not in the sink; `at` and `last` what the sink
+    held when it struck, and before the next attempt worked. What is None is not known."""
 
     strike: Strike
     point: str = ""
@@ -73,6 +51,7 @@ class Weighed:
     reach: Reach | None = None
     again: Spans = ()
     missing: Spans = ()
+    late: Spans = ()
     at: Look | None = None
     last: Look | None = None
 
@@ -91,8 +70,8 @@ class Known(Weighed):
     last: Look
 
 
-def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
-    """Weigh one hit. `found` are the queries that may feed the sink."""
+def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1) -> Weighed:
+    """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun."""
     if strike.at is None:
         return Weighed(strike=strike, why=strike.why)
     at = _look(scale, strike.at)
@@ -101,64 +80,17 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach]) -> Weighed:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
         return Weighed(strike=strike, why="no query of the topic was seen at work when it struck")
-    reach = _feeding(scale, found, at)
+    reach = feeding(scale, found, many, at)
     if reach is None:
-        many = f"{len(found)} queries read the topic, and nothing shows which of them feeds {scale.case.sink}"
-        return Weighed(strike=strike, why=f"{many}: name it in the sink (`query`)")
+        words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
+        return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
     last = restart or at
-    return _Weighing(scale, strike, _early(scale, strike, reach, last), at, last).weighed()
+    return _Weighing(scale, strike, in_hand(scale, strike, reach, last), at, last).weighed()
 
 
 def _look(scale: Scale, seen: Seen) -> Look | None:
     names = [column.name for column in scale.table.columns]
     return look(scale.case, seen.tables[scale.position], names=names)
-
-
-def _feeding(scale: Scale, found: Sequence[Reach], at: Look) -> Reach | None:
-    """The query that feeds the sink: the only one, or the only one whose progress the rows agree with."""
-    fit = [reach for reach in found if _agrees(scale, reach, at)] if len(found) > 1 else list(found)
-    alike = all((reach.low, reach.high) == (fit[0].low, fit[0].high) for reach in fit)
-    return fit[0] if fit and alike else None
-
-
-def _early(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
-    """Where a pipeline stood that keeps its offsets itself: whoever saves them before the sink has the slice still has
-    it in hand. Nothing of it is there yet, or a part while somebody writes."""
-    if not reach.own or not reach.last:
-        return reach
-    begin = {span.partition: span.start for span in reach.last}
-    low = {partition: begin.get(partition, end) for partition, end in reach.low.items()}
-    before, saved = (now.of(scale.rows(Cut(only=between({}, ends)))) for ends in (low, reach.low))
-    absent = [now.rows[key] == before[key] for key in _changed(before, saved)]
-    writing = bool(_handed(scale, strike))
-    if not any(absent) or not (writing or all(absent)):
-        return reach
-    return replace(reach, low=low, high=reach.low, last=(), early=True)
-
-
-def _handed(scale: Scale, strike: Strike) -> str:
-    """What shows that somebody was writing into the sink, though no row of it can be seen; empty if nothing does."""
-    assert strike.at is not None
-    snapshot = strike.at.snapshot
-    if snapshot.writing.get(str(scale.position)):
-        return f"an open transaction had written into {scale.case.sink}"
-    counted, before = snapshot.rows_counted, snapshot.rows_before
-    rows = counted - before if counted is not None and before is not None else 0
-    ours = strike.counted in (None, scale.position)
-    return f"{rows} rows had been handed to the sink" if rows > 0 and ours else ""
-
-
-def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
-    """Is each row what the query's committed or planned batches make of it?"""
-    base = at.of(scale.rows(Cut(only=between({}, reach.low))))
-    full = at.of(scale.rows(Cut(only=between({}, reach.high))))
-    keys = {*base, *full, *at.rows}
-    return all(at.rows[key] in (base[key], full[key]) for key in keys)
-
-
-def _changed(one: Held, other: Held) -> list[Key]:
-    """The keys whose rows differ."""
-    return [key for key in {**one, **other} if one[key] != other[key]]
 
 
 class _Weighing:
@@ -170,14 +102,14 @@ class _Weighing:
         self.snapshot = strike.at.snapshot
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
         full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
-        changed = _changed(self.base, full)
+        keys = changed(self.base, full)
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
-        late = {key for key in changed if not self.last.rows[key] and key in self.base and key in full}
-        late |= self._behind([key for key in changed if self.last.rows[key] not in (self.base[key], full[key])])
-        self.touched = [key for key in changed if key not in late and self.last.rows[key] != self.base[key]]
+        late = {key for key in keys if not self.last.rows[key] and key in self.base and key in full}
+        late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
+        self.touched = [key for key in keys if key not in late and self.last.rows[key] != self.base[key]]
         # Where the batch changes nothing that shows, nothing shows that it was written.
-        self.whole = bool(changed) and all(self.last.rows[key] >= full[key] for key in changed)
+        self.whole = bool(keys) and all(self.last.rows[key] >= full[key] for key in keys)
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
         """Those of the keys whose rows are as they were after a batch before the last committed one."""
@@ -202,6 +134,7 @@ class _Weighing:
             reach=self.reach,
             again=again,
             missing=missing,
+            late=self._late(),
             at=self.at,
             last=self.last,
         )
@@ -210,7 +143,7 @@ class _Weighing:
     def point(self) -> str:
         """Where the sink stood, whatever the trigger was called."""
         if not self.reach.taken or not self._in_hand():
-            return EARLY if self._unwritten() else COMMITTED
+            return COMMITTED
         if self.reach.early and not self.begun:
             return EARLY
         if self.whole:
@@ -222,7 +155,7 @@ class _Weighing:
         """What shows that the batch had begun to write; empty if nothing does."""
         if self.touched:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
-        return _handed(self.scale, self.strike)
+        return handed(self.scale, self.strike)
 
     def _more(self, key: Key) -> int:
         return (self.last.rows[key] - self.base[key]).total()
@@ -236,29 +169,32 @@ class _Weighing:
         return self.reach.taken if self.begun and not self.strike.paused else ()
 
     def _missing(self) -> Spans:
-        """What may never be processed, as far as the sink has not got it yet."""
-        taken = () if self.whole or not self._in_hand() else self.reach.taken
-        return joined(taken, self.reach.skipped, self._unwritten())
+        """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
+        known = self._in_hand() and not (self.whole or self.strike.paused or self._vague())
+        return joined(self.reach.taken if known else (), self.reach.skipped)
+
+    def _vague(self) -> bool:
+        """Does nothing say how much of it was in hand? A total does not, and what was taken next may be more."""
+        own = self.reach.own and not self.reach.early
+        return own and self.scale.case.aggregate and not handed(self.scale, self.strike)
 
     def _in_hand(self) -> bool:
         """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does."""
         return not self.reach.own or self.reach.early or bool(self.begun or any(self.snapshot.writing.values()))
 
-    def _unwritten(self) -> Spans:
-        """What the pipeline calls done, and the sink has nothing of."""
-        last = self.reach.last
-        before = self.last.of(self.scale.rows(Cut(only=self._before(last)))) if last else self.base
-        changed = _changed(before, self.base)
-        absent = bool(changed) and all(self.last.rows[key] == before[key] for key in changed)
-        return last if absent else ()
-
-    def _before(self, last: Spans) -> Spans:
-        ends = {span.partition: span.start for span in last}
-        return between({}, {p: ends.get(p, end) for p, end in self.reach.low.items()})
+    def _late(self) -> Spans:
+        """What Spark's commit log has, and the sink has nothing of: a sink may show it later, or never. A loss of it
+        may be this hit's doing, and nothing more can be said."""
+        last = () if self.reach.own else self.reach.last
+        before = self.last.of(self.scale.rows(Cut(without=last, only=between({}, self.reach.low)))) if last else Held()
+        keys = changed(before, self.base) if last else []
+        return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
         if self.reach.batch is not None and not self.reach.taken:
             return f"batch {self.reach.batch} held no record"
+        if self.reach.taken and self.strike.paused:
+            return "the driver stood still, and went on with what it had in hand"
         if self.reach.taken:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"
@@ -282,8 +218,6 @@ class _Weighing:
             return
         why = "not whole in the sink" if self.reach.early else "planned, not committed"
         words = [f"loss of {self._named()} ({why})"] if self.reach.taken else []
-        if self._unwritten():
-            words.append("loss of what was called done (not in the sink)")
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
@@ -350,24 +284,30 @@ class _Weighing:
         return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
-        """Which other batch would hide it: one lost where this one is doubled, or doubled where this one is lost."""
+        """Which other slice would hide it: one lost where this one is doubled, or doubled where this one is lost."""
         scale = self.scale
         if not scale.case.aggregate:
             return ""
+        if not scale.slices:
+            return "nothing tells in which slices the topic was read, and another one may come to the same totals"
+        others = self._others(spans)
+        if len(others) > SLICES_MAX:
+            return f"the topic was read in more than {SLICES_MAX} slices, and another one may come to the same totals"
         expected = Counter(scale.case.expected)
-        for batch, other in self._others(spans):
+        for batch, other in others:
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if Counter(scale.rows(cut)) == expected:
-                return f"batch {batch} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
+                name = "another slice" if batch is None else f"batch {batch}"
+                return f"{name} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
-    def _others(self, spans: Spans) -> list[tuple[int, Spans]]:
-        """All other batches: where totals tie, they do not say of an earlier one that it was right at the strike. Where
+    def _others(self, spans: Spans) -> list[Slice]:
+        """All others: where totals tie, they do not say of an earlier one that it was right at the strike. Where
         Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
-        known = [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)]
+        known = [each for each in self.scale.slices if not overlap(each[1], spans)]
         if self.whole and self.reach.after:
             known = [each for each in known if not self._past(each[1])]
-        return known[-BATCHES_MAX:]
+        return known
 
     def _past(self, spans: Spans) -> bool:
         """Was all of it committed when the fault struck?"""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.judge.control import SLOWER, Control, Decided
+from harness.judge.control import CONTROLS_MAX, SLOWER, Control, Decided
 from harness.judge.folder import Run
 from harness.judge.strikes import Strike
 from harness.scenario import Finding, Kind
@@ -32,16 +32,22 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
         if idle_s > SLOWER * interval:
             return Decided(stand=[blamed])
         return Decided(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
-    if not controls:
+    failed = [control for control in controls if control.error]
+    if failed and len(failed) == len(controls):
+        return Decided(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
+    if failed:
+        often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
+        return Decided(unknown=[f"{words}; {often}: {failed[0].error}"])
+    # Whoever dies may do so now and then, hurt or not.
+    asked = CONTROLS_MAX if dead else 1
+    if len(controls) < asked:
         why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
-        return Decided(unknown=[f"{words}; {why}"], wants=1)
-    first = controls[0]
-    if first.error:
-        return Decided(error=[f"the pipeline does not work without faults either: {first.error}"])
-    if first.open:
+        made = f"only {len(controls)} of {asked} control runs were made" if controls else why
+        return Decided(unknown=[f"{words}; {made}"], wants=len(controls) + 1)
+    if any(control.open for control in controls[:asked]):
         return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
-    if not dead and idle_s <= SLOWER * first.gap_s:
-        return Decided(unknown=[f"{words}; unhurt it went {first.gap_s:g} s without a commit"])
+    if not dead and idle_s <= SLOWER * controls[0].gap_s:
+        return Decided(unknown=[f"{words}; unhurt it went {controls[0].gap_s:g} s without a commit"])
     return Decided(stand=[blamed])
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, lowest
@@ -120,11 +121,21 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
         other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
         return Strike(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
     fault = run.scenario.schedule[number - 1].do.kind if number <= len(run.scenario.schedule) else None
-    if fault in KILLS and (alive := set(step.evidence.signalled) & set(at.snapshot.alive)):
-        return Strike(number=number, outcome=step, why=f"{', '.join(sorted(alive))} lived on when it had struck")
+    if fault in KILLS and (why := _undead(step, at.snapshot)):
+        return Strike(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
     return Strike(number=number, outcome=step, at=at, restart=_seen(run, number, RESTART))
+
+
+def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
+    """Why nothing shows that the victims of a kill are gone; empty if they are."""
+    if not step.evidence.signalled:
+        return "its evidence names no victim"
+    if snapshot.alive is None:
+        return "nobody could look whether its victims were gone"
+    alive = set(step.evidence.signalled) & set(snapshot.alive)
+    return f"{', '.join(sorted(alive))} lived on when it had struck" if alive else ""
 
 
 def _seen(run: Run, number: int, moment: str) -> Seen | None:
@@ -138,13 +149,43 @@ def _seen(run: Run, number: int, moment: str) -> Seen | None:
 
 def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
     """How far each query was that may feed `sink`; empty if nobody knows."""
-    assert strike.at is not None
-    snapshot = strike.at.snapshot
+    snapshot = _lasting(strike)
     if snapshot.position is not None:
         return [_by_hand(snapshot, progressed, died=strike.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
-    named = [pair for pair in states if sink.query in (None, pair[0].checkpoint.rpartition("/")[2])]
+    named = [pair for pair in states if _may_feed(pair[0].checkpoint, sink)]
     return [_reach(state, query, strike, progressed) for state, query in named]
+
+
+def _lasting(strike: Strike) -> Snapshot:
+    """The snapshot that says how far the queries had come: the second one, for an orphan may have gone on and
+    committed; the first one if there is none, or nothing of it could be told."""
+    assert strike.at is not None
+    first = strike.at.snapshot
+    late = strike.restart.snapshot if strike.restart is not None else first
+    told = bool(late.queries) >= bool(first.queries) and (late.position is None) == (first.position is None)
+    return late if told else first
+
+
+def feeders(progressed: Progressed, sink: Sink) -> int:
+    """How many queries may feed `sink`: as many as worked on the topic in one and the same attempt."""
+    ours = [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
+    return max((sum(attempt in query.first for query in ours) for query in ours for attempt in query.first), default=0)
+
+
+def taken(progressed: Progressed, sink: Sink) -> list[tuple[int | None, Spans]]:
+    """What was read at once, slice by slice: by the batches of the queries that may feed `sink`, else by the moves of
+    the position that was saved."""
+    ours = [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
+    if ours:
+        return [(batch.batch, _spans(batch.ranges)) for query in ours for batch in query.batches]
+    at = [position.next for position in progressed.positions]
+    moves = (between(low, high) for low, high in pairwise(at))
+    return [(None, spans) for spans in moves if spans]
+
+
+def _may_feed(checkpoint: str, sink: Sink) -> bool:
+    return sink.query in (None, checkpoint.rpartition("/")[2])
 
 
 def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[QueryState, Query]]:

@@ -188,7 +188,7 @@ class Snapshots:
             writing=writers,
             rows_counted=rows,
             rows_before=before,
-            alive=look.at(self._alive, ()),
+            alive=look.at(self._alive, None),
             error="; ".join(look.failures),
         )
         look.at(lambda: save_snapshot(room, taken), None)

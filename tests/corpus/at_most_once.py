@@ -107,3 +107,34 @@ def nothing_but_a_repetition_at_stake(run: Scene) -> Iterator[str]:
     run.strike(1)
     yield "half of the batch was in the sink"
     run.found(holds=15)
+
+
+@adversary(
+    9,
+    violated(LOST, 10, batches=(0,), fits=(HALF,)),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,), fits=None, batches=(1,)),
+)
+def lost_before_the_fault(run: Scene) -> Iterator[str]:
+    """Batch 0 was committed and not in the sink when the fault struck batch 1."""
+    at_most_once(run)
+    run.strike(1, window=ROWS, tables=[run.rows((10, 15))])
+    run.tables = [run.rows((10, 40))]
+    run.calm()
+    yield "it was in the sink, and the rest of batch 1 never came"
+    run.found(tables=[run.rows((0, 15))])
+    run.tables = [run.rows((0, 15), (20, 40))]
+
+
+@adversary(
+    9,
+    violated(LOST, 10, HALF, batches=(1,), fits=None),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,), fits=None, batches=(1,)),
+)
+def half_of_it_was_there_and_is_gone(run: Scene) -> Iterator[str]:
+    """Half of the struck batch was in the sink. In the end none of it is: what was delivered was not at stake."""
+    at_most_once(run)
+    run.strike(1, window=ROWS, holds=15)
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "what was there is there"
+    run.tables = [run.rows((0, 15), (20, 40))]

@@ -164,3 +164,18 @@ def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
     run.calm()
     yield "that query had not committed it"
     run.found(states=(payments, state(AUDIT, **busy)))
+
+
+@adversary(
+    5,
+    violated(LOST, 10, batches=(0,), unhurt=True),
+    twin=violated(LOST, 10, blame(None, window="offsets-committed"), batches=(0,)),
+)
+def gone_before_the_fault_and_without_it(run: Scene) -> Iterator[str]:
+    """Killed between two batches; the rows of the one before were not in the sink, and never came. So it is in every
+    control run."""
+    run.strike(None, window="offsets-committed", planned=1, committed=1, again=1, tables=[[]])
+    run.tables = [run.rows((10, 40))]
+    run.calm(*[[run.rows((10, 40))]] * 3)
+    yield "it was planned, and not committed yet"
+    run.found(committed=0, again=0)

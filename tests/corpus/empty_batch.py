@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.snapshot import QueryState
+from harness.snapshot import RESTART, QueryState
 from tests.corpus.case import adversary, held, void
-from tests.corpus.scene import CHECKPOINT, Scene
+from tests.corpus.scene import CHECKPOINT, Moment, Scene
 
 
 @adversary(1, void("batch 0 held no record"), twin=held("1 repetition"))
@@ -67,3 +67,24 @@ def every_step_in_an_empty_batch(run: Scene) -> Iterator[str]:
     run.strike(2)
     yield "the second of them held ten records"
     run.batch_sizes(0, 10, 10, 20)
+
+
+@adversary(1, void("every planned batch was committed: nothing was in hand"), twin=held("1 loss"))
+def idle_before_a_sink_that_is_late(run: Scene) -> Iterator[str]:
+    """Killed between two batches. The sink shows its rows late, and has not got those of the last one yet: Spark's
+    commit log has them."""
+    run.claim(settle_s=5.0)
+    run.strike(None, window="after 3.0 s", planned=2, committed=2, again=2, holds=10)
+    yield "the last batch is not in the commit log"
+    run.found(committed=1)
+
+
+@adversary(1, void("every planned batch was committed: nothing was in hand"), twin=held("1 loss", "1 repetition"))
+def an_orphan_committed_the_batch(run: Scene) -> Iterator[str]:
+    """Killed when half of the batch was in the sink. A process that outlived the driver wrote the rest and committed:
+    the second snapshot has it in Spark's commit log."""
+    run.strike(1, window="after 15 rows", holds=15, again=2)
+    run.moments.append(Moment(moment=RESTART, planned=2, committed=2, again=2, holds=20))
+    yield "it wrote nothing more"
+    run.found(again=1)
+    run.found(2, committed=1, again=1, holds=15)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.scenario import Do, Evidence, Fault
 from harness.snapshot import Query
 from tests.corpus.case import adversary, held, void
 from tests.corpus.scene import Scene, query, state
-from tests.folders import PER_RECORD, TOTALS
+from tests.folders import PER_RECORD, STEP, TOTALS
 
 FILTERED = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10")
 ACCOUNTS = replace(TOTALS, effect="select distinct account, account = 'a0' as first from ledger")
@@ -75,3 +76,26 @@ def overwritten_later(run: Scene) -> Iterator[str]:
     run.strike(1)
     yield "no later batch has one of its keys"
     run.sink(replace(LATEST, effect=(LATEST.effect or "").replace("% 10", "% 40")))
+
+
+@adversary(2, void("name it in the sink (`query`)"), twin=held("1 repetition"))
+def the_query_that_feeds_the_sink_had_not_begun(run: Scene) -> Iterator[str]:
+    """The struck query writes to nothing that is judged. The one that does began with the next attempt."""
+    run.queries = [query(AUDIT, *run.ends, first={1: 0, 2: 1}), query(PAYMENTS, *run.ends, first={2: 0})]
+    struck = state(AUDIT, planned=(2, 20), committed=(1, 10))
+    run.strike(1, checkpoint=AUDIT, states=(struck,), tables=[[]])
+    yield "there is no other query, and the rows are there"
+    run.queries = run.queries[:1]
+    run.found(tables=None)
+
+
+@adversary(2, void("went on with what it had in hand"), twin=held("1 loss"))
+def a_driver_that_only_stood_still(run: Scene) -> Iterator[str]:
+    """The driver was paused when a batch was planned, and went on with it: nobody could have lost it."""
+    run.strike(1, window="offsets-written", holds=10, again=None)
+    stood = Evidence(signalled={"4711": "stood still for 3 s"}, checkpoint_after=run.steps[0].evidence.checkpoint_after)
+    killed, run.steps[0] = run.steps[0], replace(run.steps[0], name="pause driver", evidence=stood)
+    run.claim(schedule=(replace(STEP, do=Fault(kind=Do.PAUSE_DRIVER, for_s=3.0)),))
+    yield "it was killed"
+    run.steps[0] = killed
+    run.claim(schedule=(STEP,))

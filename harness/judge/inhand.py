@@ -1,0 +1,101 @@
+"""Which query feeds a sink, and what it had in hand when a fault struck: its progress, as far as the sink bears it out.
+
+Spark's logs say what is planned and what is committed. A pipeline that keeps its offsets itself says only what it
+saved, before the sink has the slice or after it; which of the two shows in the sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.checkers.compare import Key
+from harness.checkers.spans import Cut, Offsets, Span, Spans, between, joined, tail
+from harness.judge.look import Look
+from harness.judge.scale import Scale, changed
+from harness.judge.strikes import Reach, Strike
+
+
+def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach | None:
+    """The query that feeds the sink: the only one of the run, or the only one whose progress the rows agree with.
+    `many` may feed it, and `found` are those that had begun."""
+    if many > len(found):
+        return None
+    fit = [reach for reach in found if _agrees(scale, reach, at)] if len(found) > 1 else list(found)
+    alike = all((reach.low, reach.high) == (fit[0].low, fit[0].high) for reach in fit)
+    return fit[0] if fit and alike else None
+
+
+def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
+    """Is each row what the query's committed or planned batches make of it?"""
+    base = at.of(scale.rows(Cut(only=between({}, reach.low))))
+    full = at.of(scale.rows(Cut(only=between({}, reach.high))))
+    keys = {*base, *full, *at.rows}
+    return all(at.rows[key] in (base[key], full[key]) for key in keys)
+
+
+def handed(scale: Scale, strike: Strike) -> str:
+    """What shows that somebody was writing into the sink, though no row of it can be seen; empty if nothing does."""
+    assert strike.at is not None
+    snapshot = strike.at.snapshot
+    if snapshot.writing.get(str(scale.position)):
+        return f"an open transaction had written into {scale.case.sink}"
+    counted, before = snapshot.rows_counted, snapshot.rows_before
+    rows = counted - before if counted is not None and before is not None else 0
+    ours = strike.counted in (None, scale.position)
+    return f"{rows} rows had been handed to the sink" if rows > 0 and ours else ""
+
+
+def in_hand(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
+    """The query's progress, its slice in hand as the sink shows it."""
+    if not reach.own:
+        return reach
+    writing = bool(handed(scale, strike))
+    return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
+
+
+def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | None:
+    """Where it stood if it saves its offsets before the sink has the slice: the slice that it calls done is still in
+    hand. Nothing of that is there, or a part while somebody writes; if nobody can be seen to, what is missing has to be
+    where a writer stopped. One row alone may be missing for any reason. None if it does not."""
+    low = _back(reach.low, reach.last)
+    before, saved = (now.of(scale.rows(Cut(only=between({}, ends)))) for ends in (low, reach.low))
+    keys = changed(before, saved)
+    absent = {key for key in keys if now.rows[key] == before[key]}
+    if not absent:
+        return None
+    if not writing and len(absent) < len(keys):
+        left = _ends(scale, reach.last, absent)
+        if len(absent) < 2 or scale.keys(left) != absent:
+            return None
+        low = _back(reach.low, left)
+    return replace(reach, low=low, high=reach.low, last=(), early=True)
+
+
+def _back(ends: Offsets, spans: Spans) -> dict[int, int]:
+    """Those offsets, without these stretches at their end."""
+    begin = {span.partition: span.start for span in spans}
+    return {partition: begin.get(partition, end) for partition, end in ends.items()}
+
+
+def _ends(scale: Scale, spans: Spans, keys: set[Key]) -> Spans:
+    """The ends of these stretches that have no other keys."""
+    if scale.case.aggregate:
+        return ()
+    return joined(*(tail(span, lambda part: scale.keys((part,)) <= keys) for span in spans))
+
+
+def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
+    """What it took next is more than it had in hand, as a rule: the producer went on. In hand was what has left
+    something in the sink, up to the last record of it."""
+    if scale.case.aggregate or not reach.taken:
+        return reach
+    base = now.of(scale.rows(Cut(only=between({}, reach.low))))
+    full = now.of(scale.rows(Cut(only=between({}, reach.high))))
+    touched = {key for key in changed(base, full) if now.rows[key] != base[key]}
+
+    def bare(part: Span) -> bool:
+        return not scale.keys((part,)) & touched
+
+    left = joined(*(tail(span, bare) for span in reach.taken)) if touched else ()
+    return replace(reach, high=_back(reach.high, left))

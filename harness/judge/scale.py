@@ -1,0 +1,49 @@
+"""What hits are weighed with, one sink at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.checkers.cells import Row
+from harness.checkers.compare import Case, Key
+from harness.checkers.spans import Cut, Spans
+from harness.effect import Effects
+from harness.judge.look import Held, held
+from harness.scenario import Harm, Sink
+from harness.sinks import SinkTable
+
+Slice = tuple[int | None, Spans]
+"""What was taken at once: the number of the batch, None where the pipeline keeps its offsets itself; its records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The effect, the judged case, the sink as it was read, whether the case is without a finding, the harm that the
+    guarantee allows, and the slices in which the topic was read, in their order."""
+
+    effects: Effects
+    sink: Sink
+    position: int
+    case: Case
+    table: SinkTable
+    clean: bool
+    allows: Harm | None = None
+    slices: Sequence[Slice] = ()
+
+    @property
+    def sql(self) -> str:
+        return self.sink.effect or ""
+
+    def rows(self, cut: Cut) -> list[Row]:
+        """The effect over a cut of the ledger, its columns in the order of the case."""
+        return self.effects.table(self.sql, cut=cut).rows
+
+    def keys(self, spans: Spans) -> set[Key]:
+        """The keys to which these records give a row."""
+        return set(held(self.case, self.rows(Cut(only=spans)))) if spans else set()
+
+
+def changed(one: Held, other: Held) -> list[Key]:
+    """The keys whose rows differ."""
+    return [key for key in {**one, **other} if one[key] != other[key]]
