@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
 from harness.checkers.fit import Column
-from harness.checkers.spans import Cut, Span, Spans
+from harness.checkers.spans import REVERSED, Cut, Span, Spans
 from harness.errors import HarnessError, UsageError
 from harness.ledger import SOURCE, read_source
 
@@ -215,11 +215,9 @@ class Effects:
 
     def _shuffled(self, order: int) -> str:
         """The name of a table of the same records in another order."""
-        name = f"shuffled_{int(order)}"
-        self._db.execute(
-            f"create table if not exists {name} as select * from records order by hash(__partition, __offset, {order}),"
-            " __partition, __offset"
-        )
+        name = f"in_order_{abs(int(order))}" if order != REVERSED else "reversed"
+        by = "rowid desc" if order == REVERSED else f"hash(__partition, __offset, {order}), __partition, __offset"
+        self._db.execute(f"create table if not exists {name} as select * from records order by {by}")
         return name
 
     def _fill(self, source: Source) -> None:

@@ -339,7 +339,7 @@ class Finding:
 
     `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the hits that
     the snapshots show to have caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run
-    shows it too.
+    shows it too; `calm`: they were asked, and none does.
 
     `harms` are those that its explanations come to, all of them together; `staked` says that each loss among them was
     at stake in a hit, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree has what
@@ -362,6 +362,7 @@ class Finding:
     staked: bool = False
     altered: bool = False
     torn: bool = False
+    calm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

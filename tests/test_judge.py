@@ -605,6 +605,17 @@ def test_rows_out_of_order_are_misordered(folder: Folder) -> None:
     assert [(f.kind, f.key, f.copies) for f in verdict.findings] == [(Kind.MISORDERED, {"account": "a0"}, 1)]
 
 
+@pytest.mark.parametrize("first", range(0, 39, 3))
+def test_a_tie_of_any_two_neighbours_is_seen(folder: Folder, first: int) -> None:
+    one, two = (folder.records[place] for place in (first, first + 1))
+    two["account"] = one["account"] = "tied"
+    effect = "select account, first(id) as id from ledger where account = 'tied' group by account"
+    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    folder.types = [[("account", "text", "text"), ("id", "bigint", "number")]]
+    folder.tables = [[("tied", str(first))]]
+    assert "gives other rows when the ledger lies in another order" in judge(folder.write()).reasons[0]
+
+
 @pytest.mark.parametrize("limit", [100_000, 1])
 def test_an_effect_that_hangs_on_the_order_of_the_ledger_is_an_error(
     folder: Folder, limit: int, monkeypatch: pytest.MonkeyPatch

@@ -291,6 +291,20 @@ def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make
     assert hit(bench, [], replace(own, last=())).stakes == ()
 
 
+@pytest.mark.parametrize(("pending", "harms"), [((), [GONE]), (("prepared transaction x",), [AGAIN, GONE])])
+def test_what_was_rolled_back_before_the_next_attempt_cannot_come_twice(
+    make: Make, pending: tuple[str, ...], harms: list[Harm]
+) -> None:
+    bench = make()
+    begun = strike(bench.held(bench.first(1)), bench.held(bench.first(1)), writing={"0": ("insert into t",)})
+    assert begun.restart is not None
+    late = replace(begun.restart.snapshot, writing={"0": pending} if pending else {})
+    out = weigh(bench.scale(), replace(begun, restart=replace(begun.restart, snapshot=late)), [reach()])
+    assert (out.point, [stake.harm for stake in out.stakes]) == (WRITING, harms)
+    sooner = weigh(bench.scale(), replace(begun, restart=None), [reach()])
+    assert [stake.harm for stake in sooner.stakes] == [AGAIN, GONE], "nobody has seen it rolled back"
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [

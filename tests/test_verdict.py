@@ -71,6 +71,10 @@ AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
 ALLOWED: list[tuple[Finding, tuple[bool | None, bool | None, bool | None]]] = [
     (found(Kind.LOST), (True, True, True)),
     (found(Kind.LOST, staked=True), (True, True, False)),
+    (found(Kind.LOST, staked=True, faults=(), fits=("kill driver",)), (True, True, None)),
+    (found(Kind.LOST, staked=True, faults=(), calm=True), (True, True, False)),
+    (found(Kind.LOST, faults=(), calm=True), (True, True, True)),
+    (found(Kind.LOST, staked=True, faults=(), unhurt=True), (True, True, True)),
     (found(Kind.LOST, staked=True, torn=True), (True, True, True)),
     (found(Kind.LOST, staked=True, note="index lacks this key"), (True, True, False)),
     (found(Kind.LOST, staked=True, note="index holds this key"), (True, True, False)),
@@ -105,7 +109,7 @@ def test_what_a_guarantee_allows(finding: Finding, answers: tuple[bool | None, .
     assert out.word is words[answer]
     assert out.findings == (finding,)
     if answer is None:
-        many = "1 totals differ, and nothing shows which explanation is the right one"
+        many = "1 finding, and nothing shows which explanation is the right one"
         assert out.reasons == (f"{many}: {guarantee} may allow it",)
 
 

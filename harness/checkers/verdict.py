@@ -3,7 +3,8 @@
 What violates:
 
     kind              exactly-once   at-least-once                        at-most-once
-    lost              yes            yes                                  no if it was at stake in a hit, else yes;
+    lost              yes            yes                                  no if it was at stake in a hit that explains
+                                                                          it, or no control run shows it; else yes;
                                                                           yes if a sink that must agree has it
     duplicated        yes            only with a different payload        yes
     wrong aggregate   yes            no if every explanation only counts batches again, and a hit explains it, or
@@ -127,7 +128,9 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
         return True
     least = guarantee is Guarantee.AT_LEAST_ONCE
     if finding.kind is Kind.LOST:
-        return least or finding.torn or not finding.staked
+        if least or finding.torn or finding.unhurt or not finding.staked:
+            return True
+        return False if finding.faults or finding.calm else None
     if finding.kind is Kind.DUPLICATED:
         return not least or finding.altered
     if finding.kind is Kind.WRONG_AGGREGATE:
@@ -218,5 +221,6 @@ def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:
     if not facts.drained and not any(reason.startswith(NOT_DRAINED) for reason in facts.unknown):
         yield f"{NOT_DRAINED}: records lie beyond what the pipeline has committed"
     if doubt.untold:
-        many = f"{doubt.untold} totals differ, and nothing shows which explanation is the right one"
+        count = f"{doubt.untold} finding{'s' if doubt.untold > 1 else ''}"
+        many = f"{count}, and nothing shows which explanation is the right one"
         yield f"{many}: {facts.guarantee} may allow it"

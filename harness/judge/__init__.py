@@ -100,7 +100,9 @@ def judged(folder: Path) -> Judged:
 def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: set[int], asked: bool) -> Decided:
     """What stands of the findings. Nothing is asked of controls for a sink that is another one, before the drain, or
     where an effect is wrong by itself."""
-    violating = [f for f in found if f.position not in apart and violates(f, run.scenario.guarantee)]
+    told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
+    # A lost row that may have been at stake: control runs tell. They tell nothing of a total with several explanations.
+    violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST)]
     out = decide(found, violating, controls)
     out.wants = out.wants if asked else 0
     return out

@@ -90,7 +90,7 @@ def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Fin
 
 
 def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: Sequence[Control]) -> Decided:
-    """Hold findings against the controls. `violating` are those that would break the guarantee."""
+    """Hold findings against the controls. `violating` are those that break the guarantee, or may."""
     out = Decided(stand=list(findings))
     doubtful = _unexplained(violating)
     if not doubtful:
@@ -141,6 +141,8 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         always = _always(mark, controls)
         if always:
             finding = replace(finding, unhurt=True, faults=(), fits=())
+        elif same and mark in about:
+            finding = replace(finding, calm=True)
         if always or same or mark not in about:
             out.stand.append(finding)
         else:

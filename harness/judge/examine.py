@@ -13,14 +13,14 @@ from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding
 from harness.checkers.fit import folded, folding_note, misfit
 from harness.checkers.order import OrderCase, misordered, placed
-from harness.checkers.spans import Cut
+from harness.checkers.spans import REVERSED, Cut
 from harness.effect import Effects, Table
 from harness.judge.scale import Scale, Slice
 from harness.judge.stakes import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks import SinkTable
 
-SHUFFLES = (1, 2)
+SHUFFLES = (REVERSED, 1, 2)
 SHUFFLED_MAX = 100_000
 """A ledger of more records is tried in one other order only."""
 FINDINGS_MAX = 1000

@@ -165,8 +165,15 @@ class _Weighing:
         return joined(self._redone(), self.reach.again)
 
     def _redone(self) -> Spans:
-        """What of the batch in hand may be done again: not if whoever had it in hand only stood still."""
-        return self.reach.taken if self.begun and not self.strike.paused else ()
+        """What of the batch in hand may be done again, and would be there twice: not if whoever had it in hand only
+        stood still, nor if all of it was rolled back before the next attempt worked."""
+        return self.reach.taken if self._stays() and not self.strike.paused else ()
+
+    def _stays(self) -> bool:
+        """Is some of it in the sink, or may it still be?"""
+        late = self.strike.restart
+        rolled_back = late is not None and not late.snapshot.writing.get(str(self.scale.position))
+        return bool(self.touched or (self.begun and not rolled_back))
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""

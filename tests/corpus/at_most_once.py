@@ -138,3 +138,20 @@ def half_of_it_was_there_and_is_gone(run: Scene) -> Iterator[str]:
     run.calm()
     yield "what was there is there"
     run.tables = [run.rows((0, 15), (20, 40))]
+
+
+@adversary(
+    9,
+    violated(LOST, 1, unhurt=True, batches=(1,)),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 1}, fits=(HALF,), batches=(1,)),
+)
+def one_record_that_is_always_left_out(run: Scene) -> Iterator[str]:
+    """The program leaves out one record of the struck batch, hurt or not. It was not there when the fault struck and
+    never came, as if the fault had lost it."""
+    at_most_once(run)
+    rest = run.rows((0, 15), (16, 40))
+    run.strike(1, window=ROWS, tables=[run.rows((0, 15), (16, 20))])
+    run.tables = [rest]
+    run.calm(*[[rest]] * 3)
+    yield "without faults it is there"
+    run.calm()
