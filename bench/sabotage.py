@@ -3,8 +3,10 @@
     make prove SUITE=sabotage [ARGS="-k upsert"]
     .venv/bin/python bench/sabotage.py [-k WORD] [--out FILE]
 
-No run may say *held*. Void is the answer; *violated* where any restart, or none, is enough to break the program; error
-or unknown where control runs say so. Exit code 1 names the runs that were talked into green.
+Void is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
+tests/sabotage.py has it, with the other words that such a program may come to. The run as it was has to be as expected.
+Exit code 1 names the runs that are not right, those that ended in an error among them, and how many were talked into
+green.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.load import find, load_all
@@ -24,9 +27,12 @@ from harness.scenario import Scenario, Word
 from harness.stack.processes import ProcessesStack
 from tests import sabotage
 
+AS_IT_WAS = "as it was"
+UNHURT = ("nothing",)
+"""Kinds after which nothing is started again."""
 Kind = tuple[Callable[[], AbstractContextManager[None]], Callable[[Scenario], Scenario]]
 KINDS: dict[str, Kind] = {
-    "as it was": (nullcontext, lambda scenario: scenario),
+    AS_IT_WAS: (nullcontext, lambda scenario: scenario),
     "nothing": (sabotage.nothing, lambda scenario: scenario),
     "idle": (sabotage.idle, lambda scenario: scenario),
     "empty batch": (sabotage.empty, sabotage.in_the_first_batch),
@@ -39,6 +45,51 @@ def fits(scenario: Scenario, kind: str) -> bool:
     return kind != "empty batch" or scenario.pipeline.frontier == "checkpoint"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What became of one run. `raised`: it came to no verdict at all."""
+
+    scenario: str
+    kind: str
+    word: str
+    said: str
+    as_expected: bool = False
+    raised: bool = False
+
+    @property
+    def stem(self) -> str:
+        return Path(self.scenario).stem
+
+
+def wrong(line: Line) -> str:
+    """Why a run did not come to what it has to; empty if it did."""
+    if line.raised:
+        return f"it broke: {line.said}"
+    if line.kind == AS_IT_WAS:
+        return "" if line.as_expected else f"{line.word}, not as expected: {line.said}"
+    if line.word == Word.VOID:
+        return ""
+    if line.word == Word.HELD:
+        return "talked into green"
+    broken = sabotage.BROKEN.get(line.stem)
+    if broken is None or line.word not in broken.words or (broken.restarted and line.kind in UNHURT):
+        return f"{line.word}, and nothing was hurt that it cannot survive: {line.said}"
+    if line.word == Word.ERROR and not line.said.startswith(broken.error):
+        return f"{line.word}: {line.said}"
+    return ""
+
+
+def counted(lines: Iterable[Line]) -> str:
+    """How often each word was said of each kind of kill, which runs are not right, and the sum."""
+    kept = list(lines)
+    rows = [
+        f"{kind}: {count} {word}" for (kind, word), count in sorted(Counter((e.kind, e.word) for e in kept).items())
+    ]
+    bad = [f"WRONG {each.stem} ({each.kind}): {why}" for each in kept if (why := wrong(each))]
+    fooled = sum(each.word == Word.HELD and each.kind != AS_IT_WAS for each in kept)
+    return "\n".join([*rows, *bad, f"{fooled} of {len(kept)} were talked into green, {len(bad)} are not right"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", dest="word", default="", help="only scenarios whose file name holds WORD")
@@ -46,37 +97,37 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="one JSON line a run")
     args = parser.parse_args()
     scenarios = [s for s in load_all(find([Path("scenarios/proving")])) if args.word in Path(s.path).stem]
-    counts, fooled = Counter[tuple[str, str]](), []
+    work = [(each, kind) for each in scenarios for kind in args.kind or KINDS if fits(each, kind)]
+    if not work:
+        print(f"asked for scenarios with {args.word!r} in their name; there is none for that kind", file=sys.stderr)
+        return 2
+    lines: list[Line] = []
     with tempfile.TemporaryDirectory() as room, ProcessesStack(Path(room) / "logs") as stack:
-        for scenario in scenarios:
-            for kind in args.kind or KINDS:
-                if not fits(scenario, kind):
-                    continue
-                word, said = played(scenario, kind, stack, Path(room))
-                counts[kind, word] += 1
-                print(f"{Path(scenario.path).stem:40} {kind:12} {word:9} {said}", flush=True)
-                if word == Word.HELD and kind != "as it was":
-                    fooled.append(f"{scenario.path} ({kind})")
-                if args.out:
-                    line = json.dumps({"scenario": scenario.path, "kind": kind, "word": word, "said": said})
-                    with args.out.open("a") as out:
-                        out.write(line + "\n")
-    for (kind, word), count in sorted(counts.items()):
-        print(f"{kind}: {count} {word}")
-    print(f"{len(fooled)} of {sum(counts.values())} were talked into green: {', '.join(fooled) or 'none'}")
-    return 1 if fooled else 0
+        for scenario, kind in work:
+            line = played(scenario, kind, stack, Path(room))
+            lines.append(line)
+            mark = f"WRONG: {why}" if (why := wrong(line)) else line.said
+            print(f"{line.stem:40} {kind:12} {line.word:9} {mark}", flush=True)
+            if args.out:
+                with args.out.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(asdict(line)) + "\n")
+    print(counted(lines))
+    return 1 if any(map(wrong, lines)) else 0
 
 
-def played(scenario: Scenario, kind: str, stack: ProcessesStack, room: Path) -> tuple[str, str]:
-    """The word of one run, and its first reason."""
+def played(scenario: Scenario, kind: str, stack: ProcessesStack, room: Path) -> Line:
+    """One run: its word, what was found, and its first reason."""
     around, change = KINDS[kind]
     with around():
         try:
             verdict = run(change(scenario), stack, reports=room).verdict
         except Exception as failure:
-            return Word.ERROR.value, str(failure).splitlines()[0]
+            said = (str(failure).splitlines() or [repr(failure)])[0]
+            return Line(scenario=scenario.path, kind=kind, word=Word.ERROR.value, said=said, raised=True)
     shown = [stake.note for stake in verdict.stakes if stake.shown]
-    return verdict.word.value, (verdict.reasons or tuple(shown) or ("",))[0]
+    found = [", ".join(verdict.kinds())] if verdict.word is Word.VIOLATED else []
+    said = ": ".join([*found, (verdict.reasons or tuple(shown) or ("",))[0]])
+    return Line(scenario=scenario.path, kind=kind, word=verdict.word.value, said=said, as_expected=verdict.as_expected)
 
 
 if __name__ == "__main__":

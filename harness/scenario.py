@@ -291,6 +291,10 @@ class Scenario:
     """The file it came from, as the user wrote it."""
 
 
+ASKED = "asked to end by SIGTERM"
+"""What became of a process that a stop was sent to, as evidence has it: it may finish what it had in hand."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.

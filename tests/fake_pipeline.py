@@ -4,9 +4,9 @@
 
 A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
 `commits/N` by temporary file and rename, slowly enough that every window can be hit, quickly enough for a test.
-`--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `late` finds no record in
-batches 0 and 3; `hop` has a second query that reads another topic and follows the first; `slow` goes on after a restart
-only once a file `go` lies beside its sink.
+`--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
+first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
+first; `slow` goes on after a restart only once a file `go` lies beside its sink.
 """
 
 from __future__ import annotations
@@ -83,7 +83,16 @@ def main() -> None:
     if not java.exists():
         java.symlink_to(sys.executable)
     child = subprocess.Popen([str(java), *sys.argv], env={**os.environ, "FAKE_JVM": "1"})
+    if broken == "polite":
+        signal.signal(signal.SIGTERM, lambda *_: finish(checkpoint, child))
     sys.exit(child.wait() and 1)
+
+
+def finish(checkpoint: Path, child: subprocess.Popen[bytes]) -> None:
+    while len(list((checkpoint / "commits").glob("[0-9]*"))) < len(list((checkpoint / "offsets").glob("[0-9]*"))):
+        rest(STEP_S / 4)
+    child.kill()
+    sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -247,6 +247,9 @@ def test_a_damaged_control_is_a_clear_error(folder: Folder) -> None:
     (control / "plan.json").unlink()
     with pytest.raises(HarnessError, match=r"is damaged: .*it has no plan\.json"):
         judge(folder.path)
+    (control / "run.json").write_text('{"outcome": "gone"}')
+    with pytest.raises(HarnessError, match=r"is damaged: .*it has no plan\.json"):
+        judge(folder.path)
     (control / "run.json").unlink()
     with pytest.raises(UsageError, match=r"it has no run\.json"):
         judge(folder.path)

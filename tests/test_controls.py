@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from harness.errors import HarnessError, Interrupted
 from harness.journal import Journal
 from harness.run import controls
-from harness.run.controls import control, digest, files
+from harness.run.controls import control, digest
+from harness.run.depends import files
 from harness.scenario import Do, Expect, Fault, Input, Pipeline, Scenario, Sink, Step, Trigger, When, Word
 from harness.stack import cache
 from harness.store import RunFolder
@@ -52,6 +53,10 @@ def key(root: Path, claim: Scenario = CLAIM, *, seed: int = 0, stack: dict[str, 
 
 def pipeline(**changed: Any) -> Scenario:
     return replace(CLAIM, pipeline=replace(CLAIM.pipeline, **changed))
+
+
+def program(entry: str = "jobs/p.py") -> Pipeline:
+    return Pipeline(entry=entry)
 
 
 def sink(**changed: Any) -> Scenario:
@@ -94,7 +99,7 @@ def test_every_file_of_the_programs_folder_counts(root: Path) -> None:
         (root / "jobs" / name).write_text("anything")
     (root / "beside.py").write_text("not in its folder")
     assert key(root) == before
-    assert list(files("jobs/p.py", root)) == ["lib/a.py", "p.py"]
+    assert list(files(program(), root)) == ["lib/a.py", "p.py"]
     (root / "jobs" / "lib" / "a.py").write_text("a = 2")
     changed = key(root)
     (root / "jobs" / "lib" / "b.py").write_text("")
@@ -106,8 +111,63 @@ def test_neither_reports_nor_an_environment_is_a_program(root: Path) -> None:
     (root / "venv").mkdir()
     for name in ("venv/pyvenv.cfg", "venv/python", "reports/index.html"):
         (root / name).write_text("")
-    assert list(files("p.py", root, apart=root / "reports")) == ["jobs/lib/a.py", "jobs/p.py", "p.py"]
-    assert files("{spark.home}/examples/p.py", root) == {}
+    assert list(files(program("p.py"), root, apart=root / "reports")) == ["jobs/lib/a.py", "jobs/p.py", "p.py"]
+    assert files(program("{spark.home}/examples/p.py"), root) == {}
+
+
+def test_a_folder_behind_a_link_counts_and_a_circle_of_links_ends(root: Path) -> None:
+    (root / "shared").mkdir()
+    (root / "shared" / "x.py").write_text("x = 1")
+    (root / "shared" / "up").symlink_to(root)
+    (root / "jobs" / "common").symlink_to(root / "shared")
+    (root / "jobs" / "gone").symlink_to(root / "nowhere")
+    (root / "jobs" / "more").symlink_to(root / "shared")
+    found = files(program(), root, apart=root / "reports")
+    assert {name: sum for name, sum in found.items() if sum.startswith("the same")} == {
+        "common/up/jobs/": "the same as ./",
+        "common/up/shared/": "the same as common/",
+        "more/": "the same as common/",
+    }
+    before = key(root)
+    (root / "shared" / "x.py").write_text("x = 2")
+    assert key(root) != before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"env": {"PYTHONPATH": "{folder}:ROOT/other:ROOT/nowhere"}},
+        {"conf": {"spark.submit.pyFiles": "ROOT/a.zip,file://ROOT/other/y.py#y"}},
+        {"conf": {"spark.executorEnv.PYTHONPATH": "ROOT/other"}},
+        {"args": ("--topic", "{topic}", "--py-files", "ROOT/a.zip,ROOT/other")},
+        {"args": ("--py-files=ROOT/other",)},
+        {"args": ("--config=ROOT/other/y.py",)},
+        {"args": ("ROOT/other/y.py",)},
+        {"env": {"SETTINGS": "ROOT/other/y.py"}},
+    ],
+)
+def test_what_else_the_scenario_lets_it_import_or_read_counts(root: Path, changed: dict[str, Any]) -> None:
+    (root / "other").mkdir()
+    (root / "other" / "y.py").write_text("y = 1")
+    claim = pipeline(**_filled(changed, str(root)))
+    before, plainly = key(root, claim), key(root)
+    (root / "other" / "y.py").write_text("y = 2")
+    assert key(root, claim) != before
+    assert key(root) == plainly
+
+
+def test_a_folder_that_an_argument_names_is_no_program(root: Path) -> None:
+    (root / "other").mkdir()
+    claim = pipeline(args=("--out", str(root / "other"), "x" * 5000, "--py-files"))
+    before = key(root, claim)
+    (root / "other" / "y.py").write_text("y = 1")
+    assert key(root, claim) == before
+
+
+def _filled(value: Any, root: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _filled(each, root) for name, each in value.items()}
+    return tuple(_filled(each, root) for each in value) if isinstance(value, tuple) else value.replace("ROOT", root)
 
 
 def test_the_replayed_file_counts(root: Path) -> None:

@@ -141,6 +141,54 @@ def test_a_query_that_shows_a_doubled_row_is_found(dsns: dict[str, str], target:
     assert answer(dsns, target) == (False, "a row of payments that is there twice shows in it")
 
 
+EARLY, LATE = "from payments where id <= 150", "from payments where id > 150"
+FIRST = "those from (1,a1,1.25) to (145,a5,181.25)"
+PARTLY = [
+    (f"select distinct id, account {EARLY} union all select id, account {LATE}", "(1,a1,1.25)"),
+    (f"select id {EARLY} union all select distinct id {LATE}", "(153,a3,191.25)"),
+    ("select distinct id from payments where id % 3 = 0 union all select id from payments where id % 3 > 0",
+     "(9,a9,11.25)"),
+    (f"select account, max(amount) as amount {EARLY} group by account union all select account, amount {LATE}",
+     "(145,a5,181.25)"),
+    (f"select id / 40 as n, max(amount) as amount {EARLY} group by 1 union all select id, amount {LATE}", FIRST),
+    (f"select distinct account {EARLY} union all select account {LATE}", FIRST),
+]  # fmt: skip
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("target", "example"), PARTLY)
+def test_a_query_that_folds_a_part_of_its_rows_is_found(dsns: dict[str, str], target: str, example: str) -> None:
+    words = f"of payments some rows that are there twice show in it and others do not, such as {example}"
+    assert answer(dsns, target) == (True, words)
+
+
+@pytest.mark.stack
+def test_rows_that_are_there_twice_already_hide_no_fold(dsns: dict[str, str]) -> None:
+    run(
+        dsns,
+        "alter table payments drop constraint payments_pkey",
+        "alter table payments drop constraint payments_id_account_key",
+    )
+    folds, words = answer(dsns, PARTLY[0][0], ROWS, ROWS)
+    assert folds is True and words.endswith("such as (1,a1,1.25)")
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    "target",
+    [
+        "select id from payments where id > 150",
+        "select id from payments where id > 199",
+        "select c.account, p.id from countries c left join payments p on p.account = c.account and p.id > 120",
+        "select id from payments p where not exists "
+        "(select 1 from payments l where l.account = p.account and l.id > p.id)",
+        "select account, sum(case when id > 100 then amount else 0 end) as total from payments group by account",
+    ],
+)
+def test_rows_that_make_no_difference_do_not_fold(dsns: dict[str, str], target: str) -> None:
+    assert answer(dsns, target) == (False, "a row of payments that is there twice shows in it")
+
+
 @pytest.mark.stack
 def test_a_table_shows_its_rows_as_they_are(dsns: dict[str, str]) -> None:
     assert answer(dsns, "payments") == (None, "")

@@ -71,6 +71,24 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
         assert w.copies()[2] == 1
 
 
+@pytest.mark.parametrize(
+    "when",
+    [
+        at(Window.OFFSETS_WRITTEN, 2),
+        at(Window.SINK_COMMITTED, 2),
+        Trigger(kind=When.RECORDS, count=30),
+        Trigger(kind=When.ELAPSED, elapsed_s=0.1),
+    ],
+    ids=str,
+)
+def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(tmp_path: Path, when: Trigger) -> None:
+    with world(tmp_path, "--broken", "polite", step_s=SLOW_S) as w:
+        (outcome,) = w.play(step(when, Do.STOP_DRIVER))
+        assert outcome.evidence.signalled["driver 1"] == "exit status 0"
+        assert outcome.batch in outcome.evidence.checkpoint_after["commits"]
+        assert outcome.hit
+
+
 def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))

@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import soak
-from bench.soak import BROKEN, REPAIRED, Ahead, Drawn, Seen, Truth, Twin, draw
+from bench import soak, truth, twins
+from bench.truth import Ahead, Seen, Truth
+from bench.twins import BROKEN, REPAIRED, Drawn, Twin, draw
+from harness.judge.strikes import Strike
 from harness.load import dump, load
 from harness.report.summary import Run
-from harness.scenario import Finding, Harm, Kind, Verdict, Victim, When, Window, Word, plain
+from harness.scenario import Do, Finding, Harm, Kind, StepOutcome, Verdict, Victim, When, Window, Word, plain
 from harness.sinks import SinkColumn, SinkTable, save
 from harness.snapshot import QueryState, Snapshot
 from tests import folders
@@ -25,7 +27,8 @@ from tests import sample_runs as sample
 
 HOUSE = Path(__file__).parents[1]
 UPSERT, APPEND = REPAIRED[0], BROKEN[0]
-BEFORE = BROKEN[-1]
+BEFORE = next(twin for twin in BROKEN if twin.harm is Harm.LOSS)
+AT_LEAST, AT_MOST = (next(t for t in REPAIRED if t.guarantee is g) for g in (twins.AT_LEAST, twins.AT_MOST))
 EARLIER = Ahead(surplus=(99,), batches=frozenset({3}))
 
 
@@ -53,17 +56,22 @@ def test_a_seed_and_an_index_are_one_schedule(seed: int, index: int) -> None:
     assert 1 <= len(drawn.schedule) <= 3
     batches = [step.when.batch for step in drawn.schedule if step.when.batch is not None]
     assert batches == sorted(set(batches))
-    assert all(1 <= batch <= soak.LAST_BATCH for batch in batches)
+    assert all(1 <= batch <= twins.LAST_BATCH for batch in batches)
 
 
 def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
     drawn = [draw(0, index) for index in range(400)]
-    assert {each.twin.file for each in drawn} == {twin.file for twin in (*REPAIRED, *BROKEN)}
+    assert {each.twin for each in drawn} == {*REPAIRED, *BROKEN}
     steps = [step for each in drawn for step in each.schedule]
     assert Counter(step.when.window for step in steps).keys() == {*Window, None}
     assert {step.when.kind for step in steps} == set(When)
     assert {step.do.victim for step in steps} == set(Victim)
-    assert not any(s.when.window is Window.OFFSETS_COMMITTED for e in drawn if len(e.schedule) == 1 for s in e.schedule)
+    assert all(any(step.when.window is not Window.OFFSETS_COMMITTED for step in each.schedule) for each in drawn)
+    counted = [(each, step) for each in drawn for step in each.schedule if step.when == replace(step.when, batch=None)]
+    loose = [(each.twin, step.do.kind) for each, step in counted if step.when.kind is When.ROWS]
+    assert {twin for twin, _ in loose} == {AT_MOST} and Do.KILL_EXECUTOR not in {kind for _, kind in loose}
+    between = Counter(s.when.window for e in drawn if len(e.schedule) > 1 for s in e.schedule)
+    assert between[Window.OFFSETS_COMMITTED] > 9
 
 
 def violated(*findings: Finding, **changes: Any) -> Verdict:
@@ -88,10 +96,11 @@ def held(**changes: Any) -> Verdict:
     ],
 )
 def test_the_truth_is_what_the_snapshots_say(twin: Twin, seen: Seen, expected: Truth) -> None:
-    assert soak.truth(twin, seen) is expected
+    assert truth.truth(twin, seen) is expected
 
 
-DOUBLED = sample.duplicated()
+HIT = truth.label(sample.STEP)
+DOUBLED = replace(sample.duplicated(), faults=(HIT,))
 
 
 @pytest.mark.parametrize(
@@ -112,16 +121,86 @@ DOUBLED = sample.duplicated()
         (APPEND, violated(replace(DOUBLED, faults=())), "violated, and no fault is named"),
         (APPEND, violated(replace(DOUBLED, batches=(2, 3))), "batches [2, 3] are blamed, and only [3] were in hand"),
         (APPEND, violated(DOUBLED, stakes=(sample.loss(),)), "violated, and no repetition was said to be at stake"),
+        (
+            APPEND,
+            violated(sample.duplicated()),
+            f"blamed is kill driver, which is none of the hits: {HIT}",
+        ),
+        (AT_LEAST, held(stakes=(sample.repetition(allowed=True), sample.loss())), ""),
+        (AT_LEAST, held(stakes=(sample.repetition(allowed=True),)), "held, and nothing that was at stake would show"),
+        (AT_LEAST, held(word=Word.VOID, stakes=(sample.repetition(allowed=True),)), ""),
+        (AT_LEAST, held(word=Word.VOID), "void, and what was at stake would show: "),
+        (AT_LEAST, violated(DOUBLED), "violated, and nothing that it cannot survive was at stake"),
+        (AT_MOST, violated(sample.lost()), "violated, and nothing that it cannot survive was at stake"),
     ],
 )
 def test_a_verdict_is_right_or_it_is_said_why_not(twin: Twin, verdict: Verdict, said: str) -> None:
-    assert soak.wrong(twin, Seen(verdict=verdict, ahead=(EARLIER,))) == said
+    assert truth.wrong(twin, Seen(verdict=verdict, ahead=(EARLIER,))) == said
+
+
+def struck(*attempts: int, hit: bool = True) -> tuple[StepOutcome, ...]:
+    return tuple(replace(sample.STEP, batch=number, attempt=number, hit=hit) for number in attempts)
+
+
+STEPS = struck(1, 2, 3)
+LABELS = [truth.label(step) for step in STEPS]
+ALIKE = tuple(sample.repetition(step=number) for number in (1, 2, 3))
+
+
+def blaming(*numbers: int) -> Verdict:
+    return violated(replace(DOUBLED, faults=tuple(LABELS[number - 1] for number in numbers)), steps=STEPS, stakes=ALIKE)
+
+
+def looks(*surplus: int, done: tuple[int, ...] = (10, 20, 30)) -> tuple[Ahead, ...]:
+    return tuple(Ahead(surplus=(0, rows), step=number, done=done[number - 1]) for number, rows in enumerate(surplus, 1))
+
+
+NONE = "none of the steps {} is blamed, and the snapshots show repetition there"
+ONLY = "steps {} are blamed, and only {} did repetition"
+
+
+@pytest.mark.parametrize(
+    ("blamed", "ahead", "said"),
+    [
+        ((1,), looks(9, 9, 9), ""),
+        ((2,), looks(0, 9, 9), ""),
+        ((2, 3), looks(0, 9, 18), ""),
+        ((2,), looks(0, 9, 18), NONE.format([3])),
+        ((1,), looks(0, 9, 9), ONLY.format([1], [2])),
+        ((2, 3), looks(0, 9, 9), ONLY.format([2, 3], [2])),
+        # The second attempt died before it had written anything again.
+        ((2,), looks(9, 9, 9, done=(10, 10, 20)), ""),
+        ((3,), looks(9, 9, 9, done=(10, 10, 20)), ONLY.format([3], [1, 2])),
+        # Nobody died of the second step: its rows show before the next restart.
+        ((2,), (looks(0)[0], looks(0, 0, 9)[2]), ""),
+        ((3,), (looks(0)[0], looks(0, 0, 9)[2]), ""),
+        ((1,), (looks(0)[0], looks(0, 0, 9)[2]), ONLY.format([1], [2, 3])),
+        # Only at stake: whoever is said to have put it there may be blamed.
+        ((2,), looks(0, 0, 0), ""),
+    ],
+)
+def test_the_fault_that_is_blamed_is_the_one_that_the_snapshots_show(
+    blamed: tuple[int, ...], ahead: tuple[Ahead, ...], said: str
+) -> None:
+    assert truth.wrong(APPEND, Seen(verdict=blaming(*blamed), ahead=ahead)) == said
+
+
+def test_a_loss_is_a_sink_that_falls_behind_what_is_committed() -> None:
+    seen = Seen(verdict=blaming(1), ahead=looks(-9, -9, -20))
+    assert truth.harmed(Harm.LOSS, seen) == [{1}, {3}]
+    assert truth.harmed(Harm.REPETITION, seen) == []
+
+
+def test_the_label_is_the_one_that_findings_have() -> None:
+    assert Strike(number=1, outcome=sample.STEP).label == HIT
+    bare = replace(sample.STEP, batch=None)
+    assert truth.label(bare) == Strike(number=1, outcome=bare).label
 
 
 def test_without_a_restart_the_batches_are_those_of_the_hits() -> None:
-    assert soak.wrong(APPEND, Seen(verdict=violated(DOUBLED))) == ""
+    assert truth.wrong(APPEND, Seen(verdict=violated(DOUBLED))) == ""
     other = replace(DOUBLED, batches=(1,))
-    assert "only [3] were in hand" in soak.wrong(APPEND, Seen(verdict=violated(other)))
+    assert "only [3] were in hand" in truth.wrong(APPEND, Seen(verdict=violated(other)))
 
 
 def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, int] | None = None) -> Path:
@@ -150,20 +229,26 @@ def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, 
 @pytest.mark.parametrize(("rows", "surplus"), [(20, 10), (10, 0), (7, -3)])
 def test_a_sink_is_weighed_against_what_was_committed(tmp_path: Path, rows: int, surplus: int) -> None:
     folder = stored(tmp_path, rows=rows, committed=10)
-    assert soak.ahead(folder, APPEND) == (Ahead(surplus=(surplus,), batches=frozenset({1})),)
+    assert truth.ahead(folder, APPEND) == (Ahead(surplus=(surplus,), batches=frozenset({1}), done=10),)
 
 
 def test_a_sink_is_weighed_against_the_position_that_a_program_has_saved_itself(tmp_path: Path) -> None:
     folder = stored(tmp_path, rows=20, committed=None, position={0: 30})
-    assert soak.ahead(folder, BEFORE) == (Ahead(surplus=(-10,)),)
+    assert truth.ahead(folder, BEFORE) == (Ahead(surplus=(-10,), done=30),)
 
 
 def test_a_run_without_a_restart_has_nothing_ahead(tmp_path: Path) -> None:
-    assert soak.ahead(tmp_path, APPEND) == ()
+    assert truth.ahead(tmp_path, APPEND) == ()
+
+
+def test_a_sink_that_is_not_readable_keeps_its_place(tmp_path: Path) -> None:
+    folder = stored(tmp_path, rows=20, committed=10)
+    (folder / "snapshots" / "1-restart" / "sink" / "0.json").unlink()
+    assert truth.ahead(folder, APPEND)[0].surplus == (0,)
 
 
 def test_totals_are_weighed_by_their_sum() -> None:
-    assert soak.weight(["minute", "errors"], [("a", "3"), ("b", "4"), ("c", None)], "errors") == 7
+    assert truth.weight(["minute", "errors"], [("a", "3"), ("b", "4"), ("c", None)], "errors") == 7
 
 
 def drawn(twin: Twin) -> Drawn:
@@ -185,7 +270,7 @@ def test_a_line_keeps_schedule_verdict_batch_and_fault() -> None:
         "must",
         "",
     )
-    assert (kept["kinds"], kept["batches"], kept["faults"]) == ({"duplicated": 1}, [3], ["kill driver"])
+    assert (kept["kinds"], kept["batches"], kept["faults"]) == ({"duplicated": 1}, [3], [HIT])
     assert (kept["surplus"], kept["seconds"]) == ([[99]], 12.3)
 
 
@@ -206,6 +291,86 @@ def test_words_are_counted_against_the_truth() -> None:
         line(APPEND, held()),
     ]
     assert soak.counted(kept) == COUNTED
+
+
+VOID = held(word=Word.VOID, stakes=())
+SPARED = held(word=Word.VOID, stakes=(sample.repetition(allowed=True),))
+CAUGHT = line(APPEND, violated(DOUBLED))
+AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, VOID)] * 3 + [CAUGHT] * 60
+
+
+@pytest.mark.parametrize(
+    ("more", "right", "said"),
+    [
+        ([], True, "60 of 63 "),
+        ([line(AT_LEAST, SPARED)] * 9, True, "57 of 60 "),
+        ([line(UPSERT, VOID)], False, "57 of 61 "),
+        ([line(UPSERT, held(word=Word.UNKNOWN))] * 4, False, "57 of 64 "),
+        ([line(UPSERT, violated(DOUBLED))], False, "repaired: 1 violated, "),
+        ([line(UPSERT, held(word=Word.ERROR))], False, " 1 error, "),
+        ([line(UPSERT, held(stakes=()))] * 2, False, "; 2 others wrong; "),
+        ([line(APPEND, held())], False, " 60 of 61 caught; "),
+        ([line(APPEND, violated(replace(DOUBLED, faults=())))], False, " 60 of 61 caught; "),
+        ([line(BEFORE, held(word=Word.UNKNOWN))], False, "; 1 others wrong; "),
+    ],
+)
+def test_the_figures_decide_the_exit_code(more: list[dict[str, Any]], right: bool, said: str) -> None:
+    lines = [*AS_IT_HAS_TO_BE, *more] if more else [*AS_IT_HAS_TO_BE, *[line(UPSERT, held())] * 3]
+    words, found = soak.figures(lines, 200)
+    assert found is right and said in words
+    assert words.startswith(f"{len(lines)} of 200 run; ")
+    assert words.endswith("; as it has to be" if right else "; NOT as it has to be")
+
+
+def kept(reports: Path, twin: Twin, index: int) -> Path:
+    """A run in a folder of kept ones, whose one step says that it hit and left nothing that bears it out."""
+    scenario = Drawn(seed=7, index=index, twin=twin, schedule=(folders.STEP,)).scenario()
+    room = reports / f"soak-7-{index}"
+    made = folders.Folder(room / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])
+    made.claim(name=scenario.name, schedule=scenario.schedule)
+    path = made.sealed().path
+    (room / "latest").symlink_to(path.name)
+    return path
+
+
+def test_kept_runs_are_judged_again_without_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, other = kept(tmp_path, UPSERT, 0), kept(tmp_path, UPSERT, 2)
+    assert soak.main(["--judge", str(tmp_path)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    step = "kill driver at sink-committed of batch 1"
+    assert out[0] == f"0 upsert_before_offset_commit: {step}: held (never): right"
+    assert out[-1].startswith("2 of 2 run; repaired: 0 violated, 0 error, 2 of 2 held; ")
+    verdict = json.loads((good / "verdict.json").read_text())
+    (good / "verdict.json").write_text(json.dumps({**verdict, "word": "void"}))
+    (other / "run.json").write_text(json.dumps({**json.loads((other / "run.json").read_text()), "outcome": 7}))
+    assert soak.main(["--judge", str(tmp_path)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == f"0 upsert_before_offset_commit: {step}: held (was void) (never): right"
+    assert out[1].startswith(f"2 upsert_before_offset_commit: {step}: error (was held) (never): WRONG: error: ")
+
+
+def test_a_folder_without_kept_runs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert soak.main(["--judge", str(tmp_path)]) == 2
+    assert "it holds none. Keep some: --keep DIR" in capsys.readouterr().err
+    made = sample.stored(tmp_path, held())
+    assert made.path.parent.parent == tmp_path
+    assert soak.main(["--judge", str(tmp_path)]) == 2
+    assert "is no scenario of a soak" in capsys.readouterr().err
+    assert soak.main([]) == 2
+
+
+@given(st.integers(0, 10**6), st.integers(0, 500))
+def test_a_twin_is_found_by_the_name_of_its_scenario(seed: int, index: int) -> None:
+    drawn = draw(seed, index)
+    assert twins.named(drawn.scenario().name) == (seed, index, drawn.twin)
+
+
+def test_runs_are_kept_where_it_is_asked(tmp_path: Path) -> None:
+    options = soak.asked(["2", "--seed", "7", "--keep", str(tmp_path)])
+    assert (options.reports, options.out) == (tmp_path, tmp_path / "soak-7.jsonl")
+    folder = sample.stored(tmp_path, held())
+    assert not soak.Soak(options).add(drawn(UPSERT), Run.read(folder.path))
+    assert folder.path.is_dir()
 
 
 def test_a_sitting_keeps_each_line_and_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

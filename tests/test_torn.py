@@ -15,9 +15,12 @@ from random import Random
 
 import pytest
 
-from harness import sealed, suite
+from harness import suite
 from harness.errors import HarnessError
 from harness.judge import judge
+from harness.judge.control import read_controls
+from harness.judge.folder import read_run
+from harness.scenario import Word
 from tests import torn
 from tests.folders import PER_RECORD, TOTALS, Folder, payments
 from tests.torn import Files
@@ -28,19 +31,45 @@ SEED = os.environ.get("ONCEPROOF_TORN_SEED", "1")
 
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
-    """Two sealed runs: one that held, with a snapshot and a control; one of two sinks, not drained, with a loss."""
+    """Five sealed runs: one that held, with a snapshot; one of two sinks, not drained, with a loss; and three with a
+    loss that nothing explains, held against controls of which none, each, or not every one shows it."""
     place = tmp_path_factory.mktemp("whole")
     plain = Folder(place / "plain")
     plain.tables = [payments(plain.records)]
-    held = plain.sealed()
-    shutil.copytree(held.sink, held.path / "controls/0/sink")
-    shutil.copy(held.checkpoint_json, held.path / "controls/0")
-    sealed.write(held.path)
     both = Folder(place / "both", frontier=30)
     both.claim(sinks=(PER_RECORD, TOTALS), together=True)
     totals = [(f"a{i}", "10", "1") for i in range(4)]
     both.tables = [[*payments(both.records)[1:31], payments(both.records)[5]], list(totals)]
-    return [torn.read(held.path), torn.read(both.sealed().path)]
+    controlled = [lossy(place / str(number), *short) for number, short in enumerate([(0, 0, 0), (1, 1, 1), (0, 1)])]
+    return [torn.read(folder.sealed().path) for folder in (plain, both, *controlled)]
+
+
+def lossy(path: Path, *short: int) -> Folder:
+    """A run that lost a record of a batch which nothing struck, and controls that lost so many."""
+    folder = Folder(path)
+    rows = payments(folder.records)
+    folder.tables = [rows[1:]]
+    folder.controls = [[rows[less:]] for less in short]
+    return folder
+
+
+ALONE = "1 findings are explained by no hit, and no control run was made"
+DIFFER = "not deterministic without faults: the control runs differ, and 1 findings may be no fault's doing (lost id=0)"
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(2, (3, Word.VIOLATED, ())), (3, (3, Word.VIOLATED, ())), (4, (2, Word.UNKNOWN, (DIFFER,)))],
+)
+def test_a_whole_run_is_judged_with_its_controls(
+    wholes: list[Files], room: Path, number: int, expected: tuple[int, Word, tuple[str, ...]]
+) -> None:
+    torn.lay(wholes[number], room)
+    controls, verdict = read_controls(read_run(room), lambda run: []), judge(room)
+    assert (len(controls), verdict.word, verdict.reasons) == expected
+    assert [finding.unhurt for finding in verdict.findings] == [number == 3]
+    shutil.rmtree(room / "controls")
+    assert (judge(room).word, judge(room).reasons) == (Word.UNKNOWN, (ALONE,))
 
 
 @pytest.fixture
@@ -58,7 +87,7 @@ def test_check_of_a_torn_folder_is_an_error_and_never_a_verdict(
     capsys.readouterr()
     for number in range(COUNT):
         rng = Random(f"{SEED} {number}")
-        whole = wholes[number % 2]
+        whole = wholes[number % len(wholes)]
         files = torn.torn(whole, rng, torn.BYTES)
         torn.lay(files, room)
         with pytest.raises(HarnessError) as refusal:
@@ -76,7 +105,7 @@ def test_check_of_a_torn_folder_is_an_error_and_never_a_verdict(
 def test_the_judge_of_a_torn_folder_never_fails_in_an_unforeseen_way(wholes: list[Files], room: Path) -> None:
     words = set()
     for number in range(COUNT // 5):
-        files = torn.torn(wholes[number % 2], Random(f"judge {SEED} {number}"), torn.MEANING)
+        files = torn.torn(wholes[number % len(wholes)], Random(f"judge {SEED} {number}"), torn.MEANING)
         torn.lay(files, room)
         try:
             words.add(judge(room).word)

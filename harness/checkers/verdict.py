@@ -22,7 +22,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Window, Word
+from harness.scenario import (
+    ASKED,
+    Evidence,
+    Expect,
+    Finding,
+    Guarantee,
+    Harm,
+    Kind,
+    Stake,
+    StepOutcome,
+    Verdict,
+    Window,
+    Word,
+)
 
 NOT_DRAINED = "not drained"
 SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
@@ -211,9 +224,10 @@ def _missed(step: StepOutcome) -> str:
 
 
 def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
-    """The checkpoint as the fault met it: afterwards if the driver died, for only a dead one leaves it alone."""
-    died = any(victim.startswith("driver") for victim in evidence.signalled)
-    return evidence.checkpoint_after if died else evidence.checkpoint_before
+    """The checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it alone."""
+    killed = any(victim.startswith("driver") for victim in evidence.signalled)
+    asked = ASKED in evidence.signalled.values()
+    return evidence.checkpoint_after if killed and not asked else evidence.checkpoint_before
 
 
 def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:

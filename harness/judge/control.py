@@ -71,9 +71,9 @@ def folder_run(run: Run, number: int) -> Run | str:
     try:
         return read_run(folder)
     except UsageError as failure:
-        said = (read_json(folder / "run.json").get("outcome") or {}).get("error")
-        if said:
-            return str(said)
+        outcome = read_json(folder / "run.json").get("outcome")
+        if isinstance(outcome, Mapping) and outcome.get("error"):
+            return str(outcome["error"])
         raise HarnessError(f"{folder} is damaged: {failure}") from failure
 
 

@@ -26,6 +26,7 @@ from harness.errors import SetupError, WaitError
 from harness.journal import Journal
 from harness.redact import Redactor, redact_folder
 from harness.run.begin import ended, planned
+from harness.run.depends import files
 from harness.run.live import Live
 from harness.run.supervisor import tail
 from harness.scenario import Scenario, plain
@@ -193,10 +194,11 @@ def digest(
     scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, apart: Path | None = None
 ) -> str:
     """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `apart`, the
-    folder of the reports, is no part of the program."""
+    folder of the reports, is no part of the program. Nor are the portions: the pipeline sets the pace, so that they
+    differ from one run of a scenario to the next."""
     replay = scenario.input.replay
     known = {
-        "files": files(scenario.pipeline.entry, root, apart=apart),
+        "files": files(scenario.pipeline, root, apart=apart),
         "pipeline": plain(scenario.pipeline),
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),
@@ -208,36 +210,6 @@ def digest(
         "versions": {"onceproof": __version__, "python": platform.python_version(), "pyspark": version("pyspark")},
     }
     return sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def files(entry: str, root: Path, *, apart: Path | None = None) -> dict[str, str]:
-    """SHA-256 of the program and of every file of its folder, by path. Left out: what is hidden, caches, virtual
-    environments, and `apart`. A program of Spark's own is told by its name and Spark's version."""
-    program = root / entry
-    if "{" in entry or not program.is_file():
-        return {}
-    found = {
-        path.relative_to(program.parent).as_posix(): path
-        for path in _below(program.parent, apart=apart and apart.resolve())
-    }
-    out = {}
-    for name, path in sorted(found.items()):
-        # Somebody else's file that may not be read is none that the program reads.
-        with suppress(OSError):
-            out[name] = file_sum(path)
-    return out
-
-
-def _below(folder: Path, *, apart: Path | None) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.name.startswith(".") or path.name == "__pycache__":
-            continue
-        if path.is_file():
-            yield path
-        elif (
-            path.is_dir() and not path.is_symlink() and not (path / "pyvenv.cfg").is_file() and path.resolve() != apart
-        ):
-            yield from _below(path, apart=apart)
 
 
 def lasting(described: Any) -> Any:

@@ -11,7 +11,7 @@ from harness.errors import WaitError
 from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
-from harness.scenario import LASTING, Do, Evidence, Fault, Step, StepOutcome, Victim, Window
+from harness.scenario import ASKED, LASTING, Do, Evidence, Fault, Step, StepOutcome, Victim, Window
 from harness.stack.base import Host, Process
 from harness.wait import Deadline, until
 
@@ -122,8 +122,9 @@ def proved(step: Step, moment: Moment, signalled: dict[str, str], after: Listing
     in_hand = fault.kind is Do.KILL_EXECUTOR or step.name.startswith(Do.CRASH_BEFORE_OFFSET_COMMIT)
     if in_hand and after:
         return running(moment.batch, after)
-    # A driver that lives goes on as soon as it may: only of a dead one does the checkpoint still say where it stood.
-    return in_window(step.when, moment, after if fault.kind in DRIVER_DIES else moment.before)
+    # A driver that lives goes on as soon as it may, and one that was asked to end may finish its batch on the way: only
+    # of one that was killed does the checkpoint still say where it stood.
+    return in_window(step.when, moment, after if fault.kind in KILLED else moment.before)
 
 
 def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
@@ -146,7 +147,7 @@ def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
         signals.freeze(targets)
     glance(scene, moment)
     if fault.kind is Do.STOP_DRIVER:
-        signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
+        signalled = {p.name: ASKED for p in signals.send(targets[:1], signal.SIGTERM)}
     else:
         signalled = signals.kill(targets)
     if fault.kind in DRIVER_DIES and driver is not None and signals.all_died(signalled):

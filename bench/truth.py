@@ -1,0 +1,194 @@
+"""What the verdict on a run has to be, as the snapshots before each restart say it, without the judge.
+
+A repaired twin is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
+is committed comes to: that will be processed again, or never. With the harm only at stake (an open transaction, an
+orphan) it may be; else it never is. Held needs a stake that shows and that the guarantee forbids, void none or a step
+that missed; unknown and error are wrong. A violation has to name the fault at which the snapshots show the harm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from bench.twins import Twin
+from harness import store
+from harness.effect import Effects, Source
+from harness.judge.folder import Run as Folder
+from harness.judge.folder import read_run
+from harness.scenario import Harm, Kind, StepOutcome, Verdict, Word
+from harness.sinks import load as load_sink
+from harness.snapshot import Snapshot
+
+
+class Truth(StrEnum):
+    """What the verdict on a run has to be: violated, perhaps, or not."""
+
+    MUST = "must"
+    MAY = "may"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ahead:
+    """How the sinks stood after one step and before the restart: rows (or the sum of its totals) of each beyond what
+    was committed, below zero if short of it; how many records were committed; and the batches that were planned and not
+    committed, None where no query has any."""
+
+    surplus: tuple[int, ...]
+    batches: frozenset[int] | None = None
+    step: int = 1
+    done: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A run as it is held against the truth."""
+
+    verdict: Verdict
+    ahead: tuple[Ahead, ...] = ()
+
+    def certain(self, harm: Harm) -> bool:
+        """Do the snapshots show that something will be processed again, or never?"""
+        sign = 1 if harm is Harm.REPETITION else -1
+        return any(sign * surplus > 0 for each in self.ahead for surplus in each.surplus)
+
+    @property
+    def shown(self) -> bool:
+        """Was anything at stake that would show, and that the guarantee forbids?"""
+        return any(stake.counts for stake in self.verdict.stakes)
+
+    @property
+    def spared(self) -> bool:
+        """Did each step hit, and is all that would show allowed? Then void is right."""
+        return not self.shown and not self.missed and any(stake.shown for stake in self.verdict.stakes)
+
+    @property
+    def missed(self) -> bool:
+        return any(not step.hit for step in self.verdict.steps)
+
+
+def truth(twin: Twin, seen: Seen) -> Truth:
+    """What the verdict has to be."""
+    if twin.harm is None:
+        return Truth.NEVER
+    if seen.certain(twin.harm):
+        return Truth.MUST
+    staked = any(stake.harm is twin.harm for stake in seen.verdict.stakes)
+    return Truth.MAY if staked else Truth.NEVER
+
+
+def wrong(twin: Twin, seen: Seen) -> str:
+    """Why the verdict is not the right one; empty if it is."""
+    word, asked = seen.verdict.word, truth(twin, seen)
+    if word in (Word.ERROR, Word.UNKNOWN):
+        return f"{word}: {'; '.join(seen.verdict.reasons)[:500]}"
+    if word is Word.VIOLATED:
+        return (
+            "violated, and nothing that it cannot survive was at stake" if asked is Truth.NEVER else _named(twin, seen)
+        )
+    if asked is Truth.MUST:
+        return f"{word}, and the snapshots show that it cannot be"
+    if word is Word.HELD and not seen.shown:
+        return "held, and nothing that was at stake would show"
+    if word is Word.VOID and seen.shown and not seen.missed:
+        return f"void, and what was at stake would show: {'; '.join(seen.verdict.reasons)[:500]}"
+    return ""
+
+
+def _named(twin: Twin, seen: Seen) -> str:
+    """Kind, batch and fault of a violation."""
+    verdict = seen.verdict
+    kinds = {finding.kind for finding in verdict.findings} - {Kind.RECOVERED}
+    if kinds != {twin.kind}:
+        return f"violated by {', '.join(sorted(kinds))}, not by {twin.kind}"
+    caused = [finding for finding in verdict.findings if finding.faults]
+    if not caused:
+        return "violated, and no fault is named"
+    hits = {step.batch for step in verdict.steps if step.hit and step.batch is not None}
+    planned = {batch for each in seen.ahead for batch in each.batches or ()}
+    possible = planned or hits
+    blamed = {batch for finding in caused for batch in finding.batches}
+    if possible and not blamed <= possible:
+        return f"batches {sorted(blamed)} are blamed, and only {sorted(possible)} were in hand"
+    if not any(stake.harm is twin.harm for stake in verdict.stakes):
+        return f"violated, and no {twin.harm} was said to be at stake"
+    return _blamed(twin.harm or Harm.REPETITION, seen, {fault for finding in caused for fault in finding.faults})
+
+
+def label(step: StepOutcome) -> str:
+    """What a finding calls a hit."""
+    batch = "" if step.batch is None else f" of batch {step.batch}"
+    return f"{step.name} at {step.window}{batch}, attempt {step.attempt}"
+
+
+def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
+    """Are the faults hits of this run, and those at which the snapshots show the harm? Empty if they are."""
+    hits = {number: label(step) for number, step in enumerate(seen.verdict.steps, 1) if step.hit}
+    if strangers := faults - set(hits.values()):
+        return f"blamed is {', '.join(sorted(strangers))}, which is none of the hits: {', '.join(hits.values())}"
+    blamed = {number for number, words in hits.items() if words in faults}
+    shown = harmed(harm, seen)
+    # Where nobody died there was no restart, and no snapshot before it.
+    unseen = {stake.step for stake in seen.verdict.stakes if stake.harm is harm} - {each.step for each in seen.ahead}
+    possible = unseen.union(*shown) if shown else {s.step for s in seen.verdict.stakes if s.harm is harm}
+    if not blamed <= possible:
+        return f"steps {sorted(blamed)} are blamed, and only {sorted(possible)} did {harm}"
+    missing = [sorted(steps) for steps in shown if not steps & blamed]
+    return f"none of the steps {missing[0]} is blamed, and the snapshots show {harm} there" if missing else ""
+
+
+def harmed(harm: Harm, seen: Seen) -> list[set[int]]:
+    """For each restart before which a sink had come to hold more (or less) than at the one before, the steps that can
+    have done it: the one it came after, those since the restart before that nobody died of, and later ones at which the
+    same rows were still not committed."""
+    out, sign = [], 1 if harm is Harm.REPETITION else -1
+    before = Ahead(surplus=(0,) * len(seen.ahead[0].surplus), step=0) if seen.ahead else None
+    for place, each in enumerate(seen.ahead):
+        assert before is not None
+        if any(sign * (now - then) > 0 for now, then in zip(each.surplus, before.surplus, strict=True)):
+            steps = set(range(before.step + 1, each.step + 1))
+            later = [other.step for other in seen.ahead[place + 1 :] if other.done == each.done]
+            out.append(steps | set(later if harm is Harm.REPETITION else ()))
+        before = each
+    return out
+
+
+def ahead(folder: Path, twin: Twin) -> tuple[Ahead, ...]:
+    """How each sink stood before each restart, from the snapshots of a run folder. Raises HarnessError for damage."""
+    rooms = sorted((folder / "snapshots").glob("*-restart"))
+    if not rooms:
+        return ()
+    run = read_run(folder)
+    return tuple(_ahead(run, room, twin) for room in rooms)
+
+
+def _ahead(run: Folder, room: Path, twin: Twin) -> Ahead:
+    text = (room / "snapshot.json").read_text(encoding="utf-8")
+    snapshot: Snapshot = store.noun(Snapshot, json.loads(text), str(room))
+    ours = [query for query in snapshot.queries if query.ours]
+    done = snapshot.position if snapshot.position is not None else (ours[0].committed if ours else {})
+    source = Source(parquet=run.source, columns=run.columns, frontier=done)
+    surplus = []
+    with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
+        for place, sink in enumerate(run.scenario.sinks):
+            found, effect = load_sink(room, place), effects.table(sink.effect or "", behind=True)
+            if found is None or found.unreadable:
+                surplus.append(0)
+                continue
+            names = [column.name for column in found.columns]
+            held = weight(names, found.rows, twin.total)
+            surplus.append(held - weight(effect.columns, effect.rows, twin.total))
+    batches = frozenset(batch for query in ours for batch in set(query.offsets) - set(query.commits))
+    return Ahead(surplus=tuple(surplus), batches=batches if ours else None, step=snapshot.step, done=sum(done.values()))
+
+
+def weight(names: Sequence[str], rows: Sequence[Sequence[str | None]], total: str) -> int:
+    """How many rows, or the sum of the column `total`."""
+    if not total:
+        return len(rows)
+    place = list(names).index(total)
+    return sum(int(row[place] or 0) for row in rows)

@@ -1,0 +1,191 @@
+"""Pipelines of which the truth is known, repaired and broken ones, and schedules drawn for them from a seed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from harness.load import load
+from harness.scenario import (
+    Do,
+    Expect,
+    Fault,
+    Guarantee,
+    Harm,
+    Kind,
+    Scenario,
+    Step,
+    Trigger,
+    Victim,
+    When,
+    Window,
+    Word,
+)
+
+PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
+LAST_BATCH = 5
+ROWS = 20
+RECORDS = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin:
+    """A pipeline of which the truth is known under a guarantee. `harm` is what it cannot survive and the guarantee
+    forbids, None if it keeps it; `total` the column that a sink of totals is weighed by; `own_offsets`: only its
+    failpoints can be aimed at, and with `rows` the rows in its sink."""
+
+    file: str
+    harm: Harm | None = None
+    kind: Kind = Kind.DUPLICATED
+    total: str = ""
+    failpoints: tuple[str, ...] = ()
+    rows: bool = True
+    own_offsets: bool = False
+    guarantee: Guarantee = Guarantee.EXACTLY_ONCE
+
+    @property
+    def name(self) -> str:
+        """No two twins have the same."""
+        return self.file if self.guarantee is Guarantee.EXACTLY_ONCE else f"{self.file}, {self.guarantee}"
+
+
+@cache
+def proving(file: str) -> Scenario:
+    """The scenario that a twin comes from."""
+    return load(PROVING / f"{file}.yaml")
+
+
+AT_LEAST, AT_MOST = Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
+REPAIRED = (
+    Twin(file="upsert_before_offset_commit"),
+    Twin(file="partition_ledger_mid_sink"),
+    Twin(file="errors_added_once", total="errors", rows=False),
+    Twin(file="two_systems_upsert_between", failpoints=("first-written",)),
+    Twin(
+        file="offsets_together_at_sink_written",
+        failpoints=("offsets-saved", "sink-written"),
+        rows=False,
+        own_offsets=True,
+    ),
+    Twin(file="group_upsert_in_offset_commit", failpoints=("sink-written",), rows=False, own_offsets=True),
+    Twin(file="append_before_offset_commit", guarantee=AT_LEAST),
+    Twin(file="offsets_before_the_sink", failpoints=("offsets-saved",), own_offsets=True, guarantee=AT_MOST),
+)
+AGAIN = Harm.REPETITION
+LOSES = Twin(
+    file="offsets_before_the_sink",
+    harm=Harm.LOSS,
+    kind=Kind.LOST,
+    failpoints=("offsets-saved",),
+    rows=False,
+    own_offsets=True,
+)
+BROKEN = (
+    Twin(file="append_before_offset_commit", harm=AGAIN),
+    Twin(file="autocommit_mid_sink", harm=AGAIN),
+    Twin(file="jdbc_before_offset_commit", harm=AGAIN),
+    Twin(file="errors_added", harm=AGAIN, kind=Kind.WRONG_AGGREGATE, total="errors", rows=False),
+    Twin(file="two_systems_append_between", harm=AGAIN, failpoints=("first-written",)),
+    Twin(file="offsets_after_the_sink", harm=AGAIN, failpoints=("sink-written",), rows=False, own_offsets=True),
+    Twin(file="group_append_in_offset_commit", harm=AGAIN, failpoints=("sink-written",), rows=False, own_offsets=True),
+    LOSES,
+    replace(LOSES, guarantee=AT_LEAST),
+    Twin(file="append_before_offset_commit", harm=AGAIN, guarantee=AT_MOST),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """One schedule, and the pipeline that it is for. The same seed and index give the same one."""
+
+    seed: int
+    index: int
+    twin: Twin
+    schedule: tuple[Step, ...]
+
+    def scenario(self) -> Scenario:
+        """What is run."""
+        base = proving(self.twin.file)
+        word = Expect(word=Word.VIOLATED, kinds=(self.twin.kind,)) if self.twin.harm else Expect()
+        name = f"soak {self.seed}/{self.index}: {self.twin.name}"
+        changed = replace(base, name=name, schedule=self.schedule, expect=word, guarantee=self.twin.guarantee)
+        return replace(changed, seed=self.seed + self.index)
+
+
+def draw(seed: int, index: int) -> Drawn:
+    """Even places have a repaired twin, odd ones a broken one."""
+    random = Random(f"{seed}/{index}")
+    twin = random.choice(BROKEN if index % 2 else REPAIRED)
+    batches: list[int] = []
+    for _ in range(random.choice((1, 1, 2, 3))):
+        last = batches[-1] if batches else 0
+        batches.append(last + (random.randint(1, 2) if last < LAST_BATCH - 1 else 1))
+    steps: list[Step] = []
+    kept = [batch for batch in batches if batch <= LAST_BATCH]
+    for place, batch in enumerate(kept, 1):
+        idle = place == len(kept) and not any(stakes(step) for step in steps)
+        steps.append(_step(random, twin, batch, idle=idle))
+    return Drawn(seed=seed, index=index, twin=twin, schedule=tuple(steps))
+
+
+def stakes(step: Step) -> bool:
+    """Can it put anything at stake? Between two batches nothing is in hand."""
+    return step.when.window is not Window.OFFSETS_COMMITTED
+
+
+def named(name: str) -> tuple[int, int, Twin]:
+    """Seed, index and twin of a scenario by its name, as `Drawn.scenario` gives it. Raises ValueError for another."""
+    found = re.fullmatch(r"soak (\d+)/(\d+): (.+)", name)
+    if found:
+        seed, index = int(found[1]), int(found[2])
+        for twin in BROKEN if index % 2 else REPAIRED:
+            if twin.name == found[3]:
+                return seed, index, twin
+    raise ValueError(f"{name!r} is no scenario of a soak")
+
+
+def _step(random: Random, twin: Twin, batch: int, *, idle: bool) -> Step:
+    """A step in a batch. With `idle` none before it puts anything at stake: then it has to."""
+    when = random.choice(list(_moments(random, twin, batch, idle=idle)))
+    fault = random.choice(list(_faults(when)))
+    return Step(when=when, do=fault, name=str(fault.kind if fault.victim is Victim.TREE else fault))
+
+
+def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[Trigger]:
+    for name in twin.failpoints:
+        yield Trigger(kind=When.FAILPOINT, failpoint=name, batch=batch)
+    if twin.own_offsets:
+        if twin.rows:
+            # No file says when its batches begin: the rows of all are counted.
+            yield Trigger(kind=When.ROWS, count=random.randint(1, RECORDS))
+        return
+    for window in Window:
+        # A run of nothing but these would be void, rightly and for nothing.
+        if window is not Window.OFFSETS_COMMITTED or not idle:
+            yield Trigger(kind=When.WINDOW, window=window, batch=batch)
+    if twin.rows:
+        yield Trigger(kind=When.ROWS, count=random.randint(1, ROWS), batch=batch)
+    yield Trigger(kind=When.RECORDS, count=random.randint(1, RECORDS))
+    yield Trigger(kind=When.ELAPSED, elapsed_s=random.randint(1, 40) / 10)
+
+
+def _faults(when: Trigger) -> Iterator[Fault]:
+    yield Fault(kind=Do.KILL_DRIVER)
+    yield Fault(kind=Do.CRASH_APPLICATION)
+    if when.kind is not When.FAILPOINT:
+        # There the Python program stands still, and would outlive its JVM.
+        yield Fault(kind=Do.KILL_DRIVER, victim=Victim.JVM)
+    if when.window is Window.OFFSETS_WRITTEN:
+        # Later on the JVM would commit the batch before it notices.
+        yield Fault(kind=Do.KILL_DRIVER, victim=Victim.PYTHON)
+    if when.kind is When.ROWS and when.batch is not None:
+        # A program that promises at most once is not asked: Spark runs a task again that had committed beside the held
+        # one and had not said so yet, whatever the driver saved before.
+        yield Fault(kind=Do.KILL_EXECUTOR, which="one")
+        yield Fault(kind=Do.KILL_EXECUTOR, which="all")
+    if when.kind in (When.RECORDS, When.ELAPSED):
+        yield Fault(kind=Do.STOP_DRIVER)

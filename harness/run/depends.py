@@ -1,0 +1,92 @@
+"""The files that a program under test depends on, as far as its scenario names them, each by its SHA-256.
+
+That is the program's own folder, from which Python imports first; what the scenario adds to the path of imports by
+PYTHONPATH, `--py-files` or Spark's own settings; and each file that an argument, a variable or a setting names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+from harness.scenario import Pipeline
+from harness.store import digest
+
+PATH = "PYTHONPATH"
+SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")
+"""Settings of Spark that list files for driver and executors."""
+PY_FILES = "--py-files"
+
+
+def files(pipeline: Pipeline, root: Path, *, apart: Path | None = None) -> dict[str, str]:
+    """By name, the SHA-256 of each file. Left out: what is hidden, caches, virtual environments, and `apart`. A program
+    of Spark's own is told by its name and Spark's version."""
+    walk = _Walk(apart)
+    program = root / pipeline.entry
+    if "{" not in pipeline.entry and program.is_file():
+        walk.below(program.parent, "")
+    for word in sorted(_imported(pipeline)):
+        walk.any(root / word, word)
+    for word in sorted(_words(pipeline)):
+        if (root / word).is_file():
+            walk.any(root / word, word)
+    return walk.found
+
+
+class _Walk:
+    """Takes the sums of files; each folder once, however many links lead there, and back."""
+
+    def __init__(self, apart: Path | None) -> None:
+        self.found: dict[str, str] = {}
+        self._apart = apart and apart.resolve()
+        self._seen: dict[Path, str] = {}
+
+    def any(self, path: Path, name: str) -> None:
+        """A file, or all below a folder."""
+        # Somebody else's file that may not be read is none that the program reads.
+        with suppress(OSError):
+            if path.is_file():
+                self.found[name] = digest(path)
+            elif path.is_dir() and not (path / "pyvenv.cfg").is_file() and path.resolve() != self._apart:
+                self.below(path, f"{name}/")
+
+    def below(self, folder: Path, name: str) -> None:
+        """All below a folder, whose name ends with a slash."""
+        real = folder.resolve()
+        if real in self._seen:
+            self.found[name] = f"the same as {self._seen[real] or './'}"
+            return
+        self._seen[real] = name
+        for path in sorted(folder.iterdir()):
+            if not path.name.startswith(".") and path.name != "__pycache__":
+                self.any(path, name + path.name)
+
+
+def _imported(pipeline: Pipeline) -> set[str]:
+    """What the scenario adds to the path of imports, and what it ships: files, folders and archives."""
+    paths = [pipeline.env.get(PATH, ""), pipeline.conf.get(f"spark.executorEnv.{PATH}", "")]
+    lists = [pipeline.conf.get(name, "") for name in SHIPPED]
+    lists += [after for word, after in pairwise((*pipeline.args, "")) if word == PY_FILES]
+    lists += [word.removeprefix(f"{PY_FILES}=") for word in pipeline.args if word.startswith(f"{PY_FILES}=")]
+    return {
+        *_plain(word for each in paths for word in each.split(os.pathsep)),
+        *_plain(word for each in lists for word in each.split(",")),
+    }
+
+
+def _words(pipeline: Pipeline) -> set[str]:
+    """Whatever else may name a file."""
+    words = [*pipeline.args, *(arg.partition("=")[2] for arg in pipeline.args)]
+    return set(_plain(iter([*words, *pipeline.env.values(), *pipeline.conf.values()])))
+
+
+def _plain(words: Iterator[str]) -> Iterator[str]:
+    """Paths as they are, without those that each run fills in for itself."""
+    for word in words:
+        # `file:/a/b.zip#name` is how Spark has it.
+        path = word.strip().removeprefix("file://").removeprefix("file:").partition("#")[0]
+        if path and "{" not in path and "\0" not in path and len(path) < 4096:
+            yield path

@@ -1,0 +1,113 @@
+"""When a run of bench/sabotage.py is right, and what a sitting says at its end. The runs themselves need a stack."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import sabotage as bench
+from bench.sabotage import AS_IT_WAS, KINDS, Line, counted, wrong
+from harness.load import load
+from harness.scenario import Do, When, Window
+from tests import sabotage
+
+PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
+HURT = ", and nothing was hurt that it cannot survive: why"
+
+
+def line(stem: str, kind: str, word: str, **changes: Any) -> Line:
+    return Line(**{"scenario": f"scenarios/proving/{stem}.yaml", "kind": kind, "word": word, "said": "why", **changes})
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (line("upsert", AS_IT_WAS, "held", as_expected=True), ""),
+        (line("append", AS_IT_WAS, "violated", as_expected=True), ""),
+        (line("append", AS_IT_WAS, "violated"), "violated, not as expected: why"),
+        (line("append", AS_IT_WAS, "void"), "void, not as expected: why"),
+        (line("append", AS_IT_WAS, "error", raised=True), "it broke: why"),
+        (line("append", "nothing", "error", raised=True), "it broke: why"),
+        (line("checkpoint_shared", "nothing", "error", raised=True), "it broke: why"),
+        (line("append", "idle", "void"), ""),
+        (line("append", "idle", "held", as_expected=True), "talked into green"),
+        (line("append", "idle", "violated", as_expected=True), f"violated{HURT}"),
+        (line("append", "idle", "unknown"), f"unknown{HURT}"),
+        (line("append", "idle", "error"), f"error{HURT}"),
+        (line("checkpoint_missing", "idle", "violated"), ""),
+        (line("checkpoint_temporary", "filtered out", "violated"), ""),
+        (line("checkpoint_missing", "nothing", "violated"), f"violated{HURT}"),
+        (line("checkpoint_missing", "idle", "unknown"), f"unknown{HURT}"),
+        (line("checkpoint_missing", "idle", "held"), "talked into green"),
+        (line("checkpoint_shared", "nothing", "violated"), ""),
+        (line("checkpoint_shared", "empty batch", "unknown"), ""),
+        (line("checkpoint_shared", "idle", "error"), "error: why"),
+        (line("checkpoint_shared", "idle", "error", said=f"{sabotage.UNWELL}: it ended"), ""),
+        (line("checkpoint_shared", "idle", "held"), "talked into green"),
+    ],
+)
+def test_a_run_is_right_or_it_is_said_why_not(one: Line, why: str) -> None:
+    assert wrong(one) == why
+
+
+def test_the_end_names_what_is_not_right() -> None:
+    lines = [
+        line("append", "idle", "void"),
+        line("append", "nothing", "held"),
+        line("append", "idle", "error", raised=True),
+    ]
+    assert counted(lines).splitlines() == [
+        "idle: 1 error",
+        "idle: 1 void",
+        "nothing: 1 held",
+        "WRONG append (nothing): talked into green",
+        "WRONG append (idle): it broke: why",
+        "1 of 3 were talked into green, 2 are not right",
+    ]
+
+
+def test_every_program_of_the_table_is_in_the_proving_suite() -> None:
+    assert {path.stem for path in PROVING.glob("*.yaml")} >= set(sabotage.BROKEN)
+    assert set(bench.UNHURT) < set(KINDS)
+
+
+@pytest.mark.parametrize("path", sorted(PROVING.glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_is_filtered_out_counts_no_rows_and_strikes_the_same_batch(path: Path) -> None:
+    whole = load(path)
+    steps = sabotage.filtered_out(whole).schedule
+    assert [step.when.kind for step in steps] == [
+        When.WINDOW if step.when.kind is When.ROWS else step.when.kind for step in whole.schedule
+    ]
+    for step, other in zip(steps, whole.schedule, strict=True):
+        if other.when.kind is When.ROWS:
+            assert (step.when.window, step.when.batch) == (Window.SINK_COMMITTED, other.when.batch)
+            assert step.do.kind is not Do.KILL_EXECUTOR
+
+
+class Broken:
+    """Stands in for the stack."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def __enter__(self) -> Broken:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def broke(*_: object, **__: object) -> None:
+    raise AttributeError("'NoneType' object has no attribute 'verdict'")
+
+
+def test_a_bench_that_breaks_is_not_green(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(PROVING.parents[1])
+    monkeypatch.setattr(bench, "ProcessesStack", Broken)
+    monkeypatch.setattr(bench, "run", broke)
+    monkeypatch.setattr(sys, "argv", ["sabotage.py", "-k", "append_before_offset", "--kind", "idle"])
+    assert bench.main() == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 of 1 were talked into green, 1 are not right"
+    monkeypatch.setattr(sys, "argv", ["sabotage.py", "-k", "no such file"])
+    assert bench.main() == 2
