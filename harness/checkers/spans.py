@@ -50,6 +50,17 @@ def joined(*many: Spans) -> Spans:
     return tuple(out)
 
 
+def meet(one: Spans, other: Spans) -> bool:
+    """Do two sets of stretches have a record in common?"""
+    return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
+
+
+def covers(outer: Spans, inner: Spans) -> bool:
+    """Do the outer stretches hold all of the inner ones, of which there are some?"""
+    within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
+    return bool(inner) and all(within)
+
+
 def lowest(many: Iterable[Offsets]) -> dict[int, int]:
     """Partition by partition the lowest; one that is not named is at 0."""
     return _each(many, min)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, compare
 from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, highest, joined
+from harness.checkers.spans import Cut, Spans, between, covers, highest, joined
 from harness.effect import Effects
 from harness.judge.look import Held, Look, look
 from harness.judge.strikes import Reach, Seen, Strike
@@ -366,12 +366,8 @@ class _Weighing:
         Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
         known = [each for each in self.scale.effects.ranges() if set(each[1]).isdisjoint(spans)]
         if self.whole and self.reach.after:
-            known = [each for each in known if not self._past(each[1])]
+            known = [each for each in known if not covers(between({}, self.reach.low), each[1])]
         return known[-BATCHES_MAX:]
-
-    def _past(self, spans: Spans) -> bool:
-        """Was all of it committed when the fault struck?"""
-        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
