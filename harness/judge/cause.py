@@ -299,9 +299,7 @@ class _Causes:
 
     def _parts(self, spans: Spans) -> Iterator[Spans]:
         """The whole, and every set of its partitions: each may be a transaction of its own."""
-        if len(spans) > PARTS_MAX:
-            yield spans
-        for size in PARTS:
+        for size in PARTS if len(spans) <= PARTS_MAX else (len(spans),):
             yield from combinations(spans, size)
 
     def _wrote(self, hit: Known, key: Key, inside: Spans, more: tuple[Spans, ...] = ()) -> bool:

@@ -133,7 +133,7 @@ def _early(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
     writing = bool(_handed(scale, strike))
     if not any(absent) or not (writing or all(absent)):
         return reach
-    return replace(reach, low=low, high=reach.low, last=(), early=True)
+    return replace(reach, low=low, high=reach.low, early=True)
 
 
 def _handed(scale: Scale, strike: Strike) -> str:
@@ -169,7 +169,7 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
-        full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
+        full = last.of(scale.rows(Cut(only=between({}, reach.high))))
         changed = _changed(self.base, full)
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
@@ -182,7 +182,9 @@ class _Weighing:
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
         """Those of the keys whose rows are as they were after a batch before the last committed one."""
         out, end = set[Key](), dict[int, int]()
-        for _, spans in self.scale.effects.ranges() if keys else ():
+        if not keys:
+            return out
+        for _, spans in self.scale.effects.ranges():
             end = highest([end, {span.partition: span.end for span in spans}])
             if not between(end, self.reach.low):
                 break
@@ -247,7 +249,7 @@ class _Weighing:
     def _unwritten(self) -> Spans:
         """What the pipeline calls done, and the sink has nothing of."""
         last = self.reach.last
-        before = self.last.of(self.scale.rows(Cut(only=self._before(last)))) if last else self.base
+        before = self.last.of(self.scale.rows(Cut(only=self._before(last))))
         changed = _changed(before, self.base)
         absent = bool(changed) and all(self.last.rows[key] == before[key] for key in changed)
         return last if absent else ()
@@ -273,7 +275,7 @@ class _Weighing:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
         told = self.begun if self.reach.early else f"{self.begun}, not in {log}"
         own = f"repetition of {self._named()} ({told})" if taken else ""
-        count = self.scale.effects.size(cut=Cut(only=self.reach.again)) if self.reach.again else 0
+        count = self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
         return "; ".join(filter(None, (own, back)))
 
