@@ -166,7 +166,6 @@ class Bench:
             position=0,
             case=case,
             table=self.held(case.found),
-            clean=not list(compare(case)),
         )
 
     def findings(self, scale: Scale, weighed: Sequence[Weighed]) -> list[Finding]:

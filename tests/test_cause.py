@@ -390,7 +390,9 @@ def test_a_part_of_a_batch_names_the_batch(make: Make) -> None:
 
 @pytest.mark.parametrize(("partitions", "faults"), [(4, (ONE,)), (5, ())])
 def test_up_to_four_partitions_are_tried_by_themselves(make: Make, partitions: int, faults: tuple[str, ...]) -> None:
-    bench = make(TOTALS, records=values(20 * partitions), partitions=partitions)
+    names = [f"a{place // partitions % 3}" for place in range(20 * partitions)]
+    records = [{**each, "account": name} for each, name in zip(values(len(names)), names, strict=True)]
+    bench = make(TOTALS, records=records, partitions=partitions)
     ends = [upto(number, partitions) for number in (0, 1, 2)]
     far = reach(low=ends[1], high=ends[2], next=ends[1], last=batch(0, partitions))
     part = batch(1, partitions)[2:]
@@ -604,6 +606,14 @@ def test_a_total_that_no_batch_explains_fits_the_hits_that_touched_it(make: Make
     assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
 
 
+def test_a_total_that_nothing_explains_fits_a_slice_that_is_no_batch(make: Make) -> None:
+    bench = make(TOTALS)
+    slice_ = reach(low={0: 3, 1: 3}, high={0: 7, 1: 7}, next={0: 3, 1: 3}, own=True, last=(), batch=None)
+    end: list[Row] = [(row[0], "77", row[2]) if row[0] == "a1" else row for row in bench.rows()]
+    (out,) = judged(bench, end, (bench.rows(Span(0, 0, 7), Span(1, 0, 7)), slice_))
+    assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
+
+
 def test_totals_in_fingerprints_show_a_repetition_too(make: Make) -> None:
     bench = make(TOTALS)
     scale = bench.scale(bench.rows(again=(batch(1),)))
@@ -708,6 +718,8 @@ def test_a_sink_that_is_late_may_show_what_earlier_batches_came_to(make: Make) -
     assert behind(bench, bench.rows(*batch(0), batch(1)[0]), reach(4, 3)) == 0, "between two of them"
     assert behind(bench, bench.rows(*batch(0), batch(1)[0]), reach(4, 3), late=False) == 1
     assert behind(bench, bench.rows(batch(0)[0]), reach(4, 3)) == 1, "before the first of them"
+    fresh = make(TOTALS, records=[{**each, "account": "late"} if each["id"] >= 20 else each for each in values(40)])
+    assert behind(fresh, other(fresh.first(3), -1, "late"), reach(4, 3)) == 1, "between nothing and the first of them"
 
 
 def test_a_sink_that_is_late_is_never_ahead(make: Make) -> None:

@@ -264,7 +264,7 @@ def test_rounding_is_not_what_shows_a_harm(make: Make) -> None:
         return replace(made, rows=[(row[0], repr(float(row[1] or 0) * (1 + 1e-14))) for row in made.rows])
 
     bench.effects.table = other  # type: ignore[method-assign]
-    wrong = replace(scale, clean=False, case=replace(scale.case, found=scale.case.expected[1:]))
+    wrong = replace(scale, case=replace(scale.case, found=scale.case.expected[1:]))
     for each in (scale, wrong):
         (stake,) = hit(bench, bench.first(1), scale=each).stakes
         assert (stake.harm, stake.shown) == (GONE, False)

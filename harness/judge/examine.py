@@ -72,7 +72,6 @@ class Examined:
             position=self.position,
             case=self.case,
             table=self.table,
-            clean=not self.bad,
             allows=allows,
         )
 

@@ -1,9 +1,9 @@
 """What each hit put at stake in each sink, and whether this effect and this sink would show it.
 
 *Repetition*: writing had begun on records that may be processed once more. *Loss*: a batch or slice was planned and not
-committed, or the next attempt began beyond it. For each, the effect is asked what the sink would hold then; that is
-planted in a copy of this run's own rows, and the same comparison that judges the run must see it. Where it does not,
-the hit has shown nothing, and the note says why.
+committed, or the next attempt began beyond it. For each, the effect is asked what the sink would hold then; the same
+comparison that judges the run must see that in a copy of the right rows, which are the run's own if it holds. Where it
+does not, the hit has shown nothing, and the note says why.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ class Scale:
     position: int
     case: Case
     table: SinkTable
-    clean: bool
     allows: Harm | None = None
 
     @property
@@ -313,7 +312,7 @@ class _Weighing:
         )
 
     def _invisible(self, harm: Harm, spans: Spans) -> str:
-        """Why nobody would see the harm; empty if the comparison sees a model of it in a copy of this run's rows."""
+        """Why nobody would see the harm; empty if the comparison sees a model of it."""
         scale = self.scale
         if not (count := scale.effects.size(cut=Cut(only=spans))):
             return "it holds no record"
@@ -340,15 +339,9 @@ class _Weighing:
             yield [*scale.case.expected, *rows(Cut(only=spans))]
 
     def _seen(self, model: Sequence[Row]) -> bool:
-        """Does the comparison see the model, planted in a copy of this run's rows?"""
+        """Does the comparison see the model in the place of what the sink should hold, as a right run does?"""
         case = self.scale.case
-        expected, would = Counter(case.expected), Counter(model)
-        gone, new = expected - would, would - expected
-        if not gone and not new:
-            return False
-        ground = Counter(case.found if self.scale.clean else case.expected)
-        planted = ground - gone + new
-        marks = compare(replace(case, found=list(planted.elements())))
+        marks = compare(replace(case, found=list(model)))
         return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
