@@ -1,6 +1,7 @@
 """One sink and its hits without a run folder: for the tests of what was at stake and what caused a finding.
 
-Forty records in two partitions, the even ones in the first; four batches of ten. A reach, a sink's rows at the strike
+Forty records in two partitions, the even ones in the first; four batches of ten. With more partitions a batch takes
+five records of each. A reach, a sink's rows at the strike
 and in the end are what each test says; everything else is an honest pipeline's.
 """
 
@@ -36,14 +37,14 @@ EACH = 5
 """Records of one batch in one partition."""
 
 
-def upto(batches: int) -> dict[int, int]:
+def upto(batches: int, partitions: int = 2) -> dict[int, int]:
     """The next offsets after so many batches."""
-    return {0: EACH * batches, 1: EACH * batches}
+    return dict.fromkeys(range(partitions), EACH * batches)
 
 
-def batch(number: int) -> Spans:
+def batch(number: int, partitions: int = 2) -> Spans:
     """What a batch took."""
-    return between(upto(number), upto(number + 1))
+    return between(upto(number, partitions), upto(number + 1, partitions))
 
 
 _ANSWERS: dict[str, dict[Any, Any]] = {}
@@ -96,21 +97,28 @@ class Bench:
     """A ledger, an effect and a sink."""
 
     def __init__(
-        self, path: Path, sink: Sink = PER_RECORD, *, records: Sequence[dict[str, Any]] | None = None, **table: Any
+        self,
+        path: Path,
+        sink: Sink = PER_RECORD,
+        *,
+        records: Sequence[dict[str, Any]] | None = None,
+        partitions: int = 2,
+        **table: Any,
     ) -> None:
         records = list(values(40) if records is None else records)
         self.sink, self.table = sink, table
         entries = [
-            {"batch": n, "ranges": {str(s.partition): [s.start, s.end] for s in batch(n)}} for n in range(BATCHES)
+            {"batch": n, "ranges": {str(s.partition): [s.start, s.end] for s in batch(n, partitions)}}
+            for n in range(BATCHES)
         ]
         columns = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
         source = Source(parquet=path / "source.parquet", columns=columns, batches=entries)
 
         def ask() -> Effects:
-            _written(path, records)
+            _written(path, records, partitions)
             return Effects(source, where="by hand")
 
-        self.effects = Remembered(ask, ledger=json.dumps(records))
+        self.effects = Remembered(ask, ledger=json.dumps([records, partitions]))
         made = self.effects.table(sink.effect or "")
         self.columns, self.families, self.types = made.columns, made.families, made.types
 
@@ -159,7 +167,6 @@ class Bench:
             position=0,
             case=case,
             table=self.held(case.found),
-            clean=not list(compare(case)),
             slices=self.effects.ranges(),
         )
 
@@ -173,9 +180,10 @@ class Bench:
         return caused(scale, attribute(examined.findings, clues), weighed, totals=clues.totals)
 
 
-def _written(path: Path, records: Sequence[dict[str, Any]]) -> None:
+def _written(path: Path, records: Sequence[dict[str, Any]], partitions: int) -> None:
     rows = [
-        (i % 2, i // 2, 1_700_000_000_000 + i, None, json.dumps(record).encode(), i) for i, record in enumerate(records)
+        (i % partitions, i // partitions, 1_700_000_000_000 + i, None, json.dumps(record).encode(), i)
+        for i, record in enumerate(records)
     ]
     arrays = [
         pa.array(list(column), type=f.type) for column, f in zip(zip(*rows, strict=True), ledger.SOURCE, strict=True)

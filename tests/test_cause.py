@@ -17,7 +17,7 @@ from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Strike
 from harness.scenario import Finding, Harm, Kind, Sink
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
-from tests.scales import COUNTED, PEAKS, Bench, batch, hit, reach, strike, upto
+from tests.scales import COUNTED, GRAND, PEAKS, Bench, batch, hit, reach, strike, upto
 
 Make = Callable[..., Bench]
 ONE = "kill driver at sink-committed of batch 1, attempt 1"
@@ -101,6 +101,21 @@ def test_of_two_hits_the_one_after_which_the_row_came_again_is_blamed(make: Make
     }
 
 
+def test_of_three_hits_the_one_before_whose_successor_the_row_came_again_is_blamed(make: Make) -> None:
+    bench = make()
+    once, end = bench.first(2), bench.rows() + bench.rows(*batch(1))
+    twice = once + bench.rows(*batch(1))
+    out = judged(bench, end, (once, reach()), (once, reach()), (twice, reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (TWO,), (), AGAIN)}
+
+
+def test_a_copy_that_came_altered_is_a_repetition_too(make: Make) -> None:
+    bench = make()
+    altered: list[Row] = [(row[0], row[1], "0") for row in bench.rows(*batch(1))]
+    out = judged(bench, bench.rows() + altered, (bench.first(2), reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+
+
 def test_a_lost_checkpoint_repeats_what_was_committed(make: Make) -> None:
     bench = make()
     out = judged(bench, bench.rows() + bench.first(1), (bench.first(1), reach(again=0)))
@@ -122,6 +137,26 @@ def test_where_batches_share_a_key_only_more_copies_of_a_row_than_they_brought_c
     scale = bench.scale(bench.rows() + of_batch)
     begun = hit(bench, bench.first(1), scale=scale, writing={"0": ("insert",)})
     assert {each.faults for each in bench.findings(scale, [begun])} == {()}, "no row of it was there"
+    out = judged(bench, bench.rows() + bench.rows(*batch(0)), (bench.first(2), reach()))
+    assert {each.faults for each in out} == {()}, "batch 0 was not at stake"
+
+
+def test_where_batches_share_a_key_both_looks_at_a_hit_count(make: Make) -> None:
+    bench = make(BY_ACCOUNT)
+    scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
+    once, twice = bench.first(2), bench.first(2) + bench.rows(*batch(1))
+    orphan = hit(bench, bench.first(1), scale=scale, restart=once)
+    assert causes(bench.findings(scale, [orphan])) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    for at, restart in ((twice, once), (once, twice)):
+        there = hit(bench, at, scale=scale, restart=restart)
+        assert {each.faults for each in bench.findings(scale, [there])} == {()}, "it was there twice before"
+
+
+def test_where_batches_share_a_key_a_repetition_that_went_again_explains_no_other(make: Make) -> None:
+    bench = make(BY_ACCOUNT)
+    between = bench.first(2) + bench.rows(*batch(1))
+    out = judged(bench, bench.rows() + bench.rows(*batch(3)), (bench.first(2), reach()), (between, reach(3, 2)))
+    assert {(each.kind, each.faults) for each in out} == {(Kind.DUPLICATED, ())}
 
 
 def test_equal_rows_that_another_batch_brings_are_no_repetition(make: Make) -> None:
@@ -176,6 +211,35 @@ def test_one_row_alone_may_be_missing_for_any_reason(make: Make) -> None:
     end = bench.rows()[:-1] if bench.rows()[-1][0] == "14" else [row for row in bench.rows() if row[0] != "14"]
     (out,) = judged(bench, end, (bench.first(1), reach()))
     assert (out.kind, out.key, out.faults, out.fits) == (Kind.LOST, {"id": "14"}, (), (ONE,))
+
+
+@pytest.mark.parametrize("ids", [("14", "16"), ("14", "15")])
+def test_two_rows_that_are_all_of_a_batch_are_lost_by_the_hit(make: Make, ids: tuple[str, str]) -> None:
+    """Of one partition, or of one each."""
+    effect = f"select id, account, amount from ledger where id < 10 or id in ({', '.join(ids)})"
+    bench = make(replace(PER_RECORD, effect=effect))
+    out = judged(bench, bench.first(1), (bench.first(1), reach()))
+    assert {each.key["id"] for each in out} == set(ids)
+    assert causes(out) == {(Kind.LOST, (ONE,), (), GONE)}
+
+
+def test_rows_that_were_there_and_went_are_not_lost_by_the_hit(make: Make) -> None:
+    bench = make()
+    there = bench.rows(Span(0, 5, 8), Span(1, 5, 9))
+    end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
+    out = judged(bench, end, (bench.first(1) + there, reach()))
+    went = {row[0] for row in there}
+    assert {each.key["id"] for each in out if not each.faults} == went
+    assert {each.faults for each in out if each.key["id"] not in went} == {(ONE,)}
+
+
+def test_the_rest_of_one_partition_is_lost_by_the_hit(make: Make) -> None:
+    bench = make()
+    rest = bench.rows(Span(0, 8, 10))
+    end = [row for row in bench.rows() if row not in rest]
+    at = [row for row in bench.first(2) if row not in rest]
+    out = judged(bench, end, (at, reach()))
+    assert (len(out), causes(out)) == (2, {(Kind.LOST, (ONE,), (), GONE)})
 
 
 def test_of_a_batch_that_was_written_in_part_the_rest_is_lost_by_the_hit(make: Make) -> None:
@@ -310,6 +374,88 @@ def test_a_batch_that_a_total_misses_names_batch_and_hit(make: Make) -> None:
     assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
 
 
+BOTH = [{**record, "account": f"a{record['id'] // 2 % 2}"} for record in values(40)]
+"""Two accounts, each with records in both partitions."""
+
+
+def test_a_part_of_a_batch_names_the_batch(make: Make) -> None:
+    bench = make(TOTALS, records=BOTH)
+    part = (batch(1)[0],)
+    out = judged(bench, bench.rows(again=(part,)), (bench.rows(*batch(0), *part), reach()))
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)})
+    assert {(each.batches, each.staked) for each in out} == {((1,), False)}
+    out = judged(bench, bench.rows(without=part), (bench.rows(*batch(0), batch(1)[1]), reach()))
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
+    assert {(each.batches, each.staked) for each in out} == {((1,), True)}
+
+
+@pytest.mark.parametrize(("partitions", "faults"), [(4, (ONE,)), (5, ())])
+def test_up_to_four_partitions_are_tried_by_themselves(make: Make, partitions: int, faults: tuple[str, ...]) -> None:
+    names = [f"a{place // partitions % 3}" for place in range(20 * partitions)]
+    records = [{**each, "account": name} for each, name in zip(values(len(names)), names, strict=True)]
+    bench = make(TOTALS, records=records, partitions=partitions)
+    ends = [upto(number, partitions) for number in (0, 1, 2)]
+    far = reach(low=ends[1], high=ends[2], next=ends[1], last=batch(0, partitions))
+    part = batch(1, partitions)[2:]
+    at = bench.rows(*batch(0, partitions), *part)
+    out = judged(bench, bench.rows(again=(part,)), (at, far))
+    assert {(each.kind, each.faults) for each in out} == {(Kind.WRONG_AGGREGATE, faults)}
+    whole = batch(1, partitions)
+    out = judged(bench, bench.rows(again=(whole,)), (bench.rows(*batch(0, partitions), *whole), far))
+    assert {each.faults for each in out} == {(ONE,)}
+
+
+def test_a_batch_that_was_written_for_some_totals_is_repeated_in_those(make: Make) -> None:
+    bench = make(TOTALS)
+    once, twice = bench.first(2), bench.rows(again=(batch(1),))
+    at = [row for row in bench.first(1) if row[0] != "a0"] + [row for row in once if row[0] == "a0"]
+    end = [row for row in bench.rows() if row[0] != "a0"] + [row for row in twice if row[0] == "a0"]
+    (out,) = judged(bench, end, (at, reach()))
+    assert (out.key, out.faults, out.harms) == ({"account": "a0"}, (ONE,), AGAIN)
+
+
+def test_totals_that_a_lost_batch_does_not_change_need_not_be_wrong(make: Make) -> None:
+    sums = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+    free = [
+        {**each, "amount": "0.00"} if each["account"] == "a3" and 10 <= each["id"] < 20 else each for each in values(40)
+    ]
+    bench = make(sums, records=free)
+    out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
+    assert {(each.key["account"], each.faults) for each in out} == {("a0", (ONE,)), ("a1", (ONE,)), ("a2", (ONE,))}
+
+
+def test_a_total_that_lacks_a_batch_and_more_is_not_explained(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, other(bench.rows(without=batch(1)), 5, "a3"), (bench.first(1), reach()))
+    assert {each.key["account"]: each.faults for each in out} == {"a0": (ONE,), "a1": (ONE,), "a2": (ONE,), "a3": ()}
+
+
+def test_a_total_that_was_wrong_when_the_fault_struck_is_staked_and_not_explained(make: Make) -> None:
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(without=batch(1)), (other(bench.first(1), 5, "a0"), reach()))
+    assert {each.key["account"]: each.faults for each in out} == {"a0": (), "a1": (ONE,), "a2": (ONE,), "a3": (ONE,)}
+    (odd,) = (each for each in out if not each.faults)
+    assert (odd.fits, odd.staked, odd.batches) == ((ONE,), True, (1,))
+
+
+def test_a_driver_that_only_stood_still_repeats_nothing(make: Make) -> None:
+    bench = make(TOTALS)
+    scale = bench.scale(bench.rows(again=(batch(1),)))
+    paused = weigh(scale, replace(strike(bench.held(bench.first(2))), paused=True), [reach()])
+    assert {each.faults for each in bench.findings(scale, [paused])} == {()}
+
+
+def test_one_grand_total_that_lacks_a_batch_fits_the_hit(make: Make) -> None:
+    """All of its columns are its key: it is a row that is lost, and one that nobody expected."""
+    bench = make(GRAND)
+    end = bench.rows(without=batch(1))
+    lost, new = sorted(judged(bench, end, (bench.first(1), reach())), key=lambda each: each.kind)
+    assert (lost.kind, lost.faults, lost.fits, lost.harms) == (Kind.LOST, (), (ONE,), GONE)
+    assert (new.kind, new.faults, new.fits) == (Kind.UNEXPECTED, (), (ONE,))
+    idle = judged(bench, end, (bench.first(2), reach(2, 2)))
+    assert {(each.kind, each.fits) for each in idle} == {(Kind.LOST, ()), (Kind.UNEXPECTED, (ONE,))}
+
+
 def test_a_batch_that_no_hit_had_at_stake_is_not_staked(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(without=batch(2)), (bench.first(1), reach()))
@@ -341,6 +487,30 @@ def test_batches_that_come_to_the_same_are_not_told_apart(make: Make) -> None:
     assert {(each.faults, each.fits) for each in out} == {((), (ONE,))}
     out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
     assert {(each.faults, each.fits, each.staked) for each in out} == {((), (ONE,), False)}
+
+
+def test_batches_that_come_to_the_same_are_not_told_apart_by_a_total_that_fits_neither(make: Make) -> None:
+    bench = make(COUNTED, records=MANY)
+    out = judged(bench, other(bench.rows(again=(batch(1),)), 5, "a3"), (bench.first(2), reach()))
+    assert (len(out), {each.faults for each in out}) == (10, {()})
+
+
+@pytest.mark.parametrize(
+    ("struck", "rival"), [(["a0"] * 2 + ["a1"] * 8, ["a0"] * 2), (["a0"] * 2, ["a0"] * 2 + ["a1"] * 8)]
+)
+def test_a_total_that_one_of_two_batches_touches_speaks_for_one(
+    make: Make, struck: list[str], rival: list[str]
+) -> None:
+    names = ["a9"] * 10 + (struck + ["x"] * 8)[:10] + (rival + ["x"] * 8)[:10] + ["a9"] * 10
+    records = [{**record, "account": account} for record, account in zip(values(40), names, strict=True)]
+    effect = "select account, count(*) as n from ledger where account <> 'x' group by account"
+    bench = make(replace(COUNTED, effect=effect), records=records)
+    for end, at, harms in (
+        (bench.rows(again=(batch(1),)), bench.first(2), AGAIN),
+        (bench.rows(without=batch(1)), bench.first(1), GONE),
+    ):
+        out = judged(bench, end, (at, reach()))
+        assert {(each.faults, each.harms) for each in out if each.kind is Kind.WRONG_AGGREGATE} == {((ONE,), harms)}
 
 
 def test_a_batch_that_comes_to_the_same_in_one_key_only_is_refuted_by_its_others(make: Make) -> None:
@@ -404,6 +574,16 @@ def test_two_batches_counted_twice_are_their_two_hits(make: Make) -> None:
     two = "kill driver at sink-committed of batch 1, attempt 2"
     assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, two), (), AGAIN)}
     assert {(each.batches, each.note) for each in out} == {((1, 3), "too high by exactly batches 1 and 3")}
+    out = judged(bench, bench.rows(again=(batch(1), batch(3))), (bench.first(2), reach()), (other(at, 5), reach(4, 3)))
+    assert {each.key["account"]: each.faults for each in out} == {
+        "a0": (ONE, two),
+        "a1": (),
+        "a2": (ONE, two),
+        "a3": (ONE, two),
+    }
+    more = other(bench.rows(again=(batch(1), batch(3))), 5)
+    out = judged(bench, more, (bench.first(2), reach()), (at, reach(4, 3)))
+    assert {each.key["account"] for each in out if not each.faults} == {"a1"}
 
 
 def test_a_batch_still_planned_at_a_later_hit_was_not_lost_by_an_earlier_one(make: Make) -> None:
@@ -424,6 +604,14 @@ def test_a_total_that_no_batch_explains_fits_the_hits_that_touched_it(make: Make
     bench = make(TOTALS)
     end = [(row[0], "77", row[2]) if row[0] == "a1" else row for row in bench.rows()]
     (out,) = judged(bench, end, (bench.first(2), reach()))
+    assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
+
+
+def test_a_total_that_nothing_explains_fits_a_slice_that_is_no_batch(make: Make) -> None:
+    bench = make(TOTALS)
+    slice_ = reach(low={0: 3, 1: 3}, high={0: 7, 1: 7}, next={0: 3, 1: 3}, own=True, last=(), batch=None)
+    end: list[Row] = [(row[0], "77", row[2]) if row[0] == "a1" else row for row in bench.rows()]
+    (out,) = judged(bench, end, (bench.rows(Span(0, 0, 7), Span(1, 0, 7)), slice_))
     assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
 
 
@@ -492,6 +680,53 @@ def test_totals_beyond_both_batches_are_not(make: Make) -> None:
     assert off(bench, bench.first(1), reach(after=True)) == 4
     assert off(bench, other(bench.first(2), 1), reach(2, 2)) == 1
     assert off(bench, [*bench.first(2), ("zz", "1", "1")]) == 1
+
+
+def test_totals_that_fall_may_be_between_two_batches(make: Make) -> None:
+    falling = [{**record, "account": "a1", "amount": f"-{record['id'] + 1}.00"} for record in values(40)]
+    sums = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+    bench = make(sums, records=falling)
+    low, high = (int(bench.first(number)[0][1] or 0) for number in (1, 2))
+    for total, wrong in ((low + 1, 1), (low, 0), (low - 1, 0), (high, 0), (high - 1, 1)):
+        assert off(bench, [("a1", str(total))]) == wrong
+
+
+LATE = [{**record, "account": "late"} if record["id"] >= 30 else record for record in values(40)]
+"""The last batch has an account of its own."""
+
+
+def test_a_total_of_a_batch_that_was_not_planned_is_not_in_order(make: Make) -> None:
+    bench = make(TOTALS, records=LATE)
+    assert off(bench, [*bench.first(2), *bench.rows(*batch(3))]) == 1
+
+
+def test_the_text_of_a_grand_total_is_no_number_in_between(make: Make) -> None:
+    bench = make(replace(GRAND, effect="select count(*) as n, max(account) as last from ledger"))
+    assert off(bench, bench.first(2), reach(2, 2)) == 0
+    assert off(bench, [("20", "zz")], reach(2, 2)) == 1
+
+
+def behind(bench: Bench, at: Sequence[Row], far: Reach, *, late: bool = True) -> int:
+    scale = bench.scale()
+    return mismatched(scale, hit(bench, at, far, scale=scale), late=late)
+
+
+def test_a_sink_that_is_late_may_show_what_earlier_batches_came_to(make: Make) -> None:
+    bench = make(TOTALS, records=[{**record, "account": "a1"} for record in values(40)])
+    for batches in (1, 2, 3, 4):
+        assert behind(bench, bench.first(batches), reach(4, 3)) == 0
+    assert behind(bench, bench.first(1), reach(4, 3), late=False) == 1
+    assert behind(bench, bench.rows(*batch(0), batch(1)[0]), reach(4, 3)) == 0, "between two of them"
+    assert behind(bench, bench.rows(*batch(0), batch(1)[0]), reach(4, 3), late=False) == 1
+    assert behind(bench, bench.rows(batch(0)[0]), reach(4, 3)) == 1, "before the first of them"
+    fresh = make(TOTALS, records=[{**each, "account": "late"} if each["id"] >= 20 else each for each in values(40)])
+    assert behind(fresh, other(fresh.first(3), -1, "late"), reach(4, 3)) == 1, "between nothing and the first of them"
+
+
+def test_a_sink_that_is_late_is_never_ahead(make: Make) -> None:
+    bench = make(TOTALS, records=[{**record, "account": "a1"} for record in values(40)])
+    for at in (bench.first(3), bench.first(4), bench.rows(*batch(0), *batch(1), batch(2)[0])):
+        assert behind(bench, at, reach(2, 1)) == 1
 
 
 def test_totals_that_are_wrong_in_the_end_are_findings_of_their_own(make: Make) -> None:

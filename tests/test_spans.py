@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.checkers.spans import Span, Spans, between, highest, joined, lowest
+from harness.checkers.spans import Span, Spans, between, covers, highest, joined, lowest, meet
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,33 @@ def test_the_lowest_and_the_highest_partition_by_partition() -> None:
     assert highest(many) == {0: 5, 1: 7}
     assert lowest([]) == highest([]) == {}
     assert list(highest([{2: 1}, {0: 1}])) == [0, 2]
+
+
+def offsets(spans: Spans) -> set[tuple[int, int]]:
+    return {(span.partition, offset) for span in spans for offset in range(span.start, span.end)}
+
+
+@given(SPANS, SPANS)
+def test_stretches_meet_where_they_have_a_record_in_common(one: Spans, other: Spans) -> None:
+    assert meet(one, other) == bool(offsets(one) & offsets(other))
+
+
+def test_stretches_that_touch_and_those_of_other_partitions_do_not_meet() -> None:
+    assert not meet((Span(0, 0, 5),), (Span(0, 5, 9),))
+    assert not meet((Span(0, 5, 9),), (Span(0, 0, 5),))
+    assert not meet((Span(0, 0, 5),), (Span(1, 0, 5),))
+    assert meet((Span(0, 0, 5),), (Span(1, 0, 5), Span(0, 4, 9)))
+
+
+@given(SPANS, SPANS)
+def test_stretches_cover_others_if_they_hold_all_their_records(one: Spans, other: Spans) -> None:
+    assert covers(joined(one), other) == (bool(other) and offsets(other) <= offsets(one))
+
+
+def test_the_same_stretch_is_covered_and_a_longer_one_is_not() -> None:
+    (span,) = outer = (Span(0, 2, 5),)
+    assert covers(outer, outer)
+    assert not covers(outer, (span._replace(start=1),))
+    assert not covers(outer, (span._replace(end=6),))
+    assert not covers(outer, (span._replace(partition=1),))
+    assert not covers(outer, ())

@@ -13,8 +13,8 @@ import pytest
 from harness.checkers.cells import Row
 from harness.checkers.spans import Cut, Span, joined
 from harness.judge import judge
-from harness.judge.look import look
-from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Weighed, weigh
+from harness.judge.look import look, named_by
+from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
 from harness.judge.strikes import Reach, Strike
 from harness.scenario import Evidence, Guarantee, Harm, Sink, Word
 from harness.sinks import SinkTable
@@ -43,6 +43,7 @@ def told(weighed: Weighed) -> list[tuple[Harm, bool, int, str]]:
 
 
 AGAIN, GONE = Harm.REPETITION, Harm.LOSS
+ONE = "kill driver at sink-committed of batch 1, attempt 1"
 SAVED = "the slice that the saved offsets call done"
 
 
@@ -165,6 +166,13 @@ def test_an_upserts_maximum_shows_a_loss_and_no_repetition(make: Make) -> None:
 TENS = replace(TOTALS, effect="select id // 10 as account, max(amount) as peak from ledger group by 1")
 
 
+def test_totals_that_are_appended_show_only_what_passes(make: Make) -> None:
+    bench = make(replace(TOTALS, effect=f"{(TOTALS.effect or '').split(' group')[0]} where id < 10 group by account"))
+    again, _ = told(hit(bench, bench.first(1), writing={"0": ("insert",)}))
+    assert again[:3] == (AGAIN, False, 10)
+    assert again[3].endswith("not shown, none of its 10 records pass the effect")
+
+
 def test_totals_that_are_appended_show_a_repetition_and_unique_ones_do_not(make: Make) -> None:
     for unique, shown in ((False, True), (True, False)):
         bench = make(TENS, unique=unique)
@@ -224,8 +232,18 @@ def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> Non
     (loss,) = hit(bench, bench.first(1)).stakes
     assert loss.note.endswith("not shown, batch 0 comes to the same totals, and one counted twice would hide it")
     assert not hit(bench, bench.first(4), reach(4, 3)).counting, "nor does the snapshot say which of them it has"
+    assert hit(bench, bench.first(4), reach(4, 3, after=True)).counting, "Spark says that it has them all"
+    (again,) = hit(bench, bench.first(2), reach(after=True)).stakes
+    assert again.note.endswith("not shown, batch 2 comes to the same totals, and one lost would hide it")
     uneven = make(GRAND, unique=True)
     assert hit(uneven, uneven.first(2)).counting
+
+
+def test_a_batch_may_hide_a_repetition_that_would_not_hide_its(make: Make) -> None:
+    bench = make(replace(GRAND, effect="select count(*) as n, max(amount) as peak from ledger"), unique=True)
+    (stake,) = hit(bench, bench.first(4), reach(4, 3)).stakes
+    assert stake.note.endswith("not shown, batch 0 comes to the same totals, and one lost would hide it")
+    assert hit(bench, bench.first(3), reach(4, 3)).counting, "none has the peak of the last"
 
 
 def test_rows_of_single_records_do_not_tie(make: Make) -> None:
@@ -248,8 +266,10 @@ def test_rounding_is_not_what_shows_a_harm(make: Make) -> None:
         return replace(made, rows=[(row[0], repr(float(row[1] or 0) * (1 + 1e-14))) for row in made.rows])
 
     bench.effects.table = other  # type: ignore[method-assign]
-    (stake,) = hit(bench, bench.first(1), scale=scale).stakes
-    assert (stake.harm, stake.shown) == (GONE, False)
+    wrong = replace(scale, case=replace(scale.case, found=scale.case.expected[1:]))
+    for each in (scale, wrong):
+        (stake,) = hit(bench, bench.first(1), scale=each).stakes
+        assert (stake.harm, stake.shown) == (GONE, False)
 
 
 def test_a_lost_checkpoint_puts_what_was_committed_at_stake(make: Make) -> None:
@@ -289,6 +309,43 @@ def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make
     assert hit(bench, bench.first(2), own).point == COMMITTED
     assert hit(bench, bench.first(2)[:-1], own).stakes == (), "some of it is there, and nobody writes"
     assert hit(bench, [], replace(own, last=())).stakes == ()
+    half = replace(own, last=(batch(1)[0],))
+    out = hit(bench, bench.rows(*batch(0), batch(1)[1]), half)
+    assert (out.point, out.missing) == (EARLY, (batch(1)[0],)), "the other partition was saved before"
+
+
+def test_a_batch_that_spark_calls_committed_and_the_sink_has_not_is_not_at_stake(make: Make) -> None:
+    """A sink may show it late. That it never does may be the hit's doing, and no snapshot tells."""
+    bench = make()
+    out = hit(bench, bench.first(1), reach(2, 2))
+    assert isinstance(out, Known)
+    assert (out.point, out.stakes, out.missing, out.late) == (COMMITTED, (), (), batch(1))
+    scale = bench.scale(bench.rows(without=batch(1)))
+    found = bench.findings(scale, [hit(bench, bench.first(1), reach(2, 2), scale=scale)])
+    assert {(each.faults, each.fits, each.staked) for each in found} == {((), (ONE,), False)}
+    out = hit(bench, bench.first(1), reach(3, 2))
+    assert (out.point, out.missing) == (PLANNED, batch(2))
+    part = hit(bench, bench.rows(*batch(0), batch(1)[1]), reach(2, 2))
+    assert isinstance(part, Known) and part.late == (), "a part of it is there"
+
+
+def test_totals_that_are_late_are_no_trace_of_writing(make: Make) -> None:
+    bench = make(TOTALS)
+    assert hit(bench, sorted(bench.first(1))[1:]).point == PLANNED, "one total is not there yet"
+    assert hit(bench, bench.first(1), reach(3, 2, last=())).point == PLANNED, "all are as they were a batch ago"
+    one, two, three = (sorted(bench.first(batches)) for batches in (1, 2, 3))
+    assert hit(bench, [one[0], two[1], *three[2:]], reach(4, 3)).point == PLANNED, "each is as after another batch"
+    ahead: list[Row] = [(row[0], "99", row[2]) for row in bench.first(1)]
+    assert hit(bench, ahead, reach(3, 2)).point == WRITING
+    assert hit(bench, three[:1] + two[1:], reach(3, 2)).point == WRITING
+    assert hit(bench, bench.first(3), reach(2, 1)).point == WRITING, "what comes later is not late"
+
+
+def test_totals_that_a_batch_takes_away_are_written_when_they_are_gone(make: Make) -> None:
+    few = "select account, count(*) as n from ledger group by account having count(*) < 4"
+    bench = make(replace(COUNTED, effect=few))
+    assert (len(bench.first(1)), bench.first(2)) == (4, [])
+    assert hit(bench, []).point == WRITTEN
 
 
 @pytest.mark.parametrize(("pending", "harms"), [((), [GONE]), (("prepared transaction x",), [AGAIN, GONE])])
@@ -360,10 +417,13 @@ def test_what_could_not_be_seen_is_said(make: Make) -> None:
     bench = make()
     scale = bench.scale()
     bare = Strike(number=1, outcome=HIT, why="no snapshot was taken when it struck")
-    assert weigh(scale, bare, []).why == "no snapshot was taken when it struck"
+    assert weigh(scale, bare, []) == Weighed(strike=bare, why="no snapshot was taken when it struck")
     for table in (None, replace(bench.held([]), unreadable="locked"), replace(bench.held([]), columns=())):
-        assert weigh(scale, strike(table), [reach()]).why == "t could not be read when it struck"
-    assert weigh(scale, strike(bench.held([])), []).why == "no query of the topic was seen at work when it struck"
+        unread = strike(table)
+        assert weigh(scale, unread, [reach()]) == Weighed(strike=unread, why="t could not be read when it struck")
+    seen = strike(bench.held([]))
+    why = "no query of the topic was seen at work when it struck"
+    assert weigh(scale, seen, []) == Weighed(strike=seen, why=why)
     locked = replace(bench.held([]), unreadable="locked")
     out = weigh(scale, strike(bench.held(bench.first(2)), locked), [reach()])
     assert out.point == WRITTEN, "the later look is left out"
@@ -382,7 +442,7 @@ def test_of_two_queries_the_one_that_the_rows_agree_with_feeds_the_sink(make: Ma
     beyond = [*bench.first(2), *bench.rows(*batch(2))[:1]]
     for rows in (bench.first(2)[1:], beyond, [*bench.first(1), ("99", "a", "1")], bench.first(1) * 2):
         none = hit(bench, rows, reach(), OTHER)
-        assert none.reach is None
+        assert (none.reach, none.strike) == (None, strike(bench.held(rows)))
         assert (
             none.why
             == "2 queries read the topic, and nothing shows which of them feeds t: name it in the sink (`query`)"
@@ -404,6 +464,21 @@ def test_a_large_sink_is_weighed_by_keys_and_fingerprints(make: Make) -> None:
         for rows, point in ((bench.first(1), PLANNED), (bench.first(2)[:-1], WRITING), (bench.first(2), WRITTEN)):
             out = weigh(bench.scale(), strike(bench.marked(rows)), [reach()])
             assert (out.point, out.stakes) == (point, hit(bench, rows).stakes)
+
+
+def test_equal_rows_of_a_large_sink_are_counted(make: Make) -> None:
+    same = [{**record, "account": "a", "amount": "1.00"} for record in values(40)]
+    bench = make(replace(PER_RECORD, effect="select account, amount from ledger", key=("account",)), records=same)
+    for rows, point in ((bench.first(1), PLANNED), (bench.first(2)[:-1], WRITING), (bench.first(2), WRITTEN)):
+        assert weigh(bench.scale(), strike(bench.marked(rows)), [reach()]).point == point
+
+
+def test_a_row_is_named_by_its_key_and_one_total_that_is_all_key_by_nothing(make: Make) -> None:
+    rows, totals, grand = make().scale().case, make(TOTALS).scale().case, make(GRAND).scale().case
+    assert [named_by(case) for case in (rows, totals, grand)] == [(0,), (0,), ()]
+    assert named_by(replace(rows, expected=rows.expected[:1])) == (0,)
+    assert named_by(replace(totals, expected=totals.expected[:1])) == (0,)
+    assert named_by(replace(grand, expected=[*grand.expected, ("1", "1")])) == (0, 1)
 
 
 def test_fingerprints_that_cannot_be_compared_are_not(make: Make) -> None:

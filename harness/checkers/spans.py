@@ -53,16 +53,23 @@ def joined(*many: Spans) -> Spans:
     return tuple(out)
 
 
-def overlap(one: Spans, other: Spans) -> bool:
-    """Have two sets of stretches a record in common?"""
+def meet(one: Spans, other: Spans) -> bool:
+    """Do two sets of stretches have a record in common?"""
     return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
 
 
-def tail(span: Span, holds: Callable[[Span], bool]) -> Spans:
-    """The longest end of a stretch that `holds`, where each end of one that does does as well; none if none does."""
+def covers(outer: Spans, inner: Spans) -> bool:
+    """Do the outer stretches hold all of the inner ones, of which there are some?"""
+    within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
+    return bool(inner) and all(within)
+
+
+def tail(span: Span, holds: Callable[[Span], bool]) -> Span:
+    """The longest end of a stretch that `holds`, where each shorter end of one that does does as well; one without a
+    record if none does."""
     starts = range(span.start, span.end)
-    first = bisect_left(starts, True, key=lambda start: holds(span._replace(start=start)))
-    return tuple(span._replace(start=start) for start in starts[first : first + 1])
+    before = bisect_left(starts, True, key=lambda start: holds(span._replace(start=start)))
+    return span._replace(start=span.start + before)
 
 
 def lowest(many: Iterable[Offsets]) -> dict[int, int]:

@@ -15,16 +15,16 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, Totals, explain, harms
-from harness.checkers.spans import Cut, Span, Spans, between, highest, joined, overlap, tail
+from harness.checkers.spans import Cut, Span, Spans, between, covers, highest, joined, meet, tail
 from harness.judge.look import Held, Look, held, named_by
 from harness.judge.scale import Scale
 from harness.judge.stakes import SLICES_MAX, WRITING, Known, Weighed
@@ -32,8 +32,10 @@ from harness.scenario import Finding, Harm, Kind
 
 HITS_MAX = 5
 """Up to so many hits are tried in every combination."""
+TOGETHER = range(2, HITS_MAX + 1)
 PARTS_MAX = 4
 """Of a batch with more partitions, only the whole is tried."""
+PARTS = range(1, PARTS_MAX + 1)
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,12 @@ def caused(
     return _Causes(scale, known, findings, by_key).told()
 
 
-def _harmed(spans: Spans, harm: Harm) -> Cut:
-    return Cut(again=(spans,)) if harm is Harm.REPETITION else Cut(without=spans)
+def _doubled(spans: Spans) -> Cut:
+    return Cut(again=(spans,))
 
 
-def _covers(inner: Spans, outer: Spans) -> bool:
-    """Do the outer stretches hold all of the inner ones, of which there are some?"""
-    within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
-    return bool(inner) and all(within)
+def _left_out(spans: Spans) -> Cut:
+    return Cut(without=spans)
 
 
 def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class _Causes:
         then is known."""
         low = highest(hit.reach.low for each in told for hit in each.hits)
         there = between({}, low)
-        lost = {batch for batch, spans in self.ranges.items() if _covers(spans, there)}
+        lost = {batch for batch, spans in self.ranges.items() if covers(there, spans)}
         options = self.options.get(key, ())
         return harms([each for each in options if not any(sign < 0 and batch in lost for sign, batch in each)])
 
@@ -136,7 +136,7 @@ class _Causes:
         hit = self.hits[place]
         if finding.kind is Kind.WRONG_AGGREGATE and finding.harms:
             stakes = joined(hit.again, hit.missing)
-            return any(_covers((span,), stakes) for batch in finding.batches for span in self.ranges.get(batch, ()))
+            return any(covers(stakes, (span,)) for batch in finding.batches for span in self.ranges[batch])
         if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows[key].total():
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
@@ -155,7 +155,7 @@ class _Causes:
             end = self.end.rows[key]
             gone = any(self._before(hit, key) > end.total() for hit in self.hits)
             return bool(self.open) and not gone and self._as(Cut(without=self.open), key) <= end
-        return bool(finding.batches) and all(_covers(self.ranges.get(b, ()), self.open) for b in finding.batches)
+        return bool(finding.batches) and all(covers(self.open, self.ranges[batch]) for batch in finding.batches)
 
     def _any(self, finding: Finding) -> Sequence[Known]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
@@ -163,7 +163,7 @@ class _Causes:
 
     def _explained(self, finding: Finding, key: Key) -> Iterator[Told]:
         if finding.kind is Kind.WRONG_AGGREGATE:
-            yield from self._total(finding, key)
+            yield from self._total(key)
             return
         if finding.kind is Kind.LOST:
             # What is still planned when a later fault strikes was not lost by an earlier one.
@@ -189,12 +189,12 @@ class _Causes:
             return self._after(place).rows[key].total() > self._before(hit, key) > 0
         # Other batches have rows of this key too: only more copies of a row than they brought are a repetition.
         surplus = self.end.rows[key] - right
-        again = self._at(self.end, Cut(only=hit.again), key)
+        again = self._as(Cut(only=hit.again), key)
         return any(self._grew(place, hit, key, row) for row in surplus if row in again)
 
     def _grew(self, place: int, hit: Known, key: Key, row: Row) -> bool:
         before = max(_count(hit.last, key, row), _count(hit.at, key, row))
-        by_then = self._at(self.end, Cut(only=between({}, hit.reach.high)), key)
+        by_then = self._as(Cut(only=between({}, hit.reach.high)), key)
         still = self.right[key][row] - by_then[row]
         return before > 0 and _count(self._after(place), key, row) - before > still
 
@@ -223,14 +223,14 @@ class _Causes:
 
     def _tail(self, span: Span, left: set[Key]) -> set[Key]:
         """The last records of a stretch, as many as have nothing in the sink: a writer that died goes no further."""
-        return self._keys(tail(span, lambda part: self._keys((part,)) <= left))
+        return self._keys((tail(span, lambda part: self._keys((part,)) <= left),))
 
     def _changed(self, place: int, hit: Known, key: Key) -> bool:
         right = self.right[key] - self.end.rows[key]
         there = hit.at.rows[key]
         return hit.at.places is None and right <= there
 
-    def _total(self, finding: Finding, key: Key) -> Iterator[Told]:
+    def _total(self, key: Key) -> Iterator[Told]:
         """The hits whose harm comes to just this total."""
         for place, hit in enumerate(self.hits):
             if self._mended(place, key):
@@ -245,18 +245,18 @@ class _Causes:
 
     def _repeated(self, place: int, key: Key, inside: Spans, more: Spans) -> bool:
         """Was the total right with `inside` in it, and has it `more` once more than it should?"""
-        hit, cut = self.hits[place], Cut(again=(more,))
+        hit, cut = self.hits[place], _doubled(more)
         if not self._wrote(hit, key, inside) or not self._comes_to(place, key, cut):
             return False
         written = (other for other in self._keys(more) if self._wrote(hit, other, inside))
-        return self._throughout(cut, written) and not self._tied(more, key, Harm.REPETITION)
+        return self._throughout(cut, written) and not self._tied(more, _doubled)
 
     def _missed(self, place: int, key: Key, part: Spans) -> bool:
         """Was the total right but for `part`, and is that all that it lacks?"""
-        hit, cut = self.hits[place], Cut(without=part)
+        hit, cut = self.hits[place], _left_out(part)
         if not self._lacked(hit, key, part) or not self._comes_to(place, key, cut):
             return False
-        return self._throughout(cut, self._keys(part)) and not self._tied(part, key, Harm.LOSS)
+        return self._throughout(cut, self._keys(part)) and not self._tied(part, _left_out)
 
     def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
         """Is the total wrong by just that in the end, and was it when each later fault struck?"""
@@ -282,18 +282,20 @@ class _Causes:
         """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
         return all(key in self.wrong for key in keys if self._as(cut, key) != self.right[key])
 
-    def _tied(self, spans: Spans, key: Key, harm: Harm) -> bool:
-        """Does the same harm to another batch come to the same, and does no other total speak for this one?"""
-        mine = _harmed(spans, harm)
+    def _tied(self, spans: Spans, harmed: Callable[[Spans], Cut]) -> bool:
+        """Does the same harm to another slice come to the same, in all totals of either?"""
         if len(self.scale.slices) > SLICES_MAX:
             return True
+        mine = harmed(spans)
         for _, other in self.scale.slices:
-            rival = _harmed(other, harm)
-            if not overlap(spans, other) and self._fits(rival, key):
-                keys = self._keys(spans) | self._keys(other)
-                if not any(self._fits(mine, each) and not self._fits(rival, each) for each in keys):
-                    return True
+            if not meet(spans, other) and not self._apart(mine, harmed(other), (spans, other)):
+                return True
         return False
+
+    def _apart(self, mine: Cut, rival: Cut, touched: Iterable[Spans]) -> bool:
+        """Does a total of the touched stretches speak for the one cut and against the other?"""
+        keys = (key for spans in touched for key in self._keys(spans))
+        return any(self._fits(mine, key) and not self._fits(rival, key) for key in keys)
 
     def _fits(self, cut: Cut, key: Key) -> bool:
         return self._as(cut, key) == self.end.rows[key]
@@ -301,7 +303,7 @@ class _Causes:
     def _several(self, key: Key, now: Counter[Any]) -> Iterator[Told]:
         """Hits that repeated something each."""
         hits = [hit for hit in self.hits if hit.again][:HITS_MAX]
-        for size in range(2, len(hits) + 1):
+        for size in TOGETHER:
             for some in combinations(hits, size):
                 steps = [(hit, tuple(h.again for h in some[:place])) for place, hit in enumerate(some)]
                 right = all(self._wrote(hit, key, hit.reach.taken, more) for hit, more in steps)
@@ -318,12 +320,9 @@ class _Causes:
             yield part, joined(part, back)
 
     def _parts(self, spans: Spans) -> Iterator[Spans]:
-        """The whole, then every set of its partitions: each may be a transaction of its own."""
-        if spans:
-            yield spans
-        if 1 < len(spans) <= PARTS_MAX:
-            for size in range(1, len(spans)):
-                yield from combinations(spans, size)
+        """The whole, and every set of its partitions: each may be a transaction of its own."""
+        for size in PARTS if len(spans) <= PARTS_MAX else (len(spans),):
+            yield from combinations(spans, size)
 
     def _wrote(self, hit: Known, key: Key, inside: Spans, more: tuple[Spans, ...] = ()) -> bool:
         """Was the total right when the fault struck, with `inside` of the batch in it?"""
@@ -336,11 +335,10 @@ class _Causes:
         return hit.last.rows[key] == self._at(hit.last, cut, key)
 
     def _as(self, cut: Cut, key: Key) -> Counter[Any]:
-        return self._at(self.end, cut, key)
+        return self._table(cut)[key]
 
     def _at(self, look: Look, cut: Cut, key: Key) -> Counter[Any]:
-        rows = self._table(cut)[key]
-        return rows if look.places is None else look.of(list(rows.elements()))[key]
+        return look.of(self._as(cut, key).elements())[key]
 
 
 def _note(told: Told, batches: Sequence[int]) -> str:
@@ -362,15 +360,17 @@ def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
     if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
         return 0
-    taken, after = hit.reach.taken, hit.reach.after
-    base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (hit.reach.low, hit.reach.high))
-    partly = hit.at.of(scale.rows(Cut(only=taken))) if taken and not after else {}
+    high = hit.reach.high
+    low = high if hit.reach.after else hit.reach.low
+    base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (low, high))
+    taken = between(low, high)
+    partly = hit.at.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    wrong = 0
+    steps, wrong = list(_steps(scale, hit.at)) if late else [], 0
     for key, rows in hit.at.rows.items():
         ends = base[key], full[key]
-        open_ = rows in (ends[1:] if after else ends) or (key in partly and _partial(scale, hit.at, rows, ends))
-        open_ = open_ or (late and _earlier(scale, hit.at, key, ends))
+        open_ = rows in ends or (key in partly and _partial(scale, hit.at, rows, ends))
+        open_ = open_ or _earlier(scale, hit.at, rows, list(_totals(steps, key, full[key])))
         wrong += not open_ and right[key] == end[key]
     return wrong
 
@@ -385,18 +385,25 @@ def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[
     return all(_within(there[place], low[place], high[place]) for place in places)
 
 
-def _earlier(scale: Scale, at: Look, key: Key, ends: Sequence[Counter[Any]]) -> bool:
+def _earlier(scale: Scale, at: Look, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
     """May a sink that is late have shown this total: one after any batch, or between two of them?"""
-    rows, end, before = at.rows[key], dict[int, int](), Counter[Any]()
+    return rows in totals or any(ends[0] and _partial(scale, at, rows, ends) for ends in pairwise(totals))
+
+
+def _steps(scale: Scale, at: Look) -> Iterator[Held]:
+    """All totals after each batch."""
+    end: dict[int, int] = {}
     for _, spans in scale.effects.ranges():
         end = highest([end, {span.partition: span.end for span in spans}])
-        then = at.of(scale.rows(Cut(only=between({}, end))))[key]
-        if rows == then or (before and _partial(scale, at, rows, (before, then))):
-            return True
-        if then in ends[1:]:
-            break
-        before = then
-    return False
+        yield at.of(scale.rows(Cut(only=between({}, end))))
+
+
+def _totals(steps: Sequence[Held], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:
+    """One total after each batch, up to where it is the last one."""
+    for step in steps:
+        yield step[key]
+        if step[key] == last:
+            return
 
 
 def _within(cell: str | None, one: str | None, other: str | None) -> bool:

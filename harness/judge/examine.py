@@ -73,7 +73,6 @@ class Examined:
             position=self.position,
             case=self.case,
             table=self.table,
-            clean=not self.bad,
             allows=allows,
             slices=slices,
         )

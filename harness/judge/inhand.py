@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, Offsets, Span, Spans, between, joined, tail
+from harness.checkers.spans import Cut, Offsets, Span, Spans, between, tail
 from harness.judge.look import Look
 from harness.judge.scale import Scale, changed
 from harness.judge.strikes import Reach, Strike
@@ -82,7 +82,7 @@ def _ends(scale: Scale, spans: Spans, keys: set[Key]) -> Spans:
     """The ends of these stretches that have no other keys."""
     if scale.case.aggregate:
         return ()
-    return joined(*(tail(span, lambda part: scale.keys((part,)) <= keys) for span in spans))
+    return tuple(end for span in spans if (end := tail(span, lambda part: scale.keys((part,)) <= keys)).start < end.end)
 
 
 def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
@@ -97,5 +97,5 @@ def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
     def bare(part: Span) -> bool:
         return not scale.keys((part,)) & touched
 
-    left = joined(*(tail(span, bare) for span in reach.taken)) if touched else ()
+    left = tuple(tail(span, bare) for span in reach.taken) if touched else ()
     return replace(reach, high=_back(reach.high, left))

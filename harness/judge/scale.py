@@ -19,15 +19,14 @@ Slice = tuple[int | None, Spans]
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The effect, the judged case, the sink as it was read, whether the case is without a finding, the harm that the
-    guarantee allows, and the slices in which the topic was read, in their order."""
+    """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, and the slices in which
+    the topic was read, in their order."""
 
     effects: Effects
     sink: Sink
     position: int
     case: Case
     table: SinkTable
-    clean: bool
     allows: Harm | None = None
     slices: Sequence[Slice] = ()
 

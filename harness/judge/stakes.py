@@ -1,9 +1,9 @@
 """What each hit put at stake in each sink, and whether this effect and this sink would show it.
 
 *Repetition*: writing had begun on records that may be processed once more. *Loss*: a batch or slice was planned and not
-committed, or the next attempt began beyond it. For each, the effect is asked what the sink would hold then; that is
-planted in a copy of this run's own rows, and the same comparison that judges the run must see it. Where it does not,
-the hit has shown nothing, and the note says why.
+committed, or the next attempt began beyond it. For each, the effect is asked what the sink would hold then; the same
+comparison that judges the run must see that in a copy of the right rows, which are the run's own if it holds. Where it
+does not, the hit has shown nothing, and the note says why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, highest, joined, overlap
+from harness.checkers.spans import Cut, Spans, between, covers, highest, joined, meet
 from harness.judge.inhand import feeding, handed, in_hand
 from harness.judge.look import Held, Look, look
 from harness.judge.scale import Scale, Slice, changed
@@ -101,7 +101,7 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
-        full = last.of(scale.rows(Cut(only=between({}, reach.high)))) if reach.taken else self.base
+        full = last.of(scale.rows(Cut(only=between({}, reach.high))))
         keys = changed(self.base, full)
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
@@ -114,7 +114,9 @@ class _Weighing:
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
         """Those of the keys whose rows are as they were after a batch before the last committed one."""
         out, end = set[Key](), dict[int, int]()
-        for _, spans in self.scale.effects.ranges() if keys else ():
+        if not keys:
+            return out
+        for _, spans in self.scale.effects.ranges():
             end = highest([end, {span.partition: span.end for span in spans}])
             if not between(end, self.reach.low):
                 break
@@ -216,7 +218,7 @@ class _Weighing:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
         told = self.begun if self.reach.early else f"{self.begun}, not in {log}"
         own = f"repetition of {self._named()} ({told})" if taken else ""
-        count = self.scale.effects.size(cut=Cut(only=self.reach.again)) if self.reach.again else 0
+        count = self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
         return "; ".join(filter(None, (own, back)))
 
@@ -252,7 +254,7 @@ class _Weighing:
         )
 
     def _invisible(self, harm: Harm, spans: Spans) -> str:
-        """Why nobody would see the harm; empty if the comparison sees a model of it in a copy of this run's rows."""
+        """Why nobody would see the harm; empty if the comparison sees a model of it."""
         scale = self.scale
         if not (count := scale.effects.size(cut=Cut(only=spans))):
             return "it holds no record"
@@ -279,15 +281,9 @@ class _Weighing:
             yield [*scale.case.expected, *rows(Cut(only=spans))]
 
     def _seen(self, model: Sequence[Row]) -> bool:
-        """Does the comparison see the model, planted in a copy of this run's rows?"""
+        """Does the comparison see the model in the place of what the sink should hold, as a right run does?"""
         case = self.scale.case
-        expected, would = Counter(case.expected), Counter(model)
-        gone, new = expected - would, would - expected
-        if not gone and not new:
-            return False
-        ground = Counter(case.found if self.scale.clean else case.expected)
-        planted = ground - gone + new
-        marks = compare(replace(case, found=list(planted.elements())))
+        marks = compare(replace(case, found=list(model)))
         return any(not only_rounding(mark, case.families) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
@@ -311,14 +307,10 @@ class _Weighing:
     def _others(self, spans: Spans) -> list[Slice]:
         """All others: where totals tie, they do not say of an earlier one that it was right at the strike. Where
         Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
-        known = [each for each in self.scale.slices if not overlap(each[1], spans)]
+        known = [each for each in self.scale.slices if not meet(each[1], spans)]
         if self.whole and self.reach.after:
-            known = [each for each in known if not self._past(each[1])]
+            known = [each for each in known if not covers(between({}, self.reach.low), each[1])]
         return known
-
-    def _past(self, spans: Spans) -> bool:
-        """Was all of it committed when the fault struck?"""
-        return all(span.end <= self.reach.low.get(span.partition, 0) for span in spans)
 
 
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
