@@ -162,6 +162,30 @@ def test_a_query_that_folds_a_part_of_its_rows_is_found(dsns: dict[str, str], ta
     assert answer(dsns, target) == (True, words)
 
 
+LOADS = (
+    "create table loads (seq bigserial, id int, amount int, loaded timestamptz default clock_timestamp(), "
+    "event_time timestamp, attempt int default 1)",
+    "insert into loads (id, amount, event_time) "
+    "select n, n, timestamp '2026-01-01' + n * interval '1 s' from generate_series(1, 60) as n",
+)
+NEWEST = [
+    "select id, amount from loads l where seq = (select max(seq) from loads o where o.id = l.id)",
+    "select id, amount from (select *, rank() over (partition by id order by loaded desc) r from loads) x where r = 1",
+]
+EVERY = [
+    "select id, amount, event_time from loads where attempt = 1",
+    "select id, event_time from loads l where event_time = (select max(event_time) from loads o where o.id = l.id)",
+]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("target", "folds"), [*((each, True) for each in NEWEST), *((each, False) for each in EVERY)])
+def test_a_query_that_shows_the_newest_row_of_each_key_folds(dsns: dict[str, str], target: str, folds: bool) -> None:
+    said = answer(dsns, target, *LOADS)
+    assert said[0] is folds
+    assert ("of loads a row that comes again with a new seq and loaded" in said[1]) is folds
+
+
 @pytest.mark.stack
 def test_rows_that_are_there_twice_already_hide_no_fold(dsns: dict[str, str]) -> None:
     run(

@@ -605,6 +605,13 @@ def test_rows_out_of_order_are_misordered(folder: Folder) -> None:
     assert [(f.kind, f.key, f.copies) for f in verdict.findings] == [(Kind.MISORDERED, {"account": "a0"}, 1)]
 
 
+def test_a_key_that_several_rows_share_is_noted(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, key=("account",)),))
+    words = "postgres payments: 40 rows share 4 keys (account): a finding speaks of all rows of its key"
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.notes) == (Word.HELD, (words,))
+
+
 @pytest.mark.parametrize("first", range(0, 39, 3))
 def test_a_tie_of_any_two_neighbours_is_seen(folder: Folder, first: int) -> None:
     one, two = (folder.records[place] for place in (first, first + 1))

@@ -120,6 +120,7 @@ def examine(
     out.notes += filter(None, [folding_note(sink, table, name=name)])
     case = _case(out, effect, table, aggregate=effects.aggregates(sink.effect))
     out.case = case
+    out.notes += filter(None, [_shared(out, case)])
     out.plain = drained or effects.plain(sink.effect)
     _compare(out, case)
     _shuffled(out, case, effects)
@@ -127,6 +128,16 @@ def examine(
         _order(out, table)
     out.void += [f"canary `{canary.name}` of {out.name}: {canary.why}" for canary in out.canaries if not canary.found]
     return out
+
+
+def _shared(out: Examined, case: Case) -> str:
+    """Words for a key that several rows of the effect share; empty if there is none."""
+    places = case.key_places()
+    keys = len({key_of(row, places) for row in case.expected})
+    if not places or keys == len(case.expected):
+        return ""
+    key = ", ".join(case.key)
+    return f"{out.name}: {len(case.expected)} rows share {keys} keys ({key}): a finding speaks of all rows of its key"
 
 
 def _shuffled(out: Examined, case: Case, effects: Effects) -> None:

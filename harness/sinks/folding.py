@@ -6,6 +6,9 @@ query that shows the same rows whatever is doubled in a table that matters to it
 some doubled rows and not others, though it would miss them, folds a part: under it a repetition could not be seen, or
 not every one. Rows that make no difference to it say nothing either way. Views that it reads are made anew over the
 copies.
+
+A row that is written again gets a new number or time where the database or the clock gives one. So doubles are tried
+with those too: a query that shows the newest row of each key folds them.
 """
 
 from __future__ import annotations
@@ -42,8 +45,15 @@ from (select oid, max(depth) as depth from reads where depth > 0 group by oid) a
 join pg_class c on c.oid = found.oid join pg_namespace n on n.oid = c.relnamespace
 where n.nspname not in ('pg_catalog', 'information_schema') order by found.depth desc, c.oid
 """
+_COLUMNS = """
+select a.attname, format_type(a.atttypid, null),
+    a.attidentity <> '' or coalesce(pg_get_expr(d.adbin, d.adrelid), '') like '%%nextval(%%'
+from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+where a.attrelid = %s and a.attnum > 0 and not a.attisdropped order by a.attnum
+"""
 _MARK = "select count(*), coalesce(sum(hashtextextended(sink::text, 0)::numeric), 0) from {} as sink"
 _KIND = "select relkind::text from pg_class where oid = %s"
+_ALL = sql.SQL("*")
 TABLES, VIEWS = ("r", "p"), ("v", "m")
 
 
@@ -85,7 +95,8 @@ def tried(sink: Sink, table: SinkTable, dsns: Mapping[str, str], *, after: Mappi
         return table
     try:
         with shape.scratch(dsns[sink.database]) as cursor:
-            folds, words = _try(cursor, sink.target, len(table.columns), after.get(sink.database))
+            names = [column.name for column in table.columns]
+            folds, words = _try(cursor, sink.target, names, after.get(sink.database))
     except Untold as why:
         folds, words = None, str(why)
     except psycopg2.errors.InsufficientPrivilege as refusal:
@@ -97,9 +108,9 @@ def tried(sink: Sink, table: SinkTable, dsns: Mapping[str, str], *, after: Mappi
     return replace(table, folds=folds, folding=words)
 
 
-def _try(cursor: Any, target: str, columns: int, after: int | None) -> tuple[bool | None, str]:
+def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> tuple[bool | None, str]:
     """Whether it folds and why; (None, "") for a plain table, which shows its rows as they are."""
-    source = _query(cursor, target)
+    source, columns = _query(cursor, target), len(names)
     if source is None:
         return None, ""
     trial = _Trial(cursor, Deadline(WITHIN_S))
@@ -124,6 +135,11 @@ def _try(cursor: Any, target: str, columns: int, after: int | None) -> tuple[boo
             return True, f"{words}, such as {example}"
     if not shown:
         raise Untold(f"no row of {', '.join(each.name for each in written)} makes any difference to it")
+    for each in written:
+        new, fresh = trial.fresh(each, names)
+        if new and (example := trial.missed(each, shadow, before, fresh)):
+            words = f"of {each.name} a row that comes again with a new {' and '.join(new)}"
+            return True, f"{words} does not show beside the first one, such as {example}"
     return False, f"a row of {', '.join(shown)} that is there twice shows in it"
 
 
@@ -198,15 +214,32 @@ class _Trial:
         empty = sql.SQL("delete from {}").format(sql.Identifier("pg_temp", table.name))
         return self._after(empty, view) != before
 
-    def missed(self, table: Read, view: sql.Identifier, before: tuple[Any, ...]) -> str:
-        """A row that matters to the query and does not show when it is there twice; empty if none is found.
+    def fresh(self, table: Read, shown: Sequence[str]) -> tuple[list[str], sql.Composable]:
+        """The columns that a row gets anew when it is written again, and a row's columns with new ones in their place:
+        numbers of a sequence, times that the query does not show."""
+        copy, new, out = sql.Identifier("pg_temp", table.name), list[str](), list[sql.Composable]()
+        for name, type_, numbered in self.ask(_COLUMNS, table.oid):
+            column = sql.Identifier(name)
+            if numbered:
+                made = sql.SQL("((select max({0}) from {1}) + row_number() over ())::{2}")
+            elif type_.startswith("timestamp") and name not in shown:
+                made = sql.SQL("{0} + (select max({0}) - min({0}) from {1}) + interval '1 second'")
+            else:
+                made = sql.SQL("{0}")
+            new += [name] if made.string != "{0}" else []
+            out.append(made.format(column, copy, sql.SQL(type_)))
+        return new, sql.SQL(", ").join(out)
+
+    def missed(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], columns: sql.Composable = _ALL) -> str:
+        """A row that matters to the query and does not show when it is there twice, the second time with these
+        columns; empty if none is found.
 
         A row may matter only together with others, as under a maximum: so where neighbours do not show one by one, all
         rows from the first to the last of them are tried at once."""
         copy = sql.Identifier("pg_temp", table.name)
         stretches: list[list[str]] = [[]]
         for place in self._some(copy):
-            if self._doubled(copy, _at(place), view) != before:
+            if self._doubled(copy, _at(place), view, columns) != before:
                 stretches.append([])
             elif self._without(copy, _at(place), view) != before:
                 return self._words(copy, place)
@@ -217,13 +250,15 @@ class _Trial:
                 continue
             rows = sql.SQL("where ctid >= {}::tid and ctid <= {}::tid")
             test = rows.format(sql.Literal(stretch[0]), sql.Literal(stretch[-1]))
-            if self._doubled(copy, test, view) == before != self._without(copy, test, view):
+            if self._doubled(copy, test, view, columns) == before != self._without(copy, test, view):
                 return f"those from {self._words(copy, stretch[0])} to {self._words(copy, stretch[-1])}"
         return ""
 
-    def _doubled(self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier) -> tuple[Any, ...]:
-        """The query's mark when some rows of a copy are there once more."""
-        return self._after(sql.SQL("insert into {0} select * from {0} {1}").format(copy, test), view)
+    def _doubled(
+        self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier, columns: sql.Composable = _ALL
+    ) -> tuple[Any, ...]:
+        """The query's mark when some rows of a copy are there once more, with these columns."""
+        return self._after(sql.SQL("insert into {0} select {2} from {0} {1}").format(copy, test, columns), view)
 
     def _without(self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier) -> tuple[Any, ...]:
         """The query's mark when some rows of a copy are gone, and those that equal them."""
