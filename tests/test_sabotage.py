@@ -21,11 +21,11 @@ def scenario(name: str) -> Scenario:
     return load(PROVING / f"{name}.yaml")
 
 
-def test_a_kill_of_nothing_shows_nothing(run_scenario: Run) -> None:
+def test_a_kill_of_nothing_is_void(run_scenario: Run) -> None:
     with sabotage.nothing():
         verdict = run_scenario(scenario("append_before_offset_commit")).verdict
     assert verdict.steps[0].hit
-    assert verdict.word is not Word.HELD
+    assert (verdict.word, verdict.findings) == (Word.VOID, ())
 
 
 def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
