@@ -81,7 +81,7 @@ class Seen:
         """The pieces of the live line, in order; what is not known yet is left out."""
         out = [visible(self.phase, 30)] if self.phase else []
         out += [f"{self.sent:,}/{self.total:,} records"] if self.total else []
-        out += [f"batch {self.batch}"] if self.batch is not None else []
+        out += [f"batch {visible(str(self.batch), 30)}"] if self.batch is not None else []
         out += [f"faults {self.fired}/{self.faults}"] if self.faults else []
         return out + ([f"attempt {self.life}"] if self.life > 1 else [])
 

@@ -53,6 +53,7 @@ class Program:
     settle_s: float | None = None
     looks: int = 0
     asked: int = 0
+    now_s: float = 0.0
 
     def drain(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Drain:
         def marked(sink: Any, dsns: Any) -> str:
@@ -65,6 +66,8 @@ class Program:
 
         monkeypatch.setattr(drain, "mark", marked)
         monkeypatch.setattr(drain, "TICK_S", 0.001)
+        # Only waiting takes time: how fast the machine is must not matter.
+        monkeypatch.setattr("harness.wait.monotonic", lambda: self.now_s)
         monkeypatch.setattr(drain, "quiet_s", lambda **shown: 0.05)
         monkeypatch.setattr(drain, "settle_s", lambda **shown: self.pace.update(shown) or 0.1)
         running = live(awake=True)
@@ -76,7 +79,12 @@ class Program:
         running.rhythm.heard({"what": "batch", "window": "started", "checkpoint": "hop", "at_s": 0.0})
         running.deadline = Deadline(self.left_s)
         running.journal = Journal(None)
-        return Drain(running)
+        made = Drain(running)
+        monkeypatch.setattr(made, "_pause", SimpleNamespace(wait=self.wait))
+        return made
+
+    def wait(self, seconds: float) -> None:
+        self.now_s += seconds
 
 
 def hop(committed: bool) -> list[QueryState]:

@@ -8,7 +8,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.journal import Journal
@@ -138,6 +138,8 @@ def test_a_hostile_name_stays_on_its_line() -> None:
     assert stream.getvalue() == "1/1 a\\n::x\\x1b\n"
 
 
+@example({"what": "batch", "batch": "\n"})
+@example({"what": "step", "name": "a", "batch": "\n", "window": "\n", "hit": True})
 @given(
     st.dictionaries(
         st.sampled_from(["what", "name", "batch", "window", "hit", "at_s", "why", "status"]),

@@ -109,7 +109,7 @@ def step_lines(step: StepOutcome) -> list[str]:
 
 def where(window: str, batch: int | None, attempt: int = 0) -> str:
     """` in sink-committed of batch 3, attempt 1`; some windows name their batch themselves."""
-    own = "" if batch is None or "batch" in window else f", batch {batch}"
+    own = "" if batch is None or "batch" in window else f", batch {visible(str(batch), 30)}"
     return (f" in {visible(window, 80)}" if window else "") + own + (f", attempt {attempt}" if attempt else "")
 
 
