@@ -13,7 +13,7 @@ import pytest
 from harness.checkers.spans import Span
 from harness.errors import HarnessError, UsageError
 from harness.judge.folder import read_run
-from harness.judge.strikes import Reach, Seen, Strike, reaches, read_strikes
+from harness.judge.strikes import Reach, Seen, Strike, feeders, reaches, read_strikes, taken
 from harness.scenario import Do, Evidence, Fault, Sink, StepOutcome
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from tests.folders import HIT, STEP, Folder, Struck, payments
@@ -232,6 +232,74 @@ def test_a_driver_died_if_the_evidence_has_its_end() -> None:
     assert not Strike(number=1, outcome=replace(HIT, evidence=Evidence(signalled={"a driver": "x"}))).died
 
 
+def both(first: Snapshot, late: Snapshot | None) -> Strike:
+    at, restart = Seen(snapshot=first, tables=()), late and Seen(snapshot=late, tables=())
+    return Strike(number=1, outcome=HIT, at=at, restart=restart)
+
+
+FIRST = Snapshot(step=1, moment="strike", attempt=1, at_s=3.0, queries=(STATE,))
+DONE = replace(STATE, commits=(0, 1), committed={0: 25})
+
+
+def test_the_second_snapshot_says_what_an_orphan_committed_if_it_says_anything() -> None:
+    late = replace(FIRST, moment="restart", queries=(DONE,))
+    progressed = Progressed(queries=(QUERY,))
+    (found,) = reaches(both(FIRST, late), progressed, SINK)
+    assert (found.low, found.taken) == ({0: 25}, ())
+    for nothing in (None, replace(late, queries=()), replace(late, position={0: 40})):
+        (found,) = reaches(both(FIRST, nothing), progressed, SINK)
+        assert (found.low, found.taken) == ({0: 10}, (Span(0, 10, 25),))
+
+
+def test_the_second_snapshot_says_what_an_orphan_saved() -> None:
+    first = replace(FIRST, queries=(), position={0: 10}, sent={0: 40})
+    moved = tuple(
+        Position(attempt=attempt, at_s=at_s, next={0: offset})
+        for attempt, at_s, offset in ((1, 1.0, 10), (1, 3.1, 20), (2, 4.0, 20), (2, 5.0, 30))
+    )
+    late = replace(first, moment="restart", at_s=4.1, position={0: 20})
+    (found,) = reaches(both(first, late), Progressed(positions=moved), SINK)
+    assert (found.low, found.high, found.next) == ({0: 20}, {0: 30}, {0: 20})
+    (found,) = reaches(both(first, replace(late, position=None)), Progressed(positions=moved), SINK)
+    assert found.low == {0: 10}
+
+
+def named(name: str, *attempts: int, **changes: Any) -> Query:
+    return replace(QUERY, checkpoint=name, first=dict.fromkeys(attempts, 0), **changes)
+
+
+@pytest.mark.parametrize(
+    ("queries", "query", "many"),
+    [
+        ((), None, 0),
+        ((named("a", 1, 2),), None, 1),
+        ((named("a", 1), named("b", 2)), None, 1),
+        ((named("a", 1, 2), named("b", 2)), None, 2),
+        ((named("x/a", 1, 2), named("x/b", 2)), "b", 1),
+        ((named("a", 1, 2), named("b", 2, ours=False)), None, 1),
+        ((named("a", 1, 2), named("b", 2), named("c", 3)), None, 2),
+    ],
+)
+def test_as_many_queries_may_feed_a_sink_as_worked_on_the_topic_at_once(
+    queries: tuple[Query, ...], query: str | None, many: int
+) -> None:
+    assert feeders(Progressed(queries=queries), replace(SINK, query=query)) == many
+
+
+def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
+    a, b = named("x/a", 1, batches=(batch(0, 0, 10), batch(1, 10, 25))), named("x/b", 1, batches=(batch(0, 0, 40),))
+    progressed = Progressed(queries=(a, b, named("c", 1, ours=False)))
+    first, second, third = (0, (Span(0, 0, 10),)), (1, (Span(0, 10, 25),)), (0, (Span(0, 0, 40),))
+    assert taken(progressed, SINK) == [first, second, third]
+    assert taken(progressed, replace(SINK, query="b")) == [third]
+    moves = tuple(Position(attempt=1, at_s=1.0, next=each) for each in ({}, {0: 5}, {0: 5}, {0: 9, 1: 2}))
+    assert taken(Progressed(positions=moves), SINK) == [
+        (None, (Span(0, 0, 5),)),
+        (None, (Span(0, 5, 9), Span(1, 0, 2))),
+    ]
+    assert taken(Progressed(), SINK) == []
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     made = Folder(tmp_path / "run")
@@ -268,6 +336,18 @@ def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     change(folder, "1-strike", position={"0": 10})
     (own,) = read_strikes(read_run(folder.path))
     assert own.at is not None
+
+
+def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothing(folder: Folder) -> None:
+    folder.write()
+    change(folder, "1-strike", alive=None)
+    (unseen,) = read_strikes(read_run(folder.path))
+    words = "nobody could look whether its victims were gone"
+    assert unseen == Strike(number=1, outcome=HIT, why=words, counted=0)
+    nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
+    run = replace(read_run(folder.path), steps=(nobody,))
+    (none,) = read_strikes(run)
+    assert none == Strike(number=1, outcome=nobody, why="its evidence names no victim", counted=0)
 
 
 def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
