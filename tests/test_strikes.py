@@ -233,8 +233,8 @@ def test_a_driver_died_if_the_evidence_has_its_end() -> None:
 
 
 def both(first: Snapshot, late: Snapshot | None) -> Strike:
-    at, restart = Seen(snapshot=first, tables=()), late and Seen(snapshot=late, tables=())
     at, restart = Seen(snapshot=first, tables=()), Seen(snapshot=late, tables=()) if late is not None else None
+    return Strike(number=1, outcome=HIT, at=at, restart=restart)
 
 
 FIRST = Snapshot(step=1, moment="strike", attempt=1, at_s=3.0, queries=(STATE,))
