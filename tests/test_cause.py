@@ -766,3 +766,13 @@ def test_fingerprints_may_be_in_between(make: Make) -> None:
 
 def test_upto_counts_both_partitions() -> None:
     assert upto(2) == {0: 10, 1: 10}
+
+
+@pytest.mark.parametrize(("most", "faults"), [(4, (ONE,)), (3, ())])
+def test_a_total_is_explained_if_it_can_be_held_against_every_slice(
+    make: Make, monkeypatch: pytest.MonkeyPatch, most: int, faults: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("harness.judge.cause.SLICES_MAX", most)
+    bench = make(TOTALS)
+    out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
+    assert {each.faults for each in out} == {faults}

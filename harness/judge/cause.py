@@ -127,9 +127,8 @@ class _Causes:
         then is known."""
         low = highest(hit.reach.low for each in told for hit in each.hits)
         there = between({}, low)
-        lost = {batch for batch, spans in self.ranges.items() if covers(there, spans)}
-        options = self.options.get(key, ())
-        return harms([each for each in options if not any(sign < 0 and batch in lost for sign, batch in each)])
+        refuted = {(-1, batch) for batch, spans in self.ranges.items() if covers(there, spans)}
+        return harms([each for each in self.options.get(key, ()) if refuted.isdisjoint(each)])
 
     def _near(self, place: int, key: Key, finding: Finding) -> bool:
         """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""

@@ -82,7 +82,7 @@ def _ends(scale: Scale, spans: Spans, keys: set[Key]) -> Spans:
     """The ends of these stretches that have no other keys."""
     if scale.case.aggregate:
         return ()
-    return tuple(end for span in spans if (end := tail(span, lambda part: scale.keys((part,)) <= keys)).start < end.end)
+    return tuple(tail(span, lambda part: scale.keys((part,)) <= keys) for span in spans)
 
 
 def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
