@@ -291,17 +291,13 @@ class Scenario:
     """The file it came from, as the user wrote it."""
 
 
-ASKED = "asked to end by SIGTERM"
-"""What became of a process that a stop was sent to, as evidence has it: it may finish what it had in hand."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.
 
     `signalled` maps a pid to what became of it, and `driver N` to its wait status; `checkpoint_before` / `_after` list
     the offsets and commits that were there just before and just after; `rows_seen` is the count of rows the sink had
-    been handed."""
+    been handed; `asked`: the driver was asked to end, and may have finished what it had in hand on the way."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     checkpoint_before: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -309,6 +305,7 @@ class Evidence:
     rows_seen: int | None = None
     in_flight: str = ""
     note: str = ""
+    asked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.verdict import SEVERITY, Facts, verdict, violates, worst
-from harness.scenario import ASKED, Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Word
+from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Word
 
 EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
 HIT = StepOutcome(
@@ -179,11 +179,16 @@ def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
     assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="row 7"),)) == ()
 
 
-@pytest.mark.parametrize("signalled", [{"7": "stood still for 1 s"}, {"7": ASKED, "driver 1": "exit status 0"}])
-def test_a_driver_that_lives_or_was_asked_to_end_is_judged_by_the_checkpoint_before(signalled: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("signalled", "asked"), [({"7": "stood still for 1 s"}, False), ({"driver 1": "exit status 0"}, True)]
+)
+def test_a_driver_that_lives_or_was_asked_to_end_is_judged_by_the_checkpoint_before(
+    signalled: dict[str, str], asked: bool
+) -> None:
     def both(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[StepOutcome, ...]:
         evidence = Evidence(
             signalled=signalled,
+            asked=asked,
             checkpoint_before={"offsets": (1, 2), "commits": before},
             checkpoint_after={"offsets": (1, 2, 3), "commits": after},
         )

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.scenario import (
-    ASKED,
     Evidence,
     Expect,
     Finding,
@@ -226,8 +225,7 @@ def _missed(step: StepOutcome) -> str:
 def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
     """The checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it alone."""
     killed = any(victim.startswith("driver") for victim in evidence.signalled)
-    asked = ASKED in evidence.signalled.values()
-    return evidence.checkpoint_after if killed and not asked else evidence.checkpoint_before
+    return evidence.checkpoint_after if killed and not evidence.asked else evidence.checkpoint_before
 
 
 def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:

@@ -11,7 +11,7 @@ from harness.errors import WaitError
 from harness.faults import process as signals
 from harness.run.aim import DRIVER_DIES, KILLED, disarm
 from harness.run.scene import Listing, Moment, Scene, in_window, running
-from harness.scenario import ASKED, LASTING, Do, Evidence, Fault, Step, StepOutcome, Victim, Window
+from harness.scenario import LASTING, Do, Evidence, Fault, Step, StepOutcome, Victim, Window
 from harness.stack.base import Host, Process
 from harness.wait import Deadline, until
 
@@ -63,6 +63,7 @@ def strike(scene: Scene, step: Step, moment: Moment) -> StepOutcome:
             checkpoint_after=after,
             rows_seen=moment.held.rows if moment.held else None,
             in_flight=in_flight,
+            asked=step.do.kind is Do.STOP_DRIVER,
             note="; ".join([*filter(None, (why, of)), *notes(step, moment, signalled, after)]),
         ),
         at_s=round(scene.journal.elapsed_s(), 3),
@@ -147,7 +148,7 @@ def hurt(scene: Scene, step: Step, moment: Moment) -> dict[str, str]:
         signals.freeze(targets)
     glance(scene, moment)
     if fault.kind is Do.STOP_DRIVER:
-        signalled = {p.name: ASKED for p in signals.send(targets[:1], signal.SIGTERM)}
+        signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
     else:
         signalled = signals.kill(targets)
     if fault.kind in DRIVER_DIES and driver is not None and signals.all_died(signalled):
