@@ -109,7 +109,8 @@ def entry(run: Run) -> dict[str, Any]:
 
 
 def _fault(step: StepOutcome) -> dict[str, Any]:
-    evidence = {name: value for name, value in plain(step.evidence).items() if value not in ({}, "", None)}
+    told = plain(step.evidence).items()
+    evidence = {name: value for name, value in told if value is not False and value not in ({}, "", None)}
     place = {"window": step.window, "batch": step.batch, "attempt": step.attempt}
     return {"name": step.name, **place, "hit": step.hit, "evidence": evidence}
 
