@@ -31,7 +31,7 @@ COUNT = {
 EARLY: dict[str, Any] = {
     "guarantee": "at-most-once",
     "input": {"records": 600, "rate": "20000/s"},
-    "schedule": [{"when": {"rows": 290}, "do": "kill driver"}],
+    "schedule": [{"when": {"rows": 290}, "do": "crash mid-sink"}],
 }
 
 
