@@ -29,6 +29,7 @@ from harness.scenario import (
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 LAST_BATCH = 5
 ROWS = 20
+APART = 60
 RECORDS = 500
 
 
@@ -73,7 +74,7 @@ REPAIRED = (
     ),
     Twin(file="group_upsert_in_offset_commit", failpoints=("sink-written",), rows=False, own_offsets=True),
     Twin(file="append_before_offset_commit", guarantee=AT_LEAST),
-    Twin(file="offsets_before_the_sink", failpoints=("offsets-saved",), own_offsets=True, guarantee=AT_MOST),
+    Twin(file="offsets_before_the_sink", own_offsets=True, guarantee=AT_MOST),
 )
 AGAIN = Harm.REPETITION
 LOSES = Twin(
@@ -159,9 +160,9 @@ def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[
     for name in twin.failpoints:
         yield Trigger(kind=When.FAILPOINT, failpoint=name, batch=batch)
     if twin.own_offsets:
-        if twin.rows:
-            # No file says when its batches begin: the rows of all are counted.
-            yield Trigger(kind=When.ROWS, count=random.randint(1, RECORDS))
+            # No file says when its batches begin: all rows are counted, and each step comes after the one before.
+            # No file says when its batches begin: the rows of all are counted, and each step's lie behind the last one's.
+            yield Trigger(kind=When.ROWS, count=APART * batch + random.randint(1, ROWS))
         return
     for window in Window:
         # A run of nothing but these would be void, rightly and for nothing.
