@@ -160,8 +160,8 @@ def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[
     for name in twin.failpoints:
         yield Trigger(kind=When.FAILPOINT, failpoint=name, batch=batch)
     if twin.own_offsets:
+        if twin.rows:
             # No file says when its batches begin: all rows are counted, and each step comes after the one before.
-            # No file says when its batches begin: the rows of all are counted, and each step's lie behind the last one's.
             yield Trigger(kind=When.ROWS, count=APART * batch + random.randint(1, ROWS))
         return
     for window in Window:
