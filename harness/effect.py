@@ -215,8 +215,9 @@ class Effects:
 
     def _shuffled(self, order: int) -> str:
         """The name of a table of the same records in another order."""
-        name = f"in_order_{abs(int(order))}" if order != REVERSED else "reversed"
-        by = "rowid desc" if order == REVERSED else f"hash(__partition, __offset, {order}), __partition, __offset"
+        name, by = f"shuffled_{int(order)}", f"hash(__partition, __offset, {order}), __partition, __offset"
+        if order == REVERSED:
+            name, by = "reversed", "rowid desc"
         self._db.execute(f"create table if not exists {name} as select * from records order by {by}")
         return name
 

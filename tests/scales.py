@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from harness import ledger
-from harness.checkers.attribute import attribute
+from harness.checkers.attribute import attribute, explanations
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
 from harness.checkers.spans import Cut, Span, Spans, between
@@ -177,7 +177,24 @@ class Bench:
         examined.findings = [finding(scale.case, mark) for mark in marks]
         examined.bad = {mark.key for mark in marks}
         clues = examined.clues(self.effects)
-        return caused(scale, attribute(examined.findings, clues), weighed, totals=clues.totals)
+        options = explanations(examined.findings, clues.totals)
+        return caused(scale, attribute(examined.findings, clues, options), weighed, options)
+
+
+Make = Callable[..., Bench]
+
+
+def benches(path: Path) -> Iterator[Make]:
+    """Builds benches below `path` until it is closed: the body of a fixture."""
+    made: list[Bench] = []
+
+    def build(*arguments: Any, **more: Any) -> Bench:
+        made.append(Bench(path / str(len(made)), *arguments, **more))
+        return made[-1]
+
+    yield build
+    for bench in made:
+        bench.effects.__exit__(None, None, None)
 
 
 def _written(path: Path, records: Sequence[dict[str, Any]], partitions: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, joined, together
+from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, explanations, joined, together
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Key, Mark
 from harness.checkers.explain import Totals, explain, harms, note, only_rounding
@@ -18,6 +18,10 @@ from harness.scenario import Finding, Harm, Kind, RecordRef
 
 COLUMNS = ("account", "n", "total")
 FAMILIES = ("text", "number", "number")
+
+
+def attributed(findings: Sequence[Finding], clues: Clues) -> list[Finding]:
+    return attribute(findings, clues, explanations(findings, clues.totals))
 
 
 def totals(batches: Mapping[int, Mapping[str, tuple[str | None, ...]]], **changes: object) -> Totals:
@@ -245,7 +249,7 @@ def test_any_batch_counted_again_or_left_out_is_named(sums: list[Decimal], data:
 def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> None:
     lineage: dict[Key, list[Origin]] = {("a",): [Origin(0, 30, 3), Origin(1, 5, 2), Origin(0, 20, 2), Origin(0, 1, 1)]}
     one = wrong(("7", "72.5"), ("9", "93"))
-    (out,) = attribute([one], Clues(lineage=lineage, totals=UNLIKE))
+    (out,) = attributed([one], Clues(lineage=lineage, totals=UNLIKE))
     assert out == replace(
         one,
         records=(RecordRef(partition=0, offset=20), RecordRef(partition=1, offset=5)),
@@ -258,29 +262,29 @@ def test_a_wrong_total_names_the_records_of_the_batches_that_explain_it() -> Non
 def test_an_unexplained_total_names_all_that_went_into_it() -> None:
     lineage: dict[Key, list[Origin]] = {("a",): [Origin(0, 30, 3), Origin(0, 1, 1), Origin(0, 40, None)]}
     one = replace(wrong(("7", "71.5"), ("0", "0.3")), note="as before")
-    (out,) = attribute([one], Clues(lineage=lineage, totals=THREE))
+    (out,) = attributed([one], Clues(lineage=lineage, totals=THREE))
     assert [record.offset for record in out.records] == [1, 30, 40]
     assert (out.batches, out.faults, out.harms, out.note) == ((1, 3), (), (), "as before")
-    (bare,) = attribute([one], Clues(lineage=lineage))
+    (bare,) = attributed([one], Clues(lineage=lineage))
     assert (bare.batches, bare.note) == ((1, 3), "as before")
 
 
 def test_without_lineage_the_batches_that_gave_the_key_are_named() -> None:
     lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"}, note="gone")
     other = Finding(kind=Kind.LOST, sink="s", key={"account": "zz"})
-    out = attribute([lost, other], Clues(totals=THREE))
+    out = attributed([lost, other], Clues(totals=THREE))
     assert [(f.batches, f.records, f.note) for f in out] == [((1, 2, 3), (), "gone"), ((), (), "")]
 
 
 def test_without_any_clue_nothing_is_named() -> None:
     lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"})
-    assert attribute([lost], Clues()) == [lost]
+    assert attributed([lost], Clues()) == [lost]
 
 
 def test_records_and_batches_come_in_order_and_bounded() -> None:
     origins = [Origin(1, offset, offset // 10) for offset in range(RECORDS_MAX + 20)][::-1]
     lost = Finding(kind=Kind.LOST, sink="s", key={"id": None})
-    (out,) = attribute([lost], Clues(lineage={(None,): origins}))
+    (out,) = attributed([lost], Clues(lineage={(None,): origins}))
     assert len(out.records) == RECORDS_MAX
     assert out.records[:2] == (RecordRef(partition=1, offset=0), RecordRef(partition=1, offset=1))
     assert out.batches == tuple(range((RECORDS_MAX + 20) // 10))
@@ -289,7 +293,7 @@ def test_records_and_batches_come_in_order_and_bounded() -> None:
 def test_several_kinds_keep_their_places() -> None:
     lost = Finding(kind=Kind.LOST, sink="s", key={"account": "a"})
     high, low = wrong(("7", "72.5"), ("9", "93")), wrong(("7", "72.5"), ("6", "62.5"))
-    out = attribute([high, lost, low, lost], Clues(totals=UNLIKE))
+    out = attributed([high, lost, low, lost], Clues(totals=UNLIKE))
     assert [f.note for f in out] == ["too high by exactly batch 2", "", "too low by exactly batch 1", ""]
     assert [f.kind for f in out] == [Kind.WRONG_AGGREGATE, Kind.LOST, Kind.WRONG_AGGREGATE, Kind.LOST]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ from harness.judge.cause import mismatched
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Strike
-from harness.scenario import Finding, Harm, Kind, Sink
+from harness.scenario import Finding, Harm, Kind
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
-from tests.scales import COUNTED, GRAND, PEAKS, Bench, batch, hit, reach, strike, upto
+from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
 
-Make = Callable[..., Bench]
 ONE = "kill driver at sink-committed of batch 1, attempt 1"
 TWO = "kill driver at sink-committed of batch 1, attempt 2"
 AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
@@ -27,15 +26,7 @@ AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Bench] = []
-
-    def build(sink: Sink = PER_RECORD, **more: Any) -> Bench:
-        made.append(Bench(tmp_path / str(len(made)), sink, **more))
-        return made[-1]
-
-    yield build
-    for bench in made:
-        bench.effects.__exit__(None, None, None)
+    yield from benches(tmp_path)
 
 
 Met = tuple[Sequence[Row], Reach]

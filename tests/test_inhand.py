@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from harness.judge.stakes import PLANNED, WRITING, WRITTEN, Known, weigh
 from harness.judge.strikes import Reach
 from harness.scenario import Harm
 from tests.folders import TOTALS
-from tests.scales import Bench, batch, hit, reach, strike, upto
+from tests.scales import Bench, Make, batch, benches, hit, reach, strike, upto
 
-Make = Callable[..., Bench]
 OPEN: dict[str, Any] = {"writing": {"0": ("insert into t",)}}
 SAVED = reach(2, 2, own=True, batch=None, checkpoint="")
 """Two slices saved, and nothing more taken. A slice has five records of each of two partitions."""
@@ -29,15 +28,7 @@ TAKEN = reach(3, 1, own=True, batch=None, checkpoint="")
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Bench] = []
-
-    def build(*arguments: Any, **more: Any) -> Bench:
-        made.append(Bench(tmp_path / str(len(made)), *arguments, **more))
-        return made[-1]
-
-    yield build
-    for bench in made:
-        bench.effects.__exit__(None, None, None)
+    yield from benches(tmp_path)
 
 
 def stood(bench: Bench, rows: Sequence[Row], far: Reach, **snapshot: Any) -> Reach:

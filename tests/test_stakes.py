@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,26 +16,16 @@ from harness.judge import judge
 from harness.judge.look import look, named_by
 from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
 from harness.judge.strikes import Reach, Strike
-from harness.scenario import Evidence, Guarantee, Harm, Sink, Word
+from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks import SinkTable
 from harness.snapshot import RESTART
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, values
-from tests.scales import COUNTED, GRAND, PEAKS, Bench, batch, hit, reach, strike, upto
-
-Make = Callable[..., Bench]
+from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Bench] = []
-
-    def build(sink: Sink = PER_RECORD, **more: Any) -> Bench:
-        made.append(Bench(tmp_path / str(len(made)), sink, **more))
-        return made[-1]
-
-    yield build
-    for bench in made:
-        bench.effects.__exit__(None, None, None)
+    yield from benches(tmp_path)
 
 
 def told(weighed: Weighed) -> list[tuple[Harm, bool, int, str]]:

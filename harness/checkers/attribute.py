@@ -35,13 +35,20 @@ class Clues:
     totals: Totals | None = None
 
 
-def attribute(findings: Sequence[Finding], clues: Clues) -> list[Finding]:
-    """The same findings, in the same order, with records, batches, harms and notes filled in."""
+Options = Sequence[Sequence[Option]]
+"""Finding by finding, what would explain it if it is a wrong total."""
+
+
+def explanations(findings: Sequence[Finding], totals: Totals | None) -> Options:
+    """What would explain each wrong total; nothing where it is not known what each batch gave."""
     wrong = [finding for finding in findings if finding.kind is Kind.WRONG_AGGREGATE]
-    answers = iter(explain(wrong, clues.totals) if clues.totals is not None else [()] * len(wrong))
-    return [
-        _traced(finding, clues, next(answers) if finding.kind is Kind.WRONG_AGGREGATE else ()) for finding in findings
-    ]
+    answers = iter(explain(wrong, totals) if totals is not None else [()] * len(wrong))
+    return [next(answers) if finding.kind is Kind.WRONG_AGGREGATE else () for finding in findings]
+
+
+def attribute(findings: Sequence[Finding], clues: Clues, options: Options) -> list[Finding]:
+    """The same findings, in the same order, with records, batches, harms and notes filled in."""
+    return [_traced(finding, clues, own) for finding, own in zip(findings, options, strict=True)]
 
 
 def joined(*notes: str) -> str:

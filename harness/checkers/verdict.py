@@ -22,19 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.scenario import (
-    Evidence,
-    Expect,
-    Finding,
-    Guarantee,
-    Harm,
-    Kind,
-    Stake,
-    StepOutcome,
-    Verdict,
-    Window,
-    Word,
-)
+from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Window, Word
 
 NOT_DRAINED = "not drained"
 SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)

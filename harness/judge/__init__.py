@@ -13,8 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.checkers.attribute import attribute, together
-from harness.checkers.explain import Totals
+from harness.checkers.attribute import Options, attribute, explanations, together
 from harness.checkers.verdict import NOT_DRAINED, Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.judge.cause import caused, mismatched
@@ -138,8 +137,9 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
         ]
         for sink in out:
             clues = sink.clues(effects)
-            sink.findings = attribute(sink.findings, clues)
-            _weighed(run, sink, effects, strikes, clues.totals)
+            options = explanations(sink.findings, clues.totals)
+            sink.findings = attribute(sink.findings, clues, options)
+            _weighed(run, sink, effects, strikes, options)
     if run.scenario.together:
         holders = {sink.position: sink.holds for sink in out}
         for sink in out:
@@ -147,7 +147,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
     return out
 
 
-def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...], totals: Totals | None) -> None:
+def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...], options: Options) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
     slices = effects.ranges() or taken(run.progressed, sink.sink)
     scale = sink.scale(effects, run.scenario.guarantee.allows, slices)
@@ -157,7 +157,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     for strike in strikes:
         found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
         sink.weighed.append(weigh(scale, strike, found, many=many))
-    sink.findings = caused(scale, sink.findings, sink.weighed, totals=totals)
+    sink.findings = caused(scale, sink.findings, sink.weighed, options)
     # Who says that the sink shows its rows late may find it behind, and never ahead.
     late = run.scenario.settle_s is not None
     for weighed in sink.weighed:

@@ -15,15 +15,16 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations, pairwise
 from typing import Any
 
+from harness.checkers.attribute import Options
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, Totals, explain, harms
+from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, harms
 from harness.checkers.spans import Cut, Span, Spans, between, covers, highest, joined, meet, tail
 from harness.judge.look import Held, Look, held, named_by
 from harness.judge.scale import Scale
@@ -46,18 +47,13 @@ class Told:
     harm: Harm
 
 
-def caused(
-    scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed], *, totals: Totals | None = None
-) -> list[Finding]:
-    """The findings of one sink with the hits that explain them, and those that fit. `totals` is what each batch gave
-    to the totals that are wrong."""
+def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed], options: Options) -> list[Finding]:
+    """The findings of one sink with the hits that explain them, and those that fit. `options` are what batches would
+    explain each."""
     known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
         return [replace(finding, fits=_labels(weighed)) for finding in findings]
-    wrong = [finding for finding in findings if finding.kind is Kind.WRONG_AGGREGATE] if totals is not None else []
-    options = explain(wrong, totals) if totals is not None else []
-    by_key = {tuple(f.key.values()): each for f, each in zip(wrong, options, strict=True)}
-    return _Causes(scale, known, findings, by_key).told()
+    return _Causes(scale, known, findings, options).told()
 
 
 def _doubled(spans: Spans) -> Cut:
@@ -75,9 +71,7 @@ def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
 class _Causes:
     """The hits of one run, as one sink saw them."""
 
-    def __init__(
-        self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding], options: Mapping[Key, Sequence[Option]]
-    ) -> None:
+    def __init__(self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding], options: Options) -> None:
         self.scale, self.hits, self.findings, self.options = scale, hits, findings, options
         self._tables: dict[Cut, Held] = {}
         self.again = [self._keys(hit.again) for hit in hits]
@@ -101,9 +95,9 @@ class _Causes:
 
     def told(self) -> list[Finding]:
         """Each finding with its cause."""
-        return [self._told(finding) for finding in self.findings]
+        return [self._told(finding, own) for finding, own in zip(self.findings, self.options, strict=True)]
 
-    def _told(self, finding: Finding) -> Finding:
+    def _told(self, finding: Finding, options: Sequence[Option]) -> Finding:
         key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
         told = list(self._explained(finding, key))
         near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
@@ -114,7 +108,7 @@ class _Causes:
         if not told:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
-        left = self._unrefuted(tuple(finding.key.values()), told)
+        left = self._unrefuted(options, told)
         all_harms = tuple(sorted({*(each.harm for each in told), *left}))
         batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
         out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=all_harms)
@@ -122,13 +116,13 @@ class _Causes:
             return out
         return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
 
-    def _unrefuted(self, key: Key, told: Sequence[Told]) -> tuple[Harm, ...]:
+    def _unrefuted(self, options: Sequence[Option], told: Sequence[Told]) -> tuple[Harm, ...]:
         """What else comes to the same total. No batch was lost that the total had when the hit struck: what it had
         then is known."""
         low = highest(hit.reach.low for each in told for hit in each.hits)
         there = between({}, low)
         refuted = {(-1, batch) for batch, spans in self.ranges.items() if covers(there, spans)}
-        return harms([each for each in self.options.get(key, ()) if refuted.isdisjoint(each)])
+        return harms([each for each in options if refuted.isdisjoint(each)])
 
     def _near(self, place: int, key: Key, finding: Finding) -> bool:
         """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
@@ -361,7 +355,7 @@ def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
         return 0
     high = hit.reach.high
     low = high if hit.reach.after else hit.reach.low
-    base, full = (hit.at.of(scale.rows(Cut(only=between({}, end)))) for end in (low, high))
+    base, full = (scale.upto(end, hit.at) for end in (low, high))
     taken = between(low, high)
     partly = hit.at.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
@@ -394,7 +388,7 @@ def _steps(scale: Scale, at: Look) -> Iterator[Held]:
     end: dict[int, int] = {}
     for _, spans in scale.effects.ranges():
         end = highest([end, {span.partition: span.end for span in spans}])
-        yield at.of(scale.rows(Cut(only=between({}, end))))
+        yield scale.upto(end, at)
 
 
 def _totals(steps: Sequence[Held], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, Offsets, Span, Spans, between, tail
+from harness.checkers.spans import Offsets, Span, Spans, tail
 from harness.judge.look import Look
 from harness.judge.scale import Scale, changed
 from harness.judge.strikes import Reach, Strike
@@ -28,8 +28,7 @@ def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach 
 
 def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
     """Is each row what the query's committed or planned batches make of it?"""
-    base = at.of(scale.rows(Cut(only=between({}, reach.low))))
-    full = at.of(scale.rows(Cut(only=between({}, reach.high))))
+    base, full = scale.upto(reach.low, at), scale.upto(reach.high, at)
     keys = {*base, *full, *at.rows}
     return all(at.rows[key] in (base[key], full[key]) for key in keys)
 
@@ -59,7 +58,7 @@ def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | N
     hand. Nothing of that is there, or a part while somebody writes; if nobody can be seen to, what is missing has to be
     where a writer stopped. One row alone may be missing for any reason. None if it does not."""
     low = _back(reach.low, reach.last)
-    before, saved = (now.of(scale.rows(Cut(only=between({}, ends)))) for ends in (low, reach.low))
+    before, saved = scale.upto(low, now), scale.upto(reach.low, now)
     keys = changed(before, saved)
     absent = {key for key in keys if now.rows[key] == before[key]}
     if not absent:
@@ -90,8 +89,7 @@ def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
     something in the sink, up to the last record of it."""
     if scale.case.aggregate or not reach.taken:
         return reach
-    base = now.of(scale.rows(Cut(only=between({}, reach.low))))
-    full = now.of(scale.rows(Cut(only=between({}, reach.high))))
+    base, full = scale.upto(reach.low, now), scale.upto(reach.high, now)
     touched = {key for key in changed(base, full) if now.rows[key] != base[key]}
 
     def bare(part: Span) -> bool:

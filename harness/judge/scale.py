@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
-from harness.checkers.spans import Cut, Spans
+from harness.checkers.spans import Cut, Offsets, Spans, between
 from harness.effect import Effects
-from harness.judge.look import Held, held
+from harness.judge.look import Held, Look, held
 from harness.scenario import Harm, Sink
 from harness.sinks import SinkTable
 
@@ -37,6 +37,10 @@ class Scale:
     def rows(self, cut: Cut) -> list[Row]:
         """The effect over a cut of the ledger, its columns in the order of the case."""
         return self.effects.table(self.sql, cut=cut).rows
+
+    def upto(self, ends: Offsets, look: Look) -> Held:
+        """What the sink holds if all before these offsets took effect, in the form of a look at it."""
+        return look.of(self.rows(Cut(only=between({}, ends))))
 
     def keys(self, spans: Spans) -> set[Key]:
         """The keys to which these records give a row."""

@@ -100,8 +100,7 @@ class _Weighing:
         assert strike.at is not None
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
-        self.base = last.of(scale.rows(Cut(only=between({}, reach.low))))
-        full = last.of(scale.rows(Cut(only=between({}, reach.high))))
+        self.base, full = scale.upto(reach.low, last), scale.upto(reach.high, last)
         keys = changed(self.base, full)
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
@@ -120,7 +119,7 @@ class _Weighing:
             end = highest([end, {span.partition: span.end for span in spans}])
             if not between(end, self.reach.low):
                 break
-            then = self.last.of(self.scale.rows(Cut(only=between({}, end))))
+            then = self.scale.upto(end, self.last)
             out |= {key for key in keys if self.last.rows[key] == then[key]}
         return out
 

@@ -169,19 +169,23 @@ def _lasting(strike: Strike) -> Snapshot:
 
 def feeders(progressed: Progressed, sink: Sink) -> int:
     """How many queries may feed `sink`: as many as worked on the topic in one and the same attempt."""
-    ours = [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
+    ours = _ours(progressed, sink)
     return max((sum(attempt in query.first for query in ours) for query in ours for attempt in query.first), default=0)
 
 
 def taken(progressed: Progressed, sink: Sink) -> list[tuple[int | None, Spans]]:
     """What was read at once, slice by slice: by the batches of the queries that may feed `sink`, else by the moves of
     the position that was saved."""
-    ours = [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
-    if ours:
+    if ours := _ours(progressed, sink):
         return [(batch.batch, _spans(batch.ranges)) for query in ours for batch in query.batches]
     at = [position.next for position in progressed.positions]
     moves = (between(low, high) for low, high in pairwise(at))
     return [(None, spans) for spans in moves if spans]
+
+
+def _ours(progressed: Progressed, sink: Sink) -> list[Query]:
+    """The queries of the topic that may feed `sink`."""
+    return [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
 
 
 def _may_feed(checkpoint: str, sink: Sink) -> bool:
