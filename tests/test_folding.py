@@ -186,6 +186,18 @@ def test_a_query_that_shows_the_newest_row_of_each_key_folds(dsns: dict[str, str
     assert ("of loads a row that comes again with a new seq and loaded" in said[1]) is folds
 
 
+HOURS = (*LOADS, "update loads set loaded = clock_timestamp() - (id / 20) * interval '1 hour'")
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("hidden", ["loaded < clock_timestamp()", "loaded > clock_timestamp() - interval '5 hours'"])
+def test_a_query_that_looks_at_the_clock_does_not_fold(dsns: dict[str, str], hidden: str) -> None:
+    said = answer(dsns, f"select id, amount from loads where {hidden}", *HOURS)
+    assert said == (False, "a row of loads that is there twice shows in it")
+    newest = f"select distinct on (id) id, amount from loads where {hidden} order by id, loaded desc"
+    assert answer(dsns, newest, "drop table loads", *HOURS)[0] is True
+
+
 @pytest.mark.stack
 def test_rows_that_are_there_twice_already_hide_no_fold(dsns: dict[str, str]) -> None:
     run(

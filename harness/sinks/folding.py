@@ -136,8 +136,13 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
     if not shown:
         raise Untold(f"no row of {', '.join(each.name for each in written)} makes any difference to it")
     for each in written:
-        new, fresh = trial.fresh(each, names)
-        if new and (example := trial.missed(each, shadow, before, fresh)):
+        new, later, earlier = trial.fresh(each, names)
+        # A query that looks at the clock hides one of the two, and not what comes again.
+        if (
+            new
+            and (example := trial.missed(each, shadow, before, later))
+            and trial.missed(each, shadow, before, earlier)
+        ):
             words = f"of {each.name} a row that comes again with a new {' and '.join(new)}"
             return True, f"{words} does not show beside the first one, such as {example}"
     return False, f"a row of {', '.join(shown)} that is there twice shows in it"
@@ -214,21 +219,23 @@ class _Trial:
         empty = sql.SQL("delete from {}").format(sql.Identifier("pg_temp", table.name))
         return self._after(empty, view) != before
 
-    def fresh(self, table: Read, shown: Sequence[str]) -> tuple[list[str], sql.Composable]:
+    def fresh(self, table: Read, shown: Sequence[str]) -> tuple[list[str], sql.Composable, sql.Composable]:
         """The columns that a row gets anew when it is written again, and a row's columns with new ones in their place:
-        numbers of a sequence, times that the query does not show."""
-        copy, new, out = sql.Identifier("pg_temp", table.name), list[str](), list[sql.Composable]()
+        beyond all others, and before them. They are numbers of a sequence, and times that the query does not show."""
+        copy, new = sql.Identifier("pg_temp", table.name), list[str]()
+        later, earlier = list[sql.Composable](), list[sql.Composable]()
         for name, type_, numbered in self.ask(_COLUMNS, table.oid):
             column = sql.Identifier(name)
             if numbered:
-                made = sql.SQL("((select max({0}) from {1}) + row_number() over ())::{2}")
+                made = "((select {2}({0}) from {1}) {3} row_number() over ())::{4}"
             elif type_.startswith("timestamp") and name not in shown:
-                made = sql.SQL("{0} + (select max({0}) - min({0}) from {1}) + interval '1 second'")
+                made = "{0} {3} (select max({0}) - min({0}) from {1}) {3} interval '1 second'"
             else:
-                made = sql.SQL("{0}")
-            new += [name] if made.string != "{0}" else []
-            out.append(made.format(column, copy, sql.SQL(type_)))
-        return new, sql.SQL(", ").join(out)
+                made = "{0}"
+            new += [name] if made != "{0}" else []
+            for out, end, sign in ((later, "max", "+"), (earlier, "min", "-")):
+                out.append(sql.SQL(made).format(column, copy, sql.SQL(end), sql.SQL(sign), sql.SQL(type_)))
+        return new, sql.SQL(", ").join(later), sql.SQL(", ").join(earlier)
 
     def missed(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], columns: sql.Composable = _ALL) -> str:
         """A row that matters to the query and does not show when it is there twice, the second time with these
