@@ -331,6 +331,14 @@ def test_totals_that_are_late_are_no_trace_of_writing(make: Make) -> None:
     assert hit(bench, bench.first(3), reach(2, 1)).point == WRITING, "what comes later is not late"
 
 
+def test_an_odd_row_is_a_trace_of_writing_also_where_the_batches_before_it_are_not_known(make: Make) -> None:
+    bench = make(TOTALS, records=values(60))
+    odd: list[Row] = [(row[0], "99", row[2]) for row in bench.first(5)]
+    assert hit(bench, odd, reach(6, 5)).point == WRITING
+    assert hit(bench, [*odd[:1], *bench.first(3)[1:]], reach(6, 5)).point == WRITING
+    assert hit(bench, bench.first(3), reach(6, 5)).point == PLANNED, "all are as they were two batches ago"
+
+
 def test_totals_that_a_batch_takes_away_are_written_when_they_are_gone(make: Make) -> None:
     few = "select account, count(*) as n from ledger group by account having count(*) < 4"
     bench = make(replace(COUNTED, effect=few))
