@@ -344,7 +344,7 @@ class Finding:
 
     `harms` are those that its explanations come to, all of them together; `staked` says that each loss among them was
     at stake in a hit, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree has what
-    this one lacks."""
+    this one lacks. `to_confirm`: hits explain it, and a control run has to show that it is not there without them."""
 
     kind: Kind
     sink: str
@@ -364,6 +364,7 @@ class Finding:
     altered: bool = False
     torn: bool = False
     calm: bool = False
+    to_confirm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,8 @@ class Snapshot:
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks).
     `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began. `alive` names
     the run's processes that the process table still showed, None if it could not be read. `error` says what could not
-    be looked at; empty if all could."""
+    be looked at; empty if all could. `left` is `writing` once more, of those that were still there when all had been
+    read; None if nobody looked."""
 
     step: int
     moment: str
@@ -53,6 +54,7 @@ class Snapshot:
     rows_before: int | None = None
     alive: tuple[str, ...] | None = ()
     error: str = ""
+    left: Mapping[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,6 +106,7 @@ class Struck:
     rows_before: int | None = None
     moment: str = STRIKE
     checkpoint: str = "checkpoint"
+    left: dict[str, tuple[str, ...]] | None = None
 
 
 @dataclass
@@ -187,6 +188,7 @@ class Folder:
             writing=struck.writing,
             rows_counted=struck.rows_counted,
             rows_before=struck.rows_before,
+            left=struck.left,
         )
         (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
         tables = struck.tables if struck.tables is not None else self._honest(struck)

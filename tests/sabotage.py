@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +23,10 @@ from harness.faults import process as signals
 from harness.run import aim, feed, strike
 from harness.run.scene import Moment
 from harness.scenario import Do, Fault, Scenario, Sink, Step, Trigger, When, Window, Word
+from harness.sinks import mark
 
+QUIET_S = 1.5
+"""How long the sinks of an idle pipeline have stood still."""
 FIRST = {
     "transactions": "id < 40",
     "access_logs": "event_time < timestamp '2026-07-30 14:01:00'",
@@ -79,11 +83,21 @@ def nothing() -> Iterator[None]:
 
 @contextmanager
 def idle() -> Iterator[None]:
-    """Each step waits until everything is committed, and kills then."""
+    """Each step waits until everything is committed and the sinks stand still, and kills then."""
 
     def wait(self: aim.Aim, step: Step, *, slip: int) -> Moment:
-        scene = self._scene
-        self._until(step.when, lambda: bool(scene.sent()) and not scene.in_flight() and scene.supervisor.alive)
+        scene, seen = self._scene, [("", monotonic())]
+
+        def rests() -> bool:
+            # Who saves offsets early calls done what the sink has yet to get.
+            sinks = scene.snapshots._parts.sinks if scene.snapshots is not None else ()
+            now = str([mark(sink, scene.lease.dsns) for sink in sinks])
+            seen[0] = seen[0] if seen[0][0] == now else (now, monotonic())
+            return monotonic() - seen[0][1] > QUIET_S
+
+        self._until(
+            step.when, lambda: bool(scene.sent()) and not scene.in_flight() and scene.supervisor.alive and rests()
+        )
         folder = scene.observer.folder()
         return Moment(scene.observer.newest_batch(), folder=folder, before=scene.observer.listing(folder))
 

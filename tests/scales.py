@@ -178,7 +178,7 @@ class Bench:
         examined.bad = {mark.key for mark in marks}
         clues = examined.clues(self.effects)
         options = explanations(examined.findings, clues.totals)
-        return caused(scale, attribute(examined.findings, clues, options), weighed, options)
+        return caused(scale, attribute(examined.findings, clues, options), weighed)
 
 
 Make = Callable[..., Bench]

@@ -16,7 +16,7 @@ from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, read_c
 from harness.judge.folder import read_run
 from harness.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
-from tests.folders import Folder, Struck, payments
+from tests.folders import HIT, Folder, Struck, payments
 
 ROW = {"id": "1", "amount": "5"}
 
@@ -202,7 +202,7 @@ def test_controls_that_lose_other_rows_are_unknown(folder: Folder) -> None:
 
 def test_what_the_guarantee_allows_asks_for_no_control(folder: Folder) -> None:
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    folder.strikes = [Struck(holds=15)]
+    folder.steps, folder.strikes = [replace(HIT, window="after row 5 in the sink")], [Struck(holds=15)]
     folder.tables = [payments(folder.records) + payments(folder.records[30:31])]
     out = judged(folder.write())
     assert (out.verdict.word, out.wants) == (Word.HELD, 0)

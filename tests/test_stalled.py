@@ -49,7 +49,6 @@ def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
 @pytest.mark.parametrize(
     ("interval", "decided"),
     [
-        (30.0, Decided(stand=[BLAMED])),
         (91.0 / 3, Decided(unknown=[f"{WORDS}; that is no stall for an interval of 30.3333 s"])),
         (120.0, Decided(unknown=[f"{WORDS}; that is no stall for an interval of 120 s"])),
     ],
@@ -59,6 +58,24 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
         assert (
             stalled(run(tmp_path / str(len(controls)) / str(controls), said(), interval), STRIKES, controls) == decided
         )
+
+
+@pytest.mark.parametrize(
+    ("controls", "decided"),
+    [
+        ([], Decided(stand=[replace(BLAMED, faults=())], wants=1)),
+        ([Control(number=1, gap_s=900.0)], Decided(stand=[BLAMED])),
+        ([Control(number=1, error="boom")], Decided(error=["the pipeline does not work without faults either: boom"])),
+        (
+            [Control(number=1, open=True)],
+            Decided(unknown=[f"{WORDS}; a control run without faults did not get done either"]),
+        ),
+    ],
+)
+def test_a_stall_beyond_the_declared_interval_is_blamed_once_a_control_got_done(
+    tmp_path: Path, controls: list[Control], decided: Decided
+) -> None:
+    assert stalled(run(tmp_path, said(), 30.0), STRIKES, controls) == decided
 
 
 @pytest.mark.parametrize(

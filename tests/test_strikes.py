@@ -51,7 +51,7 @@ def test_a_batch_that_is_planned_and_not_committed() -> None:
 def test_a_batch_that_is_committed() -> None:
     done = replace(STATE, commits=(0, 1), committed={0: 25})
     (found,) = reach(done, queries=(replace(QUERY, first={1: 0, 2: 2}),))
-    assert found == replace(REACH, low={0: 25}, next={0: 25}, last=(Span(0, 10, 25),), batch=None)
+    assert found == replace(REACH, low={0: 25}, next={0: 25}, last=(Span(0, 10, 25),), batch=None, after=False)
     assert (found.taken, found.again, found.skipped) == ((), (), ())
 
 
@@ -59,9 +59,9 @@ def test_before_the_first_commit_everything_begins_where_the_first_batch_did() -
     first = QueryState(checkpoint="checkpoint", offsets=(0,), planned={0: 10})
     late = replace(QUERY, batches=(batch(1, 10, 25), batch(0, 4, 10)), first={1: 0, 2: 0})
     (found,) = reach(first, queries=(late,))
-    assert found == replace(REACH, low={0: 4}, high={0: 10}, next={0: 4}, last=(), batch=0)
+    assert found == replace(REACH, low={0: 4}, high={0: 10}, next={0: 4}, last=(), batch=0, after=False)
     (bare,) = reach(QueryState(checkpoint="checkpoint"), queries=(replace(QUERY, batches=(), first={1: 0}),))
-    assert bare == Reach(low={}, high={}, checkpoint="checkpoint", after=True)
+    assert bare == Reach(low={}, high={}, checkpoint="checkpoint")
 
 
 def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
@@ -73,7 +73,9 @@ def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
     ("changes", "after"),
     [
         ({}, True),
-        ({"checkpoint": ""}, True),
+        ({"checkpoint": ""}, False),
+        ({"batch": 2}, False),
+        ({"batch": None}, False),
         ({"checkpoint": "other"}, False),
         ({"window": "offsets-written"}, False),
     ],

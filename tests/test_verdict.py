@@ -90,7 +90,9 @@ ALLOWED: list[tuple[Finding, tuple[bool | None, bool | None, bool | None]]] = [
     (found(Kind.WRONG_AGGREGATE, note="too high by exactly batch 3"), (True, None, None)),
     (found(Kind.WRONG_AGGREGATE, harms=AGAIN), (True, False, True)),
     (found(Kind.WRONG_AGGREGATE, harms=AGAIN, faults=(), fits=("kill driver",)), (True, None, True)),
-    (found(Kind.WRONG_AGGREGATE, harms=GONE, faults=(), staked=True), (True, True, False)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE, faults=(), staked=True), (True, True, None)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE, faults=(), staked=True, calm=True), (True, True, False)),
+    (found(Kind.WRONG_AGGREGATE, harms=GONE, staked=True, unhurt=True), (True, True, True)),
     (found(Kind.WRONG_AGGREGATE, harms=GONE), (True, True, True)),
     (found(Kind.WRONG_AGGREGATE, harms=GONE, staked=True), (True, True, False)),
     (found(Kind.WRONG_AGGREGATE, harms=AGAIN + GONE), (True, None, None)),
@@ -201,7 +203,7 @@ def test_a_driver_that_lives_or_was_asked_to_end_is_judged_by_the_checkpoint_bef
 def test_what_could_not_be_told_is_unknown() -> None:
     words = "not drained: records lie beyond what the pipeline has committed"
     assert (word(drained=False), reasons(drained=False)) == (Word.UNKNOWN, (words,))
-    assert reasons(drained=False, unknown=("not drained: 5 of 9",)) == ("not drained: 5 of 9",)
+    assert reasons(drained=False, why_open=True, unknown=("5 of 9",)) == ("5 of 9",)
     assert reasons(drained=False, unknown=("rows are late",)) == ("rows are late", words)
     assert word(unknown=("rows are late",)) is Word.UNKNOWN
 

@@ -9,6 +9,7 @@ whole batch counts in all of its keys: options that the sink's other keys bear o
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
@@ -16,7 +17,7 @@ from itertools import repeat
 from operator import sub
 
 from harness.checkers.cells import Cell, Row
-from harness.checkers.compare import Key, Mark
+from harness.checkers.compare import Key, Mark, key_of
 from harness.scenario import Finding, Harm, Kind
 
 TOO_HIGH = "too high by exactly"
@@ -55,10 +56,23 @@ class Totals:
     untold: frozenset[Key] = frozenset()
 
 
-def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Option, ...]]:
-    """For each finding every option: signed batches, one or two, that explain its difference; empty where none do."""
+def single(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Row]:
+    """Rows by key; a key of several rows is no total."""
+    keys = Counter(key_of(row, places) for row in rows)
+    return {key: row for row in rows if keys[key := key_of(row, places)] == 1}
+
+
+def searchable(finding: Finding, totals: Totals) -> bool:
+    """Is there a column whose difference can be held against what batches gave?"""
     with localcontext(EXACT):
-        every = [_options(finding, totals) for finding in findings]
+        return _single(finding) and bool(_places(finding, totals))
+
+
+def explain(findings: Sequence[Finding], totals: Totals, *, loosely: bool = False) -> list[tuple[Option, ...]]:
+    """For each finding every option: signed batches, one or two, that explain its difference; empty where none do. What
+    a column shows that is no sum, such as an average, has to be explained too, unless it is looked at `loosely`."""
+    with localcontext(EXACT):
+        every = [_options(finding, totals, loosely=loosely) for finding in findings]
         single = [finding for finding in findings if _single(finding)]
         sums = [place for place in totals.payload if all(_sums(place, finding, totals) for finding in single)]
         gaps = {tuple(finding.key.values()): _gap(finding, totals, sums) for finding in single}
@@ -127,16 +141,13 @@ def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:
     return gaps.get(key, (Decimal(0),) * len(would)) == would
 
 
-def _options(finding: Finding, totals: Totals) -> list[Option]:
+def _options(finding: Finding, totals: Totals, *, loosely: bool) -> list[Option]:
     """All single batches and all pairs that explain the finding."""
     if not _single(finding):
         return []
-    key = tuple(finding.key.values())
-    rows = {batch: by_key[key] for batch, by_key in totals.contributions.items() if key in by_key}
-    expected = tuple(finding.expected[0][name] for name in totals.columns)
-    found = tuple(finding.found[0][name] for name in totals.columns)
-    places = [p for p in totals.payload if totals.families[p] == "number" and _additive(p, expected[p], rows.values())]
-    if any(expected[p] != found[p] and p not in places for p in totals.payload):
+    rows, places = _given(finding, totals), _places(finding, totals)
+    expected, found = (_cells(side[0], totals) for side in (finding.expected, finding.found))
+    if not places or (not loosely and any(expected[p] != found[p] and p not in places for p in totals.payload)):
         return []
     gap = _vector(found, places, minus=_vector(expected, places))
     if gap is None:
@@ -145,6 +156,22 @@ def _options(finding: Finding, totals: Totals) -> list[Option]:
     signed = {(sign, batch): tuple(sign * x for x in vector) for batch, vector in vectors for sign in (1, -1)}
     singles = [((sign, batch),) for (sign, batch), vector in signed.items() if vector == gap]
     return [*sorted(singles, reverse=True), *sorted(_pairs(gap, signed), reverse=True)]
+
+
+def _given(finding: Finding, totals: Totals) -> dict[int, Row]:
+    """What each batch gave to the finding's key."""
+    key = tuple(finding.key.values())
+    return {batch: by_key[key] for batch, by_key in totals.contributions.items() if key in by_key}
+
+
+def _cells(row: Mapping[str, Cell], totals: Totals) -> Row:
+    return tuple(row[name] for name in totals.columns)
+
+
+def _places(finding: Finding, totals: Totals) -> list[int]:
+    """The columns that are sums of what the batches gave."""
+    expected, rows = _cells(finding.expected[0], totals), _given(finding, totals).values()
+    return [p for p in totals.payload if totals.families[p] == "number" and _additive(p, expected[p], rows)]
 
 
 def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[Option]:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 
 from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Window, Word
 
-NOT_DRAINED = "not drained"
 SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 
 
@@ -34,7 +33,8 @@ class Facts:
     the steps of the plan; `apart` has place and name of the sinks that hold nothing that was expected of them.
 
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
-    at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both."""
+    at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
+    `unknown` says why the run is not drained, if it is not."""
 
     guarantee: Guarantee
     expect: Expect
@@ -54,6 +54,7 @@ class Facts:
     idle: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    why_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,7 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
         return True
     least = guarantee is Guarantee.AT_LEAST_ONCE
     if finding.kind is Kind.LOST:
-        if least or finding.torn or finding.unhurt or not finding.staked:
-            return True
-        return False if finding.faults or finding.calm else None
+        return True if least or finding.torn else _loss_violates(finding)
     if finding.kind is Kind.DUPLICATED:
         return not least or finding.altered
     if finding.kind is Kind.WRONG_AGGREGATE:
@@ -138,13 +137,21 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
     return True
 
 
+def _loss_violates(finding: Finding) -> bool | None:
+    """Under at-most-once: only what was at stake may be missing, and a snapshot or the control runs have to show that
+    it is there without faults."""
+    if finding.unhurt or not finding.staked:
+        return True
+    return False if finding.faults or finding.calm else None
+
+
 def _aggregate_violates(finding: Finding, *, allowed: Harm | None) -> bool | None:
     """By its explanations, all of them; a total without one is not judged."""
     harms = set(finding.harms)
     if not harms:
         return None
-    if allowed is Harm.LOSS and harms == {Harm.LOSS} and not finding.staked:
-        return True
+    if allowed is Harm.LOSS and harms == {Harm.LOSS}:
+        return _loss_violates(finding)
     # Only one or two batches are looked through: three of them, one lost, may come to the same.
     if allowed is Harm.REPETITION and harms == {allowed} and not finding.faults:
         return None
@@ -218,8 +225,8 @@ def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
 
 def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:
     """Why nobody can tell yet."""
-    if not facts.drained and not any(reason.startswith(NOT_DRAINED) for reason in facts.unknown):
-        yield f"{NOT_DRAINED}: records lie beyond what the pipeline has committed"
+    if not (facts.drained or facts.why_open):
+        yield "not drained: records lie beyond what the pipeline has committed"
     if doubt.untold:
         count = f"{doubt.untold} finding{'s' if doubt.untold > 1 else ''}"
         many = f"{count}, and nothing shows which explanation is the right one"

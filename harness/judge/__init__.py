@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.checkers.attribute import Options, attribute, explanations, together
-from harness.checkers.verdict import NOT_DRAINED, Facts, verdict, violates
+from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.judge.cause import caused, mismatched
 from harness.judge.control import Control, Decided, decide, read_controls
@@ -24,7 +24,7 @@ from harness.judge.producer import examine_producer
 from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
 from harness.judge.stalled import stalled
 from harness.judge.strikes import Strike, feeders, reaches, read_strikes, taken
-from harness.scenario import Finding, Kind, Verdict, sink_names
+from harness.scenario import Finding, Harm, Kind, Verdict, sink_names
 from harness.sinks import load
 
 
@@ -78,14 +78,15 @@ def judged(folder: Path) -> Judged:
         },
         findings=(*hung.stand, *held.stand, *producer.recovered),
         doubtful=tuple(held.doubtful),
-        void=(*producer.void, *_of(examined, "void"), *(reason for reason in noted if not _open(reason))),
+        void=(*producer.void, *_of(examined, "void")),
         unknown=(
             *reasons,
             *hung.unknown,
             *held.unknown,
             *_cut(run, examined),
-            *(reason for reason in noted if _open(reason)),
+            *noted,
         ),
+        why_open=bool(noted) or bool(reasons),
         error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
         apart=apart,
         stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
@@ -100,11 +101,16 @@ def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: 
     """What stands of the findings. Nothing is asked of controls for a sink that is another one, before the drain, or
     where an effect is wrong by itself."""
     told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
-    # A lost row that may have been at stake: control runs tell. They tell nothing of a total with several explanations.
-    violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST)]
+    # A loss that was at stake, or may have been: control runs tell whether it is there without faults too. They tell
+    # nothing of a total with several explanations.
+    violating = [f for f, answer in told if answer or _asks(f, answer)]
     out = decide(found, violating, controls)
     out.wants = out.wants if asked else 0
     return out
+
+
+def _asks(finding: Finding, answer: bool | None) -> bool:
+    return finding.staked and finding.harms == (Harm.LOSS,) and (answer is None or finding.to_confirm)
 
 
 def _said(run: Run) -> list[str]:
@@ -149,19 +155,20 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
 
 def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...], options: Options) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
-    slices = effects.ranges() or taken(run.progressed, sink.sink)
-    scale = sink.scale(effects, run.scenario.guarantee.allows, slices)
+    read = taken(run.progressed, sink.sink) or effects.ranges()
+    # Who says that the sink shows its rows late may find it behind, and never ahead.
+    late = run.scenario.settle_s is not None
+    slices = [each for each in read if each[1]]
+    scale = sink.scale(effects, run.scenario.guarantee.allows, slices, late=late)
     if scale is None:
         return
     many = feeders(run.progressed, sink.sink)
     for strike in strikes:
         found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
         sink.weighed.append(weigh(scale, strike, found, many=many))
-    sink.findings = caused(scale, sink.findings, sink.weighed, options)
-    # Who says that the sink shows its rows late may find it behind, and never ahead.
-    late = run.scenario.settle_s is not None
+    sink.findings = caused(scale, sink.findings, sink.weighed)
     for weighed in sink.weighed:
-        if count := mismatched(scale, weighed, late=late):
+        if count := mismatched(scale, weighed):
             words = f"{count} totals of {sink.name} were not what the batches of that moment come to"
             why = _CANCEL if late else f"{_LATE}, or {_CANCEL}"
             sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {why}")
@@ -209,13 +216,8 @@ def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:
     reasons = [reason for sink in examined for reason in sink.unknown]
     behind = all(sink.drained for sink in examined)
     if run.drained and not behind:
-        reasons.append(f"{NOT_DRAINED}: records of the source lie beyond the frontier, though the run says otherwise")
+        reasons.append("not drained: records of the source lie beyond the frontier, though the run says otherwise")
     return run.drained and behind, reasons
-
-
-def _open(reason: str) -> bool:
-    """Does a reason of the run loop leave the verdict open, rather than make the test void?"""
-    return reason.startswith((NOT_DRAINED, "unknown"))
 
 
 def _canaries(examined: list[Examined]) -> dict[str, bool]:

@@ -15,16 +15,16 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any
 
-from harness.checkers.attribute import Options
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, harms
+from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, Totals, explain, harms, searchable
 from harness.checkers.spans import Cut, Span, Spans, between, covers, highest, joined, meet, tail
 from harness.judge.look import Held, Look, held, named_by
 from harness.judge.scale import Scale
@@ -47,13 +47,12 @@ class Told:
     harm: Harm
 
 
-def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed], options: Options) -> list[Finding]:
-    """The findings of one sink with the hits that explain them, and those that fit. `options` are what batches would
-    explain each."""
+def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]) -> list[Finding]:
+    """The findings of one sink with the hits that explain them, and those that fit."""
     known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
         return [replace(finding, fits=_labels(weighed)) for finding in findings]
-    return _Causes(scale, known, findings, options).told()
+    return _Causes(scale, known, findings).told()
 
 
 def _doubled(spans: Spans) -> Cut:
@@ -71,8 +70,8 @@ def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
 class _Causes:
     """The hits of one run, as one sink saw them."""
 
-    def __init__(self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding], options: Options) -> None:
-        self.scale, self.hits, self.findings, self.options = scale, hits, findings, options
+    def __init__(self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding]) -> None:
+        self.scale, self.hits, self.findings = scale, hits, findings
         self._tables: dict[Cut, Held] = {}
         self.again = [self._keys(hit.again) for hit in hits]
         self.missing = [self._keys(hit.missing) for hit in hits]
@@ -83,6 +82,7 @@ class _Causes:
         self.wrong = {key for key in keys if self.right[key] != self.end.rows[key]}
         self.open = joined(*(hit.missing for hit in hits))
         self.ranges = dict(scale.effects.ranges())
+        self.saved = joined(*(hit.reach.last for hit in hits if hit.reach.own))
         self.units = [list(self._units(hit)) for hit in hits]
 
     def _keys(self, spans: Spans) -> set[Key]:
@@ -95,9 +95,9 @@ class _Causes:
 
     def told(self) -> list[Finding]:
         """Each finding with its cause."""
-        return [self._told(finding, own) for finding, own in zip(self.findings, self.options, strict=True)]
+        return [self._told(finding) for finding in self.findings]
 
-    def _told(self, finding: Finding, options: Sequence[Option]) -> Finding:
+    def _told(self, finding: Finding) -> Finding:
         key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
         told = list(self._explained(finding, key))
         near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
@@ -108,21 +108,57 @@ class _Causes:
         if not told:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
-        left = self._unrefuted(options, told)
+        left = self._unrefuted(finding, told)
         all_harms = tuple(sorted({*(each.harm for each in told), *left}))
         batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
-        out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=all_harms)
+        weak = lost or finding.kind is Kind.CORRUPTED or not self._again_whole(finding, told)
+        out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=all_harms, to_confirm=weak)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
         return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
 
-    def _unrefuted(self, options: Sequence[Option], told: Sequence[Told]) -> tuple[Harm, ...]:
-        """What else comes to the same total. No batch was lost that the total had when the hit struck: what it had
-        then is known."""
-        low = highest(hit.reach.low for each in told for hit in each.hits)
-        there = between({}, low)
-        refuted = {(-1, batch) for batch, spans in self.ranges.items() if covers(there, spans)}
-        return harms([each for each in options if refuted.isdisjoint(each)])
+    def _again_whole(self, finding: Finding, told: Sequence[Told]) -> bool:
+        """Did all that the struck batch had in the sink come again? Some of it may for any reason."""
+        if finding.kind is not Kind.DUPLICATED:
+            return True
+        hits = [hit for each in told for hit in each.hits]
+        return all(self._more_of_all(hit) for hit in hits)
+
+    def _more_of_all(self, hit: Known) -> bool:
+        there = {key for key in self._keys(hit.again) if self._before(hit, key)}
+        return all(self.end.rows[key].total() > self.right[key].total() for key in there)
+
+    def _unrefuted(self, finding: Finding, told: Sequence[Told]) -> tuple[Harm, ...]:
+        """What else comes to the same total; anything may, where nothing tells what each slice gave to it. In a table
+        no batch was lost that the total had when the hit struck: what it had then is known. What a query shows may
+        have been taken back."""
+        if finding.kind is not Kind.WRONG_AGGREGATE:
+            return ()
+        rivals = self._rivals.get(tuple(finding.key.values()))
+        if rivals is None:
+            return (Harm.LOSS, Harm.REPETITION)
+        there = between({}, highest(hit.reach.low for each in told for hit in each.hits))
+        had = [at for at, (_, spans) in enumerate(self.scale.slices) if covers(there, spans)]
+        refuted = {(-1, at) for at in had if self.scale.sink.own_table}
+        return harms([each for each in rivals if refuted.isdisjoint(each)])
+
+    @cached_property
+    def _rivals(self) -> Mapping[Key, Sequence[Option]]:
+        """By total, which slices explain it, by their places; without those of which nothing can be told."""
+        wrong = [finding for finding in self.findings if finding.kind is Kind.WRONG_AGGREGATE]
+        if not 0 < len(self.scale.slices) <= SLICES_MAX:
+            return {}
+        case = self.scale.case
+        told = {tuple(finding.key.values()) for finding in wrong}
+        totals = Totals(
+            columns=case.columns,
+            families=case.families,
+            payload=case.payload_places(),
+            contributions=self.scale.contributions(),
+            untold=frozenset(self.wrong - told),
+        )
+        found = zip(wrong, explain(wrong, totals, loosely=True), strict=True)
+        return {tuple(each.key.values()): options for each, options in found if searchable(each, totals)}
 
     def _near(self, place: int, key: Key, finding: Finding) -> bool:
         """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
@@ -139,7 +175,7 @@ class _Causes:
 
     def _wrong_then(self, hit: Known, key: Key, finding: Finding) -> bool:
         """Was the wrong row there before the next attempt worked?"""
-        wrong = Counter(tuple(row.values()) for row in finding.found)
+        wrong = hit.last.of(tuple(row.values()) for row in finding.found)[key]
         return hit.last.places is None and wrong <= hit.last.rows[key]
 
     def _staked(self, finding: Finding, key: Key) -> bool:
@@ -147,8 +183,16 @@ class _Causes:
         if finding.kind is Kind.LOST:
             end = self.end.rows[key]
             gone = any(self._before(hit, key) > end.total() for hit in self.hits)
-            return bool(self.open) and not gone and self._as(Cut(without=self.open), key) <= end
-        return bool(finding.batches) and all(covers(self.open, self.ranges[batch]) for batch in finding.batches)
+            # What saved offsets call done was in hand as well, if it was not in the sink.
+            open_ = joined(self.open, self.saved)
+            return bool(open_) and not gone and self._as(Cut(without=open_), key) <= end
+        known = [self.ranges[batch] for batch in finding.batches]
+        return bool(known) and all(covers(self.open, spans) and not self._delivered(key, spans) for spans in known)
+
+    def _delivered(self, key: Key, spans: Spans) -> bool:
+        """Did the total have all of these records when a fault struck that put them at stake?"""
+        hits = [hit for hit in self.hits if meet(hit.missing, spans) and key in self._keys(hit.reach.taken)]
+        return any(self._wrote(hit, key, hit.reach.taken) for hit in hits)
 
     def _any(self, finding: Finding) -> Sequence[Known]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
@@ -346,7 +390,7 @@ def _count(look: Look, key: Key, row: Row) -> int:
     return sum(look.rows[key][mark] for mark in marks[key])
 
 
-def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
+def mismatched(scale: Scale, hit: Weighed) -> int:
     """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
     nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
@@ -359,7 +403,7 @@ def mismatched(scale: Scale, hit: Weighed, *, late: bool = False) -> int:
     taken = between(low, high)
     partly = hit.at.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    steps, wrong = list(_steps(scale, hit.at)) if late else [], 0
+    steps, wrong = [held for _, held in scale.steps(hit.at)] if scale.late else [], 0
     for key, rows in hit.at.rows.items():
         ends = base[key], full[key]
         open_ = rows in ends or (key in partly and _partial(scale, hit.at, rows, ends))
@@ -381,14 +425,6 @@ def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[
 def _earlier(scale: Scale, at: Look, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
     """May a sink that is late have shown this total: one after any batch, or between two of them?"""
     return rows in totals or any(ends[0] and _partial(scale, at, rows, ends) for ends in pairwise(totals))
-
-
-def _steps(scale: Scale, at: Look) -> Iterator[Held]:
-    """All totals after each batch."""
-    end: dict[int, int] = {}
-    for _, spans in scale.effects.ranges():
-        end = highest([end, {span.partition: span.end for span in spans}])
-        yield scale.upto(end, at)
 
 
 def _totals(steps: Sequence[Held], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:

@@ -1,7 +1,9 @@
-"""What control runs without faults say of findings that no snapshot explains.
+"""What control runs without faults say of findings that no snapshot explains, or not by themselves.
 
 A control is a run folder inside the run's own, `controls/<k>/`: the same pipeline, input and sinks, and no fault. What
-all of them show is not the fault's doing; what none of them shows stands; where they differ, nobody can tell.
+all of them show is not the fault's doing; what none of them shows stands; where they differ, nobody can tell. A loss is
+explained by what is not there, before and after: so is one that has nothing to do with the fault, and one control has
+to show that it is none.
 """
 
 from __future__ import annotations
@@ -92,14 +94,18 @@ def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Fin
 def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: Sequence[Control]) -> Decided:
     """Hold findings against the controls. `violating` are those that break the guarantee, or may."""
     out = Decided(stand=list(findings))
-    doubtful = _unexplained(violating)
-    if not doubtful:
-        return out
+    usable = [control for control in controls if not (control.open or control.error)]
+    explained = [finding for finding in violating if finding.to_confirm]
+    shown = [finding for finding in explained if any(signature(finding) in each.findings for each in usable)]
+    doubtful = [*_unexplained(violating), *shown]
     failed = [control for control in controls if control.error]
-    if failed:
+    if failed and (doubtful or explained):
         out.error.append(f"the pipeline does not work without faults either: {failed[0].error}")
         return out
-    usable = [control for control in controls if not control.open]
+    if not doubtful:
+        # One that does not show them is enough.
+        out.wants = len(controls) + 1 if explained and not usable and len(controls) < CONTROLS_MAX else 0
+        return out
     same = _alike(usable)
     if same and len(controls) < CONTROLS_MAX:
         out.wants = len(controls) + 1

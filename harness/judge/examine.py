@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from harness.checkers.attribute import Clues, Origin
 from harness.checkers.canaries import Canary, canaries
-from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
-from harness.checkers.explain import Totals, only_rounding
+from harness.checkers.explain import Totals, only_rounding, single
 from harness.checkers.fit import folded, folding_note, misfit
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.checkers.spans import REVERSED, Cut
@@ -62,7 +61,9 @@ class Examined:
         self.kinds[kind] += 1
         return self.kinds[kind] <= FINDINGS_MAX
 
-    def scale(self, effects: Effects, allows: Harm | None, slices: Sequence[Slice]) -> Scale | None:
+    def scale(
+        self, effects: Effects, allows: Harm | None, slices: Sequence[Slice], *, late: bool = False
+    ) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
         if self.case is None or self.table is None:
@@ -75,6 +76,7 @@ class Examined:
             table=self.table,
             allows=allows,
             slices=slices,
+            late=late,
         )
 
     def clues(self, effects: Effects) -> Clues:
@@ -91,7 +93,7 @@ class Examined:
         contributions = {}
         for batch in effects.batches():
             rows = effects.table(self.sink.effect, batch=batch).rows
-            contributions[batch] = _single(rows, case.key_places())
+            contributions[batch] = single(rows, case.key_places())
         told = {tuple(f.key.values()) for f in self.findings if f.kind is Kind.WRONG_AGGREGATE}
         return Totals(
             columns=case.columns,
@@ -253,9 +255,3 @@ def _lineage(effects: Effects, case: Case, findings: Sequence[Finding]) -> dict[
         if key in wanted:
             out.setdefault(key, []).append(Origin(partition, offset, batch))
     return out
-
-
-def _single(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Row]:
-    """Rows by key; a key of several rows is no total."""
-    keys = Counter(key_of(row, places) for row in rows)
-    return {key: row for row in rows if keys[key := key_of(row, places)] == 1}

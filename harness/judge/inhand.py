@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Offsets, Span, Spans, tail
-from harness.judge.look import Look
+from harness.checkers.spans import Offsets, Span, Spans, between, tail
+from harness.judge.look import Held, Look
 from harness.judge.scale import Scale, changed
 from harness.judge.strikes import Reach, Strike
 
@@ -21,16 +21,19 @@ def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach 
     `many` may feed it, and `found` are those that had begun."""
     if many > len(found):
         return None
-    fit = [reach for reach in found if _agrees(scale, reach, at)] if len(found) > 1 else list(found)
+    steps = list(scale.steps(at)) if scale.late and len(found) > 1 else []
+    fit = [reach for reach in found if _agrees(scale, reach, at, steps)] if len(found) > 1 else list(found)
     alike = all((reach.low, reach.high) == (fit[0].low, fit[0].high) for reach in fit)
     return fit[0] if fit and alike else None
 
 
-def _agrees(scale: Scale, reach: Reach, at: Look) -> bool:
-    """Is each row what the query's committed or planned batches make of it?"""
-    base, full = scale.upto(reach.low, at), scale.upto(reach.high, at)
-    keys = {*base, *full, *at.rows}
-    return all(at.rows[key] in (base[key], full[key]) for key in keys)
+def _agrees(scale: Scale, reach: Reach, at: Look, steps: Sequence[tuple[Offsets, Held]]) -> bool:
+    """Is each row what the query's committed or planned batches make of it, or what those of an earlier one of the
+    `steps` do?"""
+    earlier = [then for end, then in steps if not between(reach.low, end)]
+    known = [scale.upto(reach.low, at), scale.upto(reach.high, at), *earlier]
+    keys = {key for held in (*known, at.rows) for key in held}
+    return all(at.rows[key] in [held[key] for held in known] for key in keys)
 
 
 def handed(scale: Scale, strike: Strike) -> str:
@@ -56,7 +59,10 @@ def in_hand(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
 def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | None:
     """Where it stood if it saves its offsets before the sink has the slice: the slice that it calls done is still in
     hand. Nothing of that is there, or a part while somebody writes; if nobody can be seen to, what is missing has to be
-    where a writer stopped. One row alone may be missing for any reason. None if it does not."""
+    where a writer stopped. One row alone may be missing for any reason, and all of them where the sink shows its rows
+    late. None if it does not."""
+    if scale.late and not writing:
+        return None
     low = _back(reach.low, reach.last)
     before, saved = scale.upto(low, now), scale.upto(reach.low, now)
     keys = changed(before, saved)

@@ -12,6 +12,9 @@ from harness.checkers.compare import Case, Key, key_of
 from harness.sinks import SinkTable
 from harness.sinks.table import WHOLE, fingerprint
 
+DIGITS = 9
+"""Of a floating point number, as many as two totals of the same numbers have in common (`explain.ROUNDING`)."""
+
 
 class Held(dict[Key, Counter[Any]]):
     """By key, the rows that are there, or their fingerprints; as in a Counter, a key that is not there holds none."""
@@ -50,9 +53,15 @@ def held(case: Case, rows: Iterable[Row]) -> Held:
     """Rows of the effect by key."""
     out = Held()
     places = named_by(case)
+    floats = {place for place, family in enumerate(case.families) if family == "float"}
     for row in rows:
-        out.setdefault(key_of(row, places), Counter())[row] += 1
+        out.setdefault(key_of(row, places), Counter())[_coarse(row, floats) if floats else row] += 1
     return out
+
+
+def _coarse(row: Row, floats: set[int]) -> Row:
+    """A row without what the order of a sum does to floating point numbers."""
+    return tuple([f"{float(cell):.{DIGITS}g}" if at in floats and cell else cell for at, cell in enumerate(row)])
 
 
 def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
-from harness.checkers.spans import Cut, Offsets, Spans, between
+from harness.checkers.explain import single
+from harness.checkers.spans import Cut, Offsets, Spans, between, highest
 from harness.effect import Effects
 from harness.judge.look import Held, Look, held
 from harness.scenario import Harm, Sink
@@ -19,8 +20,8 @@ Slice = tuple[int | None, Spans]
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, and the slices in which
-    the topic was read, in their order."""
+    """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which the
+    topic was read, in their order, and whether the scenario says that the sink shows its rows late."""
 
     effects: Effects
     sink: Sink
@@ -29,6 +30,7 @@ class Scale:
     table: SinkTable
     allows: Harm | None = None
     slices: Sequence[Slice] = ()
+    late: bool = False
 
     @property
     def sql(self) -> str:
@@ -41,6 +43,18 @@ class Scale:
     def upto(self, ends: Offsets, look: Look) -> Held:
         """What the sink holds if all before these offsets took effect, in the form of a look at it."""
         return look.of(self.rows(Cut(only=between({}, ends))))
+
+    def steps(self, look: Look) -> Iterator[tuple[Offsets, Held]]:
+        """After each slice: the next offsets, and what the sink holds then."""
+        end: Offsets = {}
+        for _, spans in self.slices:
+            end = highest([end, {span.partition: span.end for span in spans}])
+            yield end, self.upto(end, look)
+
+    def contributions(self) -> dict[int, dict[Key, Row]]:
+        """By the place of a slice, the one row that each key has in the effect over its records alone."""
+        places = self.case.key_places()
+        return {at: single(self.rows(Cut(only=spans)), places) for at, (_, spans) in enumerate(self.slices)}
 
     def keys(self, spans: Spans) -> set[Key]:
         """The keys to which these records give a row."""

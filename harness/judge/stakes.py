@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, covers, highest, joined, meet
+from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
 from harness.judge.inhand import feeding, handed, in_hand
 from harness.judge.look import Held, Look, look
 from harness.judge.scale import Scale, Slice, changed
-from harness.judge.strikes import Reach, Seen, Strike
+from harness.judge.strikes import Reach, Seen, Strike, lasting
 from harness.scenario import Harm, Stake
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
@@ -80,7 +80,7 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
         return Weighed(strike=strike, why="no query of the topic was seen at work when it struck")
-    reach = feeding(scale, found, many, at)
+    reach = feeding(scale, found, many, restart if restart is not None and lasting(strike) is strike.restart else at)
     if reach is None:
         words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
         return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
@@ -107,19 +107,15 @@ class _Weighing:
         late = {key for key in keys if not self.last.rows[key] and key in self.base and key in full}
         late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
         self.touched = [key for key in keys if key not in late and self.last.rows[key] != self.base[key]]
-        # Where the batch changes nothing that shows, nothing shows that it was written.
-        self.whole = bool(keys) and all(self.last.rows[key] >= full[key] for key in keys)
+        # Where the batch changes nothing that shows, nothing shows that it was written, but for Spark's own word.
+        self.whole = reach.after or (bool(keys) and all(self.last.rows[key] >= full[key] for key in keys))
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
         """Those of the keys whose rows are as they were after a batch before the last committed one."""
-        out, end = set[Key](), dict[int, int]()
-        if not keys:
-            return out
-        for _, spans in self.scale.effects.ranges():
-            end = highest([end, {span.partition: span.end for span in spans}])
+        out = set[Key]()
+        for end, then in self.scale.steps(self.last) if keys else ():
             if not between(end, self.reach.low):
                 break
-            then = self.scale.upto(end, self.last)
             out |= {key for key in keys if self.last.rows[key] == then[key]}
         return out
 
@@ -156,7 +152,8 @@ class _Weighing:
         """What shows that the batch had begun to write; empty if nothing does."""
         if self.touched:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
-        return handed(self.scale, self.strike)
+        said = "Spark says that its sink is committed" if self.reach.after else ""
+        return handed(self.scale, self.strike) or said
 
     def _more(self, key: Key) -> int:
         return (self.last.rows[key] - self.base[key]).total()
@@ -173,8 +170,9 @@ class _Weighing:
     def _stays(self) -> bool:
         """Is some of it in the sink, or may it still be?"""
         late = self.strike.restart
-        rolled_back = late is not None and not late.snapshot.writing.get(str(self.scale.position))
-        return bool(self.touched or (self.begun and not rolled_back))
+        left = late.snapshot.writing if late is not None else self.snapshot.left
+        rolled_back = left is not None and not left.get(str(self.scale.position))
+        return bool(self.touched or self.reach.after or (self.begun and not rolled_back))
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
@@ -262,7 +260,8 @@ class _Weighing:
         if harm is Harm.REPETITION and scale.table.folds is None and scale.table.folding:
             return f"nobody knows whether the sink's query folds equal rows: {scale.table.folding}"
         seen = [self._seen(model) for model in self._models(harm, spans)]
-        if not any(seen):
+        # Of what only Spark's word says that it was written, nothing says that it is rows beside others.
+        if not any(seen[: None if self.touched else 1]):
             part = scale.rows(Cut(only=spans))
             words = f"none of its {count} records pass the effect"
             return f"the effect of {scale.case.sink} is the same with it" if part else words
@@ -287,15 +286,14 @@ class _Weighing:
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other slice would hide it: one lost where this one is doubled, or doubled where this one is lost."""
-        scale = self.scale
-        if not scale.case.aggregate:
+        scale, expected = self.scale, Counter(self.scale.case.expected)
+        if not scale.case.aggregate and expected.total() == len(expected):
             return ""
         if not scale.slices:
             return "nothing tells in which slices the topic was read, and another one may come to the same totals"
         others = self._others(spans)
         if len(others) > SLICES_MAX:
             return f"the topic was read in more than {SLICES_MAX} slices, and another one may come to the same totals"
-        expected = Counter(scale.case.expected)
         for batch, other in others:
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if Counter(scale.rows(cut)) == expected:

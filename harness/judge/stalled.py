@@ -28,9 +28,8 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     blamed = replace(finding, faults=tuple(strike.label for strike in strikes[-1:]))
     interval = run.scenario.pipeline.interval_s
-    if interval is not None and not dead:
-        if idle_s > SLOWER * interval:
-            return Decided(stand=[blamed])
+    declared = interval is not None and not dead
+    if interval is not None and declared and idle_s <= SLOWER * interval:
         return Decided(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
     failed = [control for control in controls if control.error]
     if failed and len(failed) == len(controls):
@@ -40,13 +39,15 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
         return Decided(unknown=[f"{words}; {often}: {failed[0].error}"])
     # Whoever dies may do so now and then, hurt or not.
     asked = CONTROLS_MAX if dead else 1
+    if declared and not controls:
+        return Decided(stand=[finding], wants=1)
     if len(controls) < asked:
         why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
         made = f"only {len(controls)} of {asked} control runs were made" if controls else why
         return Decided(unknown=[f"{words}; {made}"], wants=len(controls) + 1)
     if any(control.open for control in controls[:asked]):
         return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
-    if not dead and idle_s <= SLOWER * controls[0].gap_s:
+    if not (dead or declared) and idle_s <= SLOWER * controls[0].gap_s:
         return Decided(unknown=[f"{words}; unhurt it went {controls[0].gap_s:g} s without a commit"])
     return Decided(stand=[blamed])
 

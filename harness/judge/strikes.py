@@ -149,7 +149,7 @@ def _seen(run: Run, number: int, moment: str) -> Seen | None:
 
 def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
     """How far each query was that may feed `sink`; empty if nobody knows."""
-    snapshot = _lasting(strike)
+    snapshot = lasting(strike).snapshot
     if snapshot.position is not None:
         return [_by_hand(snapshot, progressed, died=strike.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
@@ -157,14 +157,14 @@ def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
     return [_reach(state, query, strike, progressed) for state, query in named]
 
 
-def _lasting(strike: Strike) -> Snapshot:
+def lasting(strike: Strike) -> Seen:
     """The snapshot that says how far the queries had come: the second one, for an orphan may have gone on and
     committed; the first one if there is none, or nothing of it could be told."""
     assert strike.at is not None
-    first = strike.at.snapshot
-    late = strike.restart.snapshot if strike.restart is not None else first
-    told = bool(late.queries) >= bool(first.queries) and (late.position is None) == (first.position is None)
-    return late if told else first
+    first, late = strike.at, strike.restart or strike.at
+    told = bool(late.snapshot.queries) >= bool(first.snapshot.queries)
+    alike = (late.snapshot.position is None) == (first.snapshot.position is None)
+    return late if told and alike else first
 
 
 def feeders(progressed: Progressed, sink: Sink) -> int:
@@ -217,15 +217,15 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
     low = state.committed or start
     planned = max(state.offsets, default=None)
     done = known.get(max(state.commits)) if state.commits else None
-    step = strike.outcome
+    step, batch = strike.outcome, planned if planned not in state.commits else None
     return Reach(
         low=low,
         high=highest([low, state.planned]),
         next=_next(query, step.attempt, progressed) if strike.died else None,
         last=_spans(done.ranges) if done else (),
-        batch=planned if planned not in state.commits else None,
+        batch=batch,
         checkpoint=state.checkpoint,
-        after=step.window == Window.SINK_COMMITTED and step.checkpoint in ("", state.checkpoint),
+        after=step.window == Window.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
     )
 
 

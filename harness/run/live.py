@@ -259,6 +259,8 @@ class Live:
 
     def _launched(self, number: int) -> None:
         self.observer.life = number
+        if number > 1:
+            self.snapshots.launched()
         # Where a pipeline without a checkpoint goes on from: once it has moved, this life is at work.
         self._found = {} if self.frontier.kind == "checkpoint" else self.positions.launched(number)
 

@@ -76,17 +76,24 @@ class Snapshots:
         self._threads: list[threading.Thread] = []
         self._rows: dict[tuple[Path, int], int] = {}
         self._glanced: dict[str, tuple[str, ...]] = {}
+        self._handed = 0
         if parts.tripwire is not None:
             parts.observer.listen(self._count)
 
     def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
         """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
-        _, empty = self._counted(_Look(), self.before(folder, batch), held)
+        _, empty = self._counted(_Look(), self._own(folder, batch), held)
         self._glanced = self._writing(_Look(), empty)
 
     def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
         """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
-        self._take(step, STRIKE, attempt, before=self.before(folder, batch), held=held)
+        self._take(step, STRIKE, attempt, before=self._own(folder, batch), held=held)
+
+    def launched(self) -> None:
+        """Another attempt begins: what it hands to the sink is counted from here."""
+        if self._parts.tripwire is not None:
+            with suppress(psycopg2.Error):
+                self._handed = self._parts.tripwire.rows()
 
     def restart(self, step: int, attempt: int) -> None:
         """The attempt is dead, and the next one may be launched any time: take the second one in a thread of its
@@ -117,6 +124,11 @@ class Snapshots:
         if self._parts.tripwire is None or batch is None:
             return None
         return 0 if batch == 0 else self._rows.get((folder, batch - 1)) if folder else None
+
+    def _own(self, folder: Path | None, batch: int | None) -> int | None:
+        """The same, without the rows that an earlier attempt at the batch was counted with."""
+        before = self.before(folder, batch)
+        return None if before is None else max(before, self._handed)
 
     def _late(self, step: int, attempt: int) -> None:
         """What stays of the dead attempt's work once its orphans are done, unless the next one was quicker."""
@@ -177,6 +189,8 @@ class Snapshots:
             self._glanced = {}
         room = self._room(step, moment)
         kept = [self._sink(look, room, index) for index in range(len(parts.sinks))]
+        late = _Look()
+        left = self._writing(late, empty)
         taken = Snapshot(
             step=step,
             moment=moment,
@@ -190,6 +204,7 @@ class Snapshots:
             rows_before=before,
             alive=look.at(self._alive, None),
             error="; ".join(look.failures),
+            left=None if late.failures else left,
         )
         look.at(lambda: save_snapshot(room, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)

@@ -21,7 +21,6 @@ Repair: errors_added_once.py
 #     select date_trunc('minute', event_time) as minute, count(*) as errors
 #     from ledger where level = 'ERROR' group by 1
 #   key: [minute]
-# settle: 3s
 # ///
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ Repair: checkpoint_kept.py
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# settle: 3s
 # ///
 
 from __future__ import annotations

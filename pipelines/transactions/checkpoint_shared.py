@@ -24,7 +24,6 @@ Repair: checkpoint_apart.py
 #   - postgres: audit
 #     effect: select id, account from ledger
 #     key: [id]
-# settle: 3s
 # ///
 
 from __future__ import annotations

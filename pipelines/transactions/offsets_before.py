@@ -21,7 +21,6 @@ The other wrong order: offsets_after.py. Repair: offsets_together.py
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # frontier: select partition, next_offset from progress
-# settle: 3s
 # ///
 
 from __future__ import annotations

@@ -5,15 +5,18 @@ from __future__ import annotations
 from types import ModuleType
 
 from tests.corpus import (
+    also_unhurt,
     at_most_once,
     cancelling,
     causes,
     counters,
     empty_batch,
     expectations,
+    late_sinks,
     names,
     nothing_written,
     own_offsets,
+    rivals,
     settling,
     stalled,
     tampering,
@@ -39,6 +42,9 @@ ROOMS = (
     two_sources,
     tampering,
     what_is_read,
+    rivals,
+    also_unhurt,
+    late_sinks,
 )
 
 

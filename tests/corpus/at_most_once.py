@@ -74,8 +74,8 @@ def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(LOST, 5, HALF, fits=None),
-    twin=held("1 loss", "1 repetition", kinds={LOST: 10}, faults=(HALF,)),
+    violated(LOST, 5, HALF, fits=None, wants=1),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 10}, faults=(HALF,), wants=1),
 )
 def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
     """Two sinks whose names are cut to the same sixty characters must agree, and only one of them lost the batch."""
@@ -104,7 +104,7 @@ def nothing_but_a_loss_at_stake(run: Scene) -> Iterator[str]:
 def nothing_but_a_repetition_at_stake(run: Scene) -> Iterator[str]:
     """Killed when all of the batch was in the sink: no program could have lost it, and only that is forbidden."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1)
+    run.strike(1, window=ROWS)
     yield "half of the batch was in the sink"
     run.found(holds=15)
 

@@ -35,7 +35,7 @@ def already_wrong_when_it_struck(run: Scene) -> Iterator[str]:
     run.found(tables=[run.rows((0, 20))])
 
 
-@adversary(4, unknown(NOT_THEN), twin=held("1 loss"))
+@adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
 def ahead_in_a_sink_that_is_late(run: Scene) -> Iterator[str]:
     """The scenario says that the sink shows its rows late. When the fault struck, its totals were ahead of every batch:
     no delay does that. In the end they are right, as if nothing had been."""

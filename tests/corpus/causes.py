@@ -177,5 +177,6 @@ def gone_before_the_fault_and_without_it(run: Scene) -> Iterator[str]:
     run.strike(None, window="offsets-committed", planned=1, committed=1, again=1, tables=[[]])
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
-    yield "it was planned, and not committed yet"
+    yield "it was planned and not committed yet, and arrives without faults"
     run.found(committed=0, again=0)
+    run.calm()

@@ -43,7 +43,7 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
 
 
 @adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
+    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,), wants=1
 ))  # fmt: skip
 def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
     """The same the other way round: "too low by exactly batch 2" acquits a program that doubled records, though the
@@ -73,7 +73,7 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: Scene) -> Iterator[str]
 
 
 @adversary(3, void("comes to the same totals", kinds={WRONG: 2}, fits=None, wants=1), twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
+    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,), wants=1
 ))  # fmt: skip
 def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
     """All batches come to the same, one is missing, and at-most-once allows only that it is the struck one."""

@@ -58,11 +58,12 @@ def the_next_slice_is_longer(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(Kind.LOST, 1, batches=None, fits=None),
+    void("nothing shows that a slice was in hand", kinds={Kind.LOST: 1}, fits=None),
     twin=void("at-most-once allows it", shown=("1 loss",), kinds={Kind.LOST: 5}, faults=(HALF,), fits=None),
 )
 def offsets_saved_before_rows_that_are_written_one_by_one(run: Scene) -> Iterator[str]:
-    """No transaction is open between two rows. One row that is missing is nobody's crash."""
+    """No transaction is open between two rows. One row that is missing may be all that was left, or be missing for any
+    reason: nothing was tested, and without faults it arrives."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     by_hand(run, 20, 30, 40, holds=19)
     run.tables = [run.rows((0, 19), (20, 40))]
@@ -70,3 +71,21 @@ def offsets_saved_before_rows_that_are_written_one_by_one(run: Scene) -> Iterato
     yield "half of the slice is missing, from one record on"
     run.found(holds=15)
     run.tables = [run.rows((0, 15), (20, 40))]
+
+
+@adversary(
+    9,
+    violated(Kind.LOST, 5, batches=None, fits=None, unhurt=True),
+    twin=void("nothing shows that a slice was in hand", kinds={Kind.LOST: 5}, fits=None),
+)
+def offsets_saved_before_rows_in_another_order(run: Scene) -> Iterator[str]:
+    """The program sorts a slice by account before it writes it row by row, and some of them are missing: those that it
+    loses without faults too."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    by_hand(run, 20, 30, 40, holds=10)
+    there = [row for row in run.rows((0, 20)) if row[0] not in {"10", "13", "14", "17", "18"}]
+    run.found(tables=[there])
+    run.tables = [there + run.rows((20, 40))]
+    run.calm(*[run.tables] * 3)
+    yield "without faults they arrive"
+    run.calm()

@@ -203,6 +203,7 @@ class Scene(Folder):
             writing=struck.writing,
             rows_counted=struck.rows_counted,
             rows_before=struck.rows_before,
+            left=struck.left,
             error=struck.error,
         )
         (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")

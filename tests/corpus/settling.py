@@ -29,9 +29,9 @@ def snapshot_failed(run: Scene) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("shown late (then say `settle`)", shown=("1 loss",)),
+    unknown("shown late (then say `settle`)", shown=("1 repetition",)),
     twin=held(
-        "1 loss",
+        "1 repetition",
     ),
 )
 def totals_are_late(run: Scene) -> Iterator[str]:

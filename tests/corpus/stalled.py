@@ -21,7 +21,7 @@ def stall(run: Scene, *, kind: str = "idle") -> None:
     run.outcome = {"drained": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}
 
 
-@adversary(8, unknown("no stall for an interval of 120 s"), twin=STALLED)
+@adversary(8, unknown("no stall for an interval of 120 s"), twin=violated(Kind.STALLED, 1, wants=1))
 def trigger_interval_of_two_minutes(run: Scene) -> Iterator[str]:
     """The program's trigger fires every two minutes, and says so."""
     stall(run)

@@ -1,0 +1,111 @@
+"""Item 5: the snapshots show both sides of it, and so does every run without faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Expect, Guarantee, Kind, Word
+from tests.corpus.case import adversary, error, held, violated
+from tests.corpus.counters import COUNTED, COUNTS
+from tests.corpus.scene import Scene, blame
+from tests.corpus.stalled import stall
+
+LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
+ROWS = "after row 1"
+FIRST = blame(0, window="offsets-written")
+
+
+@adversary(5, violated(LOST, 10, batches=(0,), unhurt=True, fits=()), twin=violated(
+    LOST, 10, FIRST, batches=(0,), as_expected=True
+))  # fmt: skip
+def a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
+    """The program drops what it takes for done: batch 0, hurt or not. The driver was killed before that one wrote."""
+    run.strike(0, window="offsets-written", holds=0)
+    run.tables = [run.rows((10, 40))]
+    run.calm(*[[run.rows((10, 40))]] * 3)
+    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
+    yield "without faults it arrives"
+    run.calm()
+
+
+@adversary(5, violated(DUPLICATED, 1, batches=(1,), unhurt=True, fits=()), twin=violated(
+    DUPLICATED, 1, blame(1), batches=(1,), as_expected=True
+))  # fmt: skip
+def a_record_that_is_written_again_later(run: Scene) -> Iterator[str]:
+    """A queue of retries writes one record of the struck batch once more, hurt or not."""
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[(15, 16)])]
+    run.calm(*[run.tables] * 3)
+    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(DUPLICATED,)))
+    yield "without faults it does not"
+    run.calm()
+
+
+@adversary(6, error("do not fit", kinds={Kind.CORRUPTED: 1}, unhurt=True, batches=(1,)), twin=violated(
+    Kind.CORRUPTED, 1, blame(1), batches=(1,)
+))  # fmt: skip
+def a_record_that_is_overwritten_later(run: Scene) -> Iterator[str]:
+    """A later pass sets the amount of one payment of the struck batch to zero, hurt or not."""
+    run.strike(1)
+    run.tables = [[(row[0], row[1], "0") if row[0] == "15" else row for row in run.rows((0, 40))]]
+    run.calm(*[run.tables] * 3)
+    yield "without faults it keeps its amount"
+    run.calm()
+
+
+@adversary(8, error("does not work without faults either"), twin=violated(
+    Kind.STALLED, 1, blame(1)
+))  # fmt: skip
+def a_pipeline_that_hangs_by_itself(run: Scene) -> Iterator[str]:
+    """It stops at the same record, hurt or not, and says how long it may go without a commit."""
+    stall(run)
+    run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
+    run.calm("10 of 40 records were not behind the committed frontier")
+    yield "without faults it gets done"
+    run.calm([])
+
+
+@adversary(9, violated(LOST, 5, batches=(1,), unhurt=True, fits=()), twin=held(
+    "1 repetition", "2 loss", kinds={LOST: 5}, faults=None, fits=None, batches=(1,)
+))  # fmt: skip
+def at_most_once_of_what_never_arrives(run: Scene) -> Iterator[str]:
+    """Five records of the batch that was at stake are lost, hurt or not: at-most-once allows what a fault does."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(0)
+    run.strike(1, window="offsets-written", holds=10)
+    left = [row for row in run.rows((0, 40)) if row[0] not in {"11", "13", "15", "17", "19"}]
+    run.tables = [left]
+    run.calm(*[[left]] * 3)
+    yield "without faults they arrive"
+    run.calm()
+
+
+@adversary(9, violated(LOST, 10, batches=(1,), unhurt=True, fits=()), twin=held(
+    "1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, window=ROWS),), batches=(1,)
+))  # fmt: skip
+def at_most_once_of_a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
+    """The whole batch that was in hand is lost, hurt or not."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(1, window=ROWS, holds=10, writing={"0": ("insert into payments",)})
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm(*[run.tables] * 3)
+    yield "without faults it arrives"
+    run.calm()
+
+
+@adversary(9, violated(Kind.WRONG_AGGREGATE, 2, blame(1, window=ROWS), batches=(1,), fits=None, wants=1), twin=held(
+    "1 loss", "1 repetition", kinds={Kind.WRONG_AGGREGATE: 1}, faults=None, fits=None, batches=(1,)
+))  # fmt: skip
+def a_total_that_had_it_and_has_not(run: Scene) -> Iterator[str]:
+    """At-most-once allows the loss of what never was in the sink. One total had the struck batch when the fault struck,
+    and is overwritten without it."""
+    run.sink(COUNTS, types=[COUNTED])
+    run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
+    run.batch_sizes(6, 10, 14, 8)
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(1, window=ROWS, tables=[[("a0", "8"), ("a1", "3")]])
+    run.tables = [run.rows((0, 6), (16, 38))]
+    yield "only the total that never had it is without it, and not so without faults"
+    run.tables = [sorted(run.rows((0, 38)))[:1] + sorted(run.rows((0, 6), (16, 38)))[1:]]
+    run.calm()

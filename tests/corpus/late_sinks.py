@@ -1,0 +1,102 @@
+"""Items 2 and 10: a sink that shows its rows late, an orphan that goes on, a transaction that is gone: what was in hand
+is what the same moment shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Guarantee
+from harness.snapshot import RESTART
+from tests.corpus.case import adversary, held, void
+from tests.corpus.nothing_written import AUDIT, PAYMENTS
+from tests.corpus.own_offsets import by_hand
+from tests.corpus.scene import Scene, query, state
+from tests.folders import PER_RECORD, TOTALS
+
+ROWS = "after row 15"
+DOUBLES = replace(
+    TOTALS,
+    effect="select account, count(*) as n, sum(cast(amount as double)) as total from ledger group by account",
+)
+
+
+def side_by_side(run: Scene) -> None:
+    """Two queries read the topic."""
+    run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 2}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
+    run.batches = []
+
+
+@adversary(2, void("nothing shows which of them feeds"), twin=held("1 loss"))
+def a_late_sink_of_the_other_query(run: Scene) -> Iterator[str]:
+    """The payments were all committed and are shown late; only the audit had a batch in hand. As many rows as it had
+    committed are there by chance."""
+    side_by_side(run)
+    run.claim(settle_s=5.0)
+    there = (state(PAYMENTS, planned=(2, 20), committed=(2, 20)), state(AUDIT, planned=(2, 20), committed=(1, 10)))
+    run.strike(1, window="offsets-written", checkpoint=AUDIT, holds=10, states=there)
+    yield "the sink is said to be the audit's"
+    run.sink(replace(PER_RECORD, query="audit"))
+
+
+@adversary(2, void("nothing shows which of them feeds"), twin=held("1 repetition"))
+def an_orphan_commits_before_the_next_attempt(run: Scene) -> Iterator[str]:
+    """The JVM outlived its program and committed the batch of the payments. When the next attempt began, only the audit
+    had one in hand."""
+    side_by_side(run)
+    audit = state(AUDIT, planned=(2, 20), committed=(1, 10))
+    before = (state(PAYMENTS, planned=(2, 20), committed=(1, 10)), audit)
+    after = (state(PAYMENTS, planned=(2, 20), committed=(2, 20)), audit)
+    run.strike(1, window=ROWS, checkpoint=PAYMENTS, holds=10, states=before)
+    run.moments.append(replace(run.moments[0], moment=RESTART, holds=20, states=after))
+    yield "the sink is said to be the audit's"
+    run.sink(replace(PER_RECORD, query="audit"))
+
+
+@adversary(10, void("nothing shows that a slice was in hand"), twin=held("1 loss"))
+def saved_offsets_of_a_late_sink(run: Scene) -> Iterator[str]:
+    """The offsets are saved after the rows were handed on, and the sink that is judged gets them later: so the scenario
+    says. Killed between two slices."""
+    by_hand(run, 20, 30, 40, window="failpoint idle", holds=10)
+    run.claim(settle_s=5.0)
+    yield "the scenario does not say that rows are late"
+    run.claim(settle_s=None)
+
+
+@adversary(10, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss"))
+def committed_by_sparks_own_word(run: Scene) -> Iterator[str]:
+    """Spark had heard that the sink was committed, and the sink that is judged gets its rows later: the batch could
+    only come again."""
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    run.strike(1, holds=10)
+    yield "it was planned, and had not begun to write"
+    run.steps[0] = replace(run.steps[0], window="offsets-written")
+
+
+@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
+def a_transaction_that_is_gone(run: Scene) -> Iterator[str]:
+    """The writer was killed in an open transaction. Once it was dead the server had nothing of it: it cannot come
+    twice."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(1, window=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
+    yield "the transaction was still there when all had been read"
+    run.found(left={"0": ("insert into payments",)})
+
+
+@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
+def the_last_digit_of_a_double(run: Scene) -> Iterator[str]:
+    """Killed before the batch wrote. The totals are sums of doubles, whose last digit hangs on the order: they are the
+    same."""
+    run.sink(
+        DOUBLES,
+        types=[[("account", "text", "text"), ("n", "bigint", "number"), ("total", "double precision", "float")]],
+    )
+    run.records = [{"id": i, "account": f"a{i % 2}", "amount": f"{i}.{(i * 37) % 100:02d}"} for i in range(40)]
+    run.batch_sizes(6, 10, 14, 8)
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(1, window="offsets-written", holds=6)
+    there = [(account, n, repr(math.nextafter(float(str(sum_)), 1e9))) for account, n, sum_ in sorted(run.rows((0, 6)))]
+    run.found(tables=[there])
+    yield "one of two totals has the batch"
+    run.found(tables=[sorted(run.rows((0, 16)))[:1] + there[1:]])
