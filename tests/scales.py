@@ -167,7 +167,7 @@ class Bench:
             position=0,
             case=case,
             table=self.held(case.found),
-            slices=self.effects.ranges(),
+            queries=[self.effects.ranges()],
         )
 
     def findings(self, scale: Scale, weighed: Sequence[Weighed]) -> list[Finding]:

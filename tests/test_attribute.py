@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, explanations, joined, together
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Key, Mark
-from harness.checkers.explain import Totals, explain, harms, note, only_rounding
+from harness.checkers.explain import Totals, explain, harms, note, only_rounding, searchable
 from harness.scenario import Finding, Harm, Kind, RecordRef
 
 COLUMNS = ("account", "n", "total")
@@ -167,6 +167,22 @@ def test_options_that_other_keys_refute_are_pushed_aside_by_those_that_they_bear
     assert explain(findings[:2], alike) == [(((1, 1),),)] * 2, "2 would show in c"
     untold = replace(alike, untold=frozenset({("c",)}))
     assert explain(findings[:2], untold) == [one_or_two] * 2, "of c nobody can tell"
+
+
+def test_a_batch_that_gives_nothing_to_a_key_that_is_right_is_not_refuted_by_it() -> None:
+    known = totals({1: {"a": ("5", "5"), "b": ("0", "0")}, 2: {"a": ("5", "5"), "b": ("3", "3")}})
+    assert explain([wrong(("10", "10"), ("15", "15"))], known) == [(((1, 1),),)]
+
+
+def test_what_no_column_tells_can_be_looked_at_loosely() -> None:
+    means = totals({1: {"a": ("4", "2.0")}, 2: {"a": ("6", "3.0")}}, families=("text", "number", "float"))
+    finding = wrong(("10", "2.6"), ("14", "2.4"))
+    assert explain([finding], means) == [()]
+    assert explain([finding], means, loosely=True) == [(((1, 1),),)]
+    assert searchable(finding, means)
+    peaks = totals({1: {"a": ("4", "2")}, 2: {"a": ("6", "3")}})
+    assert not searchable(wrong(("6", "3"), ("7", "4")), peaks), "no column is a sum"
+    assert not searchable(replace(finding, found=(*finding.found, *finding.found)), means)
 
 
 def test_options_of_which_none_is_borne_out_are_all_kept() -> None:

@@ -257,8 +257,7 @@ def test_where_spark_had_heard_of_the_commit_what_is_missing_was_missing_before(
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
     out = judged(bench, end, (bench.first(1), reach(after=True)))
-    assert causes(out) == {(Kind.LOST, (), (ONE,), ())}
-    assert not any(each.staked for each in out)
+    assert causes(out) == {(Kind.LOST, (), (ONE,), GONE)}
 
 
 def test_what_was_still_planned_at_a_later_hit_was_not_lost_by_an_earlier_one(make: Make) -> None:
@@ -422,12 +421,12 @@ def test_a_total_that_lacks_a_batch_and_more_is_not_explained(make: Make) -> Non
     assert {each.key["account"]: each.faults for each in out} == {"a0": (ONE,), "a1": (ONE,), "a2": (ONE,), "a3": ()}
 
 
-def test_a_total_that_was_wrong_when_the_fault_struck_is_staked_and_not_explained(make: Make) -> None:
+def test_a_total_that_was_wrong_when_the_fault_struck_is_not_explained(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(without=batch(1)), (other(bench.first(1), 5, "a0"), reach()))
     assert {each.key["account"]: each.faults for each in out} == {"a0": (), "a1": (ONE,), "a2": (ONE,), "a3": (ONE,)}
     (odd,) = (each for each in out if not each.faults)
-    assert (odd.fits, odd.staked, odd.batches) == ((ONE,), True, (1,))
+    assert (odd.fits, odd.staked, odd.batches) == ((ONE,), False, (1,))
 
 
 def test_a_driver_that_only_stood_still_repeats_nothing(make: Make) -> None:

@@ -154,6 +154,8 @@ def test_a_faithful_copy_has_no_note_and_an_altered_one_has() -> None:
     assert (altered.expected, altered.found) == ([A], [("1", "a", "4"), A])
     assert altered.note == f"1 of 2 {ALTERED}"
     assert (alone.expected, alone.note) == ([A], f"1 of 1 {ALTERED}")
+    told = [finding(case([A], [A]), mark).altered for mark in (plain, altered, alone)]
+    assert told == [False, True, True]
 
 
 def test_marks_come_sorted_by_key_numbers_by_value_and_null_last() -> None:

@@ -169,7 +169,7 @@ def test_a_tie_is_looked_for_among_all_slices_if_there_are_not_too_many(
 ) -> None:
     bench = make(TOTALS, unique=True)
     scale = bench.scale()
-    unread = hit(bench, bench.first(2), scale=replace(scale, slices=()))
+    unread = hit(bench, bench.first(2), scale=replace(scale, queries=[()]))
     words = "nothing tells in which slices the topic was read, and another one may come to the same totals"
     assert [(stake.shown, stake.note.endswith(f"not shown, {words}")) for stake in unread.stakes] == [(False, True)]
     monkeypatch.setattr("harness.judge.stakes.SLICES_MAX", 3)
@@ -185,5 +185,5 @@ def test_a_slice_without_a_number_hides_as_well(make: Make) -> None:
     even = [{"id": i, "account": f"a{i % 4}", "amount": "1.00"} for i in range(40)]
     bench = make(replace(TOTALS, effect="select count(*) as n from ledger", key=()), records=even, unique=True)
     slices = [(None, spans) for _, spans in bench.effects.ranges()]
-    (stake,) = hit(bench, bench.first(2), scale=replace(bench.scale(), slices=slices)).stakes
+    (stake,) = hit(bench, bench.first(2), scale=replace(bench.scale(), queries=[slices])).stakes
     assert stake.note.endswith("not shown, another slice comes to the same totals, and one lost would hide it")

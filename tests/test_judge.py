@@ -22,9 +22,11 @@ from harness.checkers.cells import Row, canonical
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
+from harness.judge.folder import _done
 from harness.ledger import State
 from harness.scenario import Do, Evidence, Expect, Fault, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
+from harness.snapshot import Batch, Query
 from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, values
 
 
@@ -486,7 +488,10 @@ def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
     folder.steps = [first, replace(BEFORE, attempt=2)]
     folder.strikes = [Struck(planned=1, committed=0, again=0), Struck(step=2, attempt=2, holds=10)]
     folder.tables = [totals(folder.records[:10] + folder.records[20:])]
-    verdict = judge(folder.write())
+    alone = judged(folder.write())
+    assert (alone.verdict.word, alone.wants) == (Word.UNKNOWN, 1), "it may be so without faults too"
+    folder.controls = [[totals(folder.records)]]
+    verdict = judge(replace(folder, path=folder.path.with_name("again")).write())
     assert {f.note for f in verdict.findings} == {"too low by exactly batch 1"}
     assert {f.faults for f in verdict.findings} == {("kill driver at offsets-written of batch 1, attempt 2",)}
     assert verdict.word is Word.HELD
@@ -580,6 +585,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
     folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, window="after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
+    folder.controls = [[payments(folder.records), payments(folder.records)]]
     assert judge(folder.write()).word is word
 
 
@@ -808,3 +814,36 @@ def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -
         (0, Harm.LOSS),
         (1, Harm.LOSS),
     ]
+
+
+def took(batch: int, start: int, end: int) -> Batch:
+    return Batch(batch=batch, ranges={0: (start, end)}, committed=True)
+
+
+@pytest.mark.parametrize(
+    ("batches", "done"),
+    [
+        ((took(0, 0, 20), took(1, 20, 40)), True),
+        ((took(1, 20, 40), took(0, 0, 20)), True),
+        ((took(0, 0, 20), replace(took(1, 20, 40), committed=False)), False),
+        ((took(0, 0, 40), Batch(batch=1, ranges={}, committed=True)), True),
+        ((took(0, 0, 39),), False),
+        ((), False),
+    ],
+)
+def test_a_query_is_done_when_it_has_committed_the_whole_topic(batches: tuple[Batch, ...], done: bool) -> None:
+    query = Query(checkpoint="c", batches=batches, first={1: 0})
+    assert _done(query, {0: 40}) is done
+    assert _done(query, {0: 40, 1: 1}) is False, "nothing was read of a partition that has a record"
+    assert _done(query, {1: 0}) is True, "nor of one that has none"
+
+
+def test_a_total_that_is_not_there_refutes_no_batch(tmp_path: Path) -> None:
+    """Batch 1 was lost, and the only records of one account with it. Batch 2 would explain the other total as well."""
+    records = [{"id": i, "account": "a0", "amount": "1.00"} for i in range(40)]
+    records[15]["account"], records[25]["account"] = "a1", "a2"
+    folder = Folder(tmp_path / "run", records=records)
+    folder.claim(sinks=(TOTALS,))
+    folder.tables = [[("a0", "29", "29"), ("a2", "1", "1")]]
+    (gone,) = [each for each in judge(folder.write()).findings if each.kind is Kind.WRONG_AGGREGATE]
+    assert gone.batches == (1,)

@@ -292,12 +292,14 @@ def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
     a, b = named("x/a", 1, batches=(batch(0, 0, 10), batch(1, 10, 25))), named("x/b", 1, batches=(batch(0, 0, 40),))
     progressed = Progressed(queries=(a, b, named("c", 1, ours=False)))
     first, second, third = (0, (Span(0, 0, 10),)), (1, (Span(0, 10, 25),)), (0, (Span(0, 0, 40),))
-    assert taken(progressed, SINK) == [first, second, third]
-    assert taken(progressed, replace(SINK, query="b")) == [third]
+    assert taken(progressed, SINK) == [[first, second], [third]]
+    assert taken(progressed, replace(SINK, query="b")) == [[third]]
     moves = tuple(Position(attempt=1, at_s=1.0, next=each) for each in ({}, {0: 5}, {0: 5}, {0: 9, 1: 2}))
     assert taken(Progressed(positions=moves), SINK) == [
-        (None, (Span(0, 0, 5),)),
-        (None, (Span(0, 5, 9), Span(1, 0, 2))),
+        [
+            (None, (Span(0, 0, 5),)),
+            (None, (Span(0, 5, 9), Span(1, 0, 2))),
+        ]
     ]
     assert taken(Progressed(), SINK) == []
 

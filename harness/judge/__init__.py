@@ -103,14 +103,15 @@ def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: 
     told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
     # A loss that was at stake, or may have been: control runs tell whether it is there without faults too. They tell
     # nothing of a total with several explanations.
-    violating = [f for f, answer in told if answer or _asks(f, answer)]
-    out = decide(found, violating, controls)
+    violating = [f for f, answer in told if answer or (answer is None and _at_stake(f))]
+    acquitted = [f for f, answer in told if answer is False and f.to_confirm and _at_stake(f)]
+    out = decide(found, violating, controls, acquitted)
     out.wants = out.wants if asked else 0
     return out
 
 
-def _asks(finding: Finding, answer: bool | None) -> bool:
-    return finding.staked and finding.harms == (Harm.LOSS,) and (answer is None or finding.to_confirm)
+def _at_stake(finding: Finding) -> bool:
+    return finding.staked and finding.harms == (Harm.LOSS,)
 
 
 def _said(run: Run) -> list[str]:
@@ -155,11 +156,11 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
 
 def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...], options: Options) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
-    read = taken(run.progressed, sink.sink) or effects.ranges()
+    read = taken(run.progressed, sink.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     # Who says that the sink shows its rows late may find it behind, and never ahead.
     late = run.scenario.settle_s is not None
-    slices = [each for each in read if each[1]]
-    scale = sink.scale(effects, run.scenario.guarantee.allows, slices, late=late)
+    queries = [[each for each in query if each[1]] for query in read]
+    scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late)
     if scale is None:
         return
     many = feeders(run.progressed, sink.sink)

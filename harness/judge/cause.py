@@ -102,7 +102,8 @@ class _Causes:
         told = list(self._explained(finding, key))
         near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
         lost = any(Harm.LOSS is each.harm for each in told)
-        finding = replace(finding, staked=lost or self._staked(finding, key), fits=_labels(near or self._any(finding)))
+        staked = self._staked(finding, key) or (lost and not self._gone(finding, key))
+        finding = replace(finding, staked=staked, fits=_labels(near or self._any(finding)))
         if finding.kind is Kind.LOST and finding.staked:
             finding = replace(finding, harms=(Harm.LOSS,))
         if not told:
@@ -126,7 +127,7 @@ class _Causes:
 
     def _more_of_all(self, hit: Known) -> bool:
         there = {key for key in self._keys(hit.again) if self._before(hit, key)}
-        return all(self.end.rows[key].total() > self.right[key].total() for key in there)
+        return len(there) > 1 and all(self.end.rows[key].total() > self.right[key].total() for key in there)
 
     def _unrefuted(self, finding: Finding, told: Sequence[Told]) -> tuple[Harm, ...]:
         """What else comes to the same total; anything may, where nothing tells what each slice gave to it. In a table
@@ -182,17 +183,30 @@ class _Causes:
         """Is nothing missing but what was at stake in a hit: of the rows, or of every batch that a total may miss?"""
         if finding.kind is Kind.LOST:
             end = self.end.rows[key]
-            gone = any(self._before(hit, key) > end.total() for hit in self.hits)
             # What saved offsets call done was in hand as well, if it was not in the sink.
             open_ = joined(self.open, self.saved)
-            return bool(open_) and not gone and self._as(Cut(without=open_), key) <= end
+            return bool(open_) and not self._gone(finding, key) and self._as(Cut(without=open_), key) <= end
         known = [self.ranges[batch] for batch in finding.batches]
-        return bool(known) and all(covers(self.open, spans) and not self._delivered(key, spans) for spans in known)
+        return bool(known) and all(covers(self.open, spans) for spans in known) and not self._delivered(key, known)
 
-    def _delivered(self, key: Key, spans: Spans) -> bool:
-        """Did the total have all of these records when a fault struck that put them at stake?"""
-        hits = [hit for hit in self.hits if meet(hit.missing, spans) and key in self._keys(hit.reach.taken)]
-        return any(self._wrote(hit, key, hit.reach.taken) for hit in hits)
+    def _gone(self, finding: Finding, key: Key) -> bool:
+        """Were there more rows of the key when a fault struck than there are now?"""
+        end = self.end.rows[key].total()
+        return finding.kind is Kind.LOST and any(self._before(hit, key) > end for hit in self.hits)
+
+    def _delivered(self, key: Key, known: Sequence[Spans]) -> bool:
+        """Did the total have any of these records when a fault struck?"""
+        return any(self._had(hit, look, key, known) for hit in self.hits for look in (hit.at, hit.last))
+
+    def _had(self, hit: Known, look: Look, key: Key, known: Sequence[Spans]) -> bool:
+        low, taken, now = between({}, hit.reach.low), hit.reach.taken, look.rows[key]
+        read, in_hand = any(covers(low, spans) for spans in known), any(meet(taken, spans) for spans in known)
+        if not (read or (in_hand and key in self._keys(taken))):
+            return False
+        behind = self.scale.late and any(now == then[key] for _, then in self.scale.steps(look))
+        ends = [low, joined(low, taken)] if read else [low]
+        gone = joined(*known)
+        return not behind and all(now != self._at(look, Cut(only=end, without=gone), key) for end in ends)
 
     def _any(self, finding: Finding) -> Sequence[Known]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
@@ -236,12 +250,13 @@ class _Causes:
         return before > 0 and _count(self._after(place), key, row) - before > still
 
     def _lost(self, place: int, hit: Known, key: Key) -> bool:
-        return any(key in unit and self._absent(hit, unit) for unit in self.units[place])
+        return any(key in unit and self._absent(self.hits[place:], unit) for unit in self.units[place])
 
-    def _absent(self, hit: Known, unit: set[Key]) -> bool:
-        """Nothing of it was there, and nothing came. One row alone may be missing for any reason."""
-        rows = self.end.rows
-        return len(unit) > 1 and all(not self._before(hit, key) and key not in rows for key in unit)
+    def _absent(self, hits: Sequence[Known], unit: set[Key]) -> bool:
+        """Nothing of it was there, and nothing came, as far as any later hit shows. One row alone may be missing for
+        any reason."""
+        seen = any(key in self.end.rows or any(self._before(hit, key) for hit in hits) for key in unit)
+        return len(unit) > 1 and not seen
 
     def _units(self, hit: Known) -> Iterator[set[Key]]:
         """Stretches that are lost as one: what was skipped, the batch, each of its partitions, what was left to write.
@@ -265,7 +280,7 @@ class _Causes:
     def _changed(self, place: int, hit: Known, key: Key) -> bool:
         right = self.right[key] - self.end.rows[key]
         there = hit.at.rows[key]
-        return hit.at.places is None and right <= there
+        return hit.at.places is None and bool(right) and right <= there
 
     def _total(self, key: Key) -> Iterator[Told]:
         """The hits whose harm comes to just this total."""

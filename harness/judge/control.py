@@ -91,21 +91,24 @@ def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Fin
     return Control(number=number, findings=by, gap_s=run.progressed.gap_s)
 
 
-def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: Sequence[Control]) -> Decided:
-    """Hold findings against the controls. `violating` are those that break the guarantee, or may."""
+def decide(
+    findings: Sequence[Finding],
+    violating: Sequence[Finding],
+    controls: Sequence[Control],
+    acquitted: Sequence[Finding] = (),
+) -> Decided:
+    """Hold findings against the controls. `violating` are those that break the guarantee, or may; `acquitted` are
+    allowed if the controls are without them."""
     out = Decided(stand=list(findings))
     usable = [control for control in controls if not (control.open or control.error)]
-    explained = [finding for finding in violating if finding.to_confirm]
-    shown = [finding for finding in explained if any(signature(finding) in each.findings for each in usable)]
-    doubtful = [*_unexplained(violating), *shown]
+    explained = [finding for finding in (*violating, *acquitted) if finding.to_confirm]
+    doubtful = [*_unexplained(violating), *_shown((*violating, *acquitted), usable)]
     failed = [control for control in controls if control.error]
     if failed and (doubtful or explained):
         out.error.append(f"the pipeline does not work without faults either: {failed[0].error}")
         return out
     if not doubtful:
-        # One that does not show them is enough.
-        out.wants = len(controls) + 1 if explained and not usable and len(controls) < CONTROLS_MAX else 0
-        return out
+        return _confirmed(out, explained, controls, usable=bool(usable), acquitted=acquitted)
     same = _alike(usable)
     if same and len(controls) < CONTROLS_MAX:
         out.wants = len(controls) + 1
@@ -116,6 +119,40 @@ def decide(findings: Sequence[Finding], violating: Sequence[Finding], controls: 
         out.stand, out.doubtful = _split(findings, doubtful)
         return out
     return _held(findings, doubtful, usable, same)
+
+
+def _shown(explained: Sequence[Finding], usable: Sequence[Control]) -> list[Finding]:
+    """Those that hits explain and a control shows, or where a loss or a single row is to be confirmed and it shows
+    another one of that kind in that sink: it is not without them."""
+    exact = {mark for control in usable for mark in control.findings}
+    kinds = {(position, kind) for position, kind, _ in exact}
+    return [
+        finding
+        for finding in explained
+        if finding.faults
+        and (signature(finding) in exact or (finding.to_confirm and (finding.position, finding.kind) in kinds))
+    ]
+
+
+def _confirmed(
+    out: Decided,
+    explained: Sequence[Finding],
+    controls: Sequence[Control],
+    *,
+    usable: bool,
+    acquitted: Sequence[Finding],
+) -> Decided:
+    """No control shows what hits explain. One that is without it is enough; without any, nobody is acquitted, and once
+    they have all been tried nobody is blamed."""
+    if not explained or usable:
+        return out
+    out.wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
+    why = f"none of {len(controls)} control runs got done" if controls else "no control run was made"
+    if acquitted:
+        out.unknown.append(f"{len(acquitted)} losses may be there without faults too: {why}")
+    if controls:
+        out.stand = [replace(f, fits=f.faults, faults=()) if f.to_confirm else f for f in out.stand]
+    return out
 
 
 def _unexplained(violating: Sequence[Finding]) -> list[Finding]:

@@ -62,7 +62,7 @@ class Examined:
         return self.kinds[kind] <= FINDINGS_MAX
 
     def scale(
-        self, effects: Effects, allows: Harm | None, slices: Sequence[Slice], *, late: bool = False
+        self, effects: Effects, allows: Harm | None, queries: Sequence[Sequence[Slice]], *, late: bool = False
     ) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
@@ -75,7 +75,7 @@ class Examined:
             case=self.case,
             table=self.table,
             allows=allows,
-            slices=slices,
+            queries=queries,
             late=late,
         )
 

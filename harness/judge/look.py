@@ -12,9 +12,6 @@ from harness.checkers.compare import Case, Key, key_of
 from harness.sinks import SinkTable
 from harness.sinks.table import WHOLE, fingerprint
 
-DIGITS = 9
-"""Of a floating point number, as many as two totals of the same numbers have in common (`explain.ROUNDING`)."""
-
 
 class Held(dict[Key, Counter[Any]]):
     """By key, the rows that are there, or their fingerprints; as in a Counter, a key that is not there holds none."""
@@ -53,15 +50,22 @@ def held(case: Case, rows: Iterable[Row]) -> Held:
     """Rows of the effect by key."""
     out = Held()
     places = named_by(case)
-    floats = {place for place, family in enumerate(case.families) if family == "float"}
+    sums = set(_sums(case))
     for row in rows:
-        out.setdefault(key_of(row, places), Counter())[_coarse(row, floats) if floats else row] += 1
+        exact = tuple([None if at in sums else cell for at, cell in enumerate(row)]) if sums else row
+        out.setdefault(key_of(row, places), Counter())[exact] += 1
     return out
 
 
-def _coarse(row: Row, floats: set[int]) -> Row:
-    """A row without what the order of a sum does to floating point numbers."""
-    return tuple([f"{float(cell):.{DIGITS}g}" if at in floats and cell else cell for at, cell in enumerate(row)])
+def blind(case: Case) -> bool:
+    """Is each value of its totals a floating point number? Then no look tells one total from another."""
+    return bool(_sums(case)) and set(case.payload_places()) <= set(_sums(case))
+
+
+def _sums(case: Case) -> list[int]:
+    """The columns of a total that hang on the order of what went into it: they differ where nothing else does."""
+    floats = [place for place, family in enumerate(case.families) if family == "float"]
+    return [place for place in floats if case.aggregate and place not in named_by(case)]
 
 
 def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:
@@ -82,8 +86,11 @@ def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look |
 
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> Look | None:
     """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
-    be said of rows that are all key, nor of a sink with columns that the effect has not."""
+    be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that the effect
+    has not."""
     known = [case.columns[place] for place in named_by(case)]
+    if _sums(case):
+        return None
     if sorted(names) != sorted(case.columns) or sorted(here[:-1]) != sorted(known):
         return None
     rows = Held()

@@ -20,8 +20,8 @@ Slice = tuple[int | None, Spans]
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which the
-    topic was read, in their order, and whether the scenario says that the sink shows its rows late."""
+    """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
+    each query read the topic, in their order, and whether the scenario says that the sink shows its rows late."""
 
     effects: Effects
     sink: Sink
@@ -29,8 +29,13 @@ class Scale:
     case: Case
     table: SinkTable
     allows: Harm | None = None
-    slices: Sequence[Slice] = ()
+    queries: Sequence[Sequence[Slice]] = ()
     late: bool = False
+
+    @property
+    def slices(self) -> list[Slice]:
+        """Those of all queries."""
+        return [each for query in self.queries for each in query]
 
     @property
     def sql(self) -> str:
@@ -45,11 +50,12 @@ class Scale:
         return look.of(self.rows(Cut(only=between({}, ends))))
 
     def steps(self, look: Look) -> Iterator[tuple[Offsets, Held]]:
-        """After each slice: the next offsets, and what the sink holds then."""
-        end: Offsets = {}
-        for _, spans in self.slices:
-            end = highest([end, {span.partition: span.end for span in spans}])
-            yield end, self.upto(end, look)
+        """After each slice of each query: the next offsets, and what the sink holds then."""
+        for query in self.queries:
+            end: Offsets = {}
+            for _, spans in query:
+                end = highest([end, {span.partition: span.end for span in spans}])
+                yield end, self.upto(end, look)
 
     def contributions(self) -> dict[int, dict[Key, Row]]:
         """By the place of a slice, the one row that each key has in the effect over its records alone."""

@@ -17,7 +17,7 @@ from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
 from harness.judge.inhand import feeding, handed, in_hand
-from harness.judge.look import Held, Look, look
+from harness.judge.look import Held, Look, blind, look
 from harness.judge.scale import Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike, lasting
 from harness.scenario import Harm, Stake
@@ -80,7 +80,10 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
         return Weighed(strike=strike, why="no query of the topic was seen at work when it struck")
-    reach = feeding(scale, found, many, restart if restart is not None and lasting(strike) is strike.restart else at)
+    late = strike.restart is not None and lasting(strike) is strike.restart
+    if late and restart is None and len(found) > 1:
+        return Weighed(strike=strike, why=f"{scale.case.sink} could not be read before the next attempt")
+    reach = feeding(scale, found, many, restart if late and restart is not None else at)
     if reach is None:
         words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
         return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
@@ -108,15 +111,15 @@ class _Weighing:
         late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
         self.touched = [key for key in keys if key not in late and self.last.rows[key] != self.base[key]]
         # Where the batch changes nothing that shows, nothing shows that it was written, but for Spark's own word.
-        self.whole = reach.after or (bool(keys) and all(self.last.rows[key] >= full[key] for key in keys))
+        self.there = bool(keys) and all(self.last.rows[key] >= full[key] for key in keys)
+        self.whole = self.there or reach.after
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
         """Those of the keys whose rows are as they were after a batch before the last committed one."""
         out = set[Key]()
         for end, then in self.scale.steps(self.last) if keys else ():
-            if not between(end, self.reach.low):
-                break
-            out |= {key for key in keys if self.last.rows[key] == then[key]}
+            if between(end, self.reach.low):
+                out |= {key for key in keys if self.last.rows[key] == then[key]}
         return out
 
     def weighed(self) -> Known:
@@ -165,18 +168,27 @@ class _Weighing:
     def _redone(self) -> Spans:
         """What of the batch in hand may be done again, and would be there twice: not if whoever had it in hand only
         stood still, nor if all of it was rolled back before the next attempt worked."""
-        return self.reach.taken if self._stays() and not self.strike.paused else ()
+        unseen = self._unseen() and self.scale.allows is Harm.LOSS
+        return self.reach.taken if self._stays() and not (self.strike.paused or unseen) else ()
 
     def _stays(self) -> bool:
         """Is some of it in the sink, or may it still be?"""
         late = self.strike.restart
         left = late.snapshot.writing if late is not None else self.snapshot.left
         rolled_back = left is not None and not left.get(str(self.scale.position))
-        return bool(self.touched or self.reach.after or (self.begun and not rolled_back))
+        return bool(self.touched or self._unseen() or (self.begun and not rolled_back))
+
+    def _unseen(self) -> bool:
+        """Does nothing show whether the sink has it? Spark's own word is that it has; the program may write later. Then
+        either harm is at stake, and under a guarantee that allows one of them it may be that one."""
+        said = self.reach.after and not self.touched and not self.scale.late
+        return bool(self.reach.taken) and (said or blind(self.scale.case))
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
         known = self._in_hand() and not (self.whole or self.strike.paused or self._vague())
+        unseen = self._unseen() and not self.strike.paused and self.scale.allows is not Harm.REPETITION
+        known = unseen if self._unseen() else known
         return joined(self.reach.taken if known else (), self.reach.skipped)
 
     def _vague(self) -> bool:
@@ -296,7 +308,7 @@ class _Weighing:
             return f"the topic was read in more than {SLICES_MAX} slices, and another one may come to the same totals"
         for batch, other in others:
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
-            if Counter(scale.rows(cut)) == expected:
+            if not self._seen(scale.rows(cut)):
                 name = "another slice" if batch is None else f"batch {batch}"
                 return f"{name} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
@@ -305,7 +317,7 @@ class _Weighing:
         """All others: where totals tie, they do not say of an earlier one that it was right at the strike. Where
         Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
         known = [each for each in self.scale.slices if not meet(each[1], spans)]
-        if self.whole and self.reach.after:
+        if self.there and self.reach.after:
             known = [each for each in known if not covers(between({}, self.reach.low), each[1])]
         return known
 

@@ -173,14 +173,15 @@ def feeders(progressed: Progressed, sink: Sink) -> int:
     return max((sum(attempt in query.first for query in ours) for query in ours for attempt in query.first), default=0)
 
 
-def taken(progressed: Progressed, sink: Sink) -> list[tuple[int | None, Spans]]:
-    """What was read at once, slice by slice: by the batches of the queries that may feed `sink`, else by the moves of
+def taken(progressed: Progressed, sink: Sink) -> list[list[tuple[int | None, Spans]]]:
+    """What was read at once, slice by slice: by the batches of each query that may feed `sink`, else by the moves of
     the position that was saved."""
     if ours := _ours(progressed, sink):
-        return [(batch.batch, _spans(batch.ranges)) for query in ours for batch in query.batches]
+        return [[(batch.batch, _spans(batch.ranges)) for batch in query.batches] for query in ours]
     at = [position.next for position in progressed.positions]
     moves = (between(low, high) for low, high in pairwise(at))
-    return [(None, spans) for spans in moves if spans]
+    found: list[tuple[int | None, Spans]] = [(None, spans) for spans in moves if spans]
+    return [found] if found else []
 
 
 def _ours(progressed: Progressed, sink: Sink) -> list[Query]:

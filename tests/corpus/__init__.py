@@ -17,6 +17,7 @@ from tests.corpus import (
     nothing_written,
     own_offsets,
     rivals,
+    seen_later,
     settling,
     stalled,
     tampering,
@@ -45,6 +46,7 @@ ROOMS = (
     rivals,
     also_unhurt,
     late_sinks,
+    seen_later,
 )
 
 

@@ -74,8 +74,8 @@ def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(LOST, 5, HALF, fits=None, wants=1),
-    twin=held("1 loss", "1 repetition", kinds={LOST: 10}, faults=(HALF,), wants=1),
+    violated(LOST, 5, HALF, fits=None),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 10}, faults=(HALF,)),
 )
 def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
     """Two sinks whose names are cut to the same sixty characters must agree, and only one of them lost the batch."""
@@ -87,6 +87,7 @@ def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
     run.strike(1, window=ROWS, holds=15)
     part = run.rows((0, 15), (20, 40))
     run.tables = [run.rows((0, 40)), part]
+    run.calm([], [], [])
     yield "both lost it"
     run.tables = [part, part]
 

@@ -122,8 +122,9 @@ def twice_before_the_fault(run: Scene) -> Iterator[str]:
     run.strike(1, tables=[run.rows((0, 20), again=[TWICE])])
     run.tables = [run.rows((0, 40), again=[TWICE])]
     run.calm(*[run.tables] * 3)
-    yield "they were there once when it struck"
+    yield "they were there once when it struck, and come once without faults"
     run.found(tables=[run.rows((0, 20))])
+    run.calm()
 
 
 @adversary(5, violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)), twin=violated(

@@ -43,7 +43,7 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
 
 
 @adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,), wants=1
+    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
 def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
     """The same the other way round: "too low by exactly batch 2" acquits a program that doubled records, though the
@@ -53,6 +53,7 @@ def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
     run.strike(0)
     run.strike(1, window="offsets-written", holds=4)
     run.tables = [run.rows((0, 22), again=[(0, 4)])]
+    run.calm()
     yield "the struck batch is missing, and nothing else is wrong"
     run.tables = [run.rows((0, 4), (12, 36))]
 
@@ -73,7 +74,7 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: Scene) -> Iterator[str]
 
 
 @adversary(3, void("comes to the same totals", kinds={WRONG: 2}, fits=None, wants=1), twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,), wants=1
+    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
 def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
     """All batches come to the same, one is missing, and at-most-once allows only that it is the struck one."""
@@ -86,6 +87,7 @@ def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
     run.records = [{**run.records[0], "id": i, "account": f"a{i % 2}"} for i in range(40)]
     run.batch_sizes(6, 8, 10, 12)
     run.tables = [run.rows((0, 6), (14, 36))]
+    run.calm()
 
 
 @adversary(3, violated(WRONG, 2, batches=(2,), fits=None, said="") , twin=held(

@@ -29,7 +29,7 @@ def snapshot_failed(run: Scene) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("shown late (then say `settle`)", shown=("1 repetition",)),
+    unknown("shown late (then say `settle`)", shown=("1 loss", "1 repetition")),
     twin=held(
         "1 repetition",
     ),
