@@ -27,7 +27,7 @@ from bench.truth import Seen, Truth, ahead, truth, wrong
 from bench.twins import Drawn, draw, named
 from harness import store, suite
 from harness.errors import HarnessError
-from harness.judge import judge
+from harness.judge import judge, wants
 from harness.load import dump
 from harness.report.summary import Run
 from harness.scenario import Scenario, Verdict, Word, plain
@@ -123,13 +123,23 @@ def _judged(folder: Path) -> Verdict:
 
 
 def judged(room: Path) -> list[dict[str, Any]]:
-    """The lines of all runs that were kept in a folder, each said as it is judged."""
+    """The lines of all runs that were kept in a folder, each said as it is judged; but for those of which only control
+    runs could tell, which another judge had not asked for."""
     lines = []
-    for plan in sorted(room.glob("*/*/plan.json")):
-        if not plan.parent.is_symlink():
-            lines.append(again(plan.parent))
-            said(lines[-1])
+    for folder in sorted(plan.parent for plan in room.glob("*/*/plan.json") if not plan.parent.is_symlink()):
+        if more := _wants(folder):
+            print(f"{folder.parent.name}: asks for control run {more}, which was not made: not counted")
+            continue
+        lines.append(again(folder))
+        said(lines[-1])
     return lines
+
+
+def _wants(folder: Path) -> int:
+    try:
+        return wants(folder)
+    except (HarnessError, ValueError):
+        return 0
 
 
 def entry(drawn: Drawn, run: Run) -> dict[str, Any]:
