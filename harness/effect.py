@@ -166,6 +166,11 @@ class Effects:
             out.setdefault(int(batch), []).append(Span(*map(int, span)))
         return [(batch, tuple(spans)) for batch, spans in out.items()]
 
+    def extent(self) -> Spans:
+        """Where the records lie, from the first to the last of each partition."""
+        query = "select __partition, min(__offset), max(__offset) + 1 from records group by all order by all"
+        return tuple(Span(*map(int, row)) for row in self._db.execute(query).fetchall())
+
     def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
         """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
         self._narrow(behind=False, batch=None)

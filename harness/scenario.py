@@ -342,9 +342,10 @@ class Finding:
     the snapshots show to have caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run
     shows it too; `calm`: they were asked, and none does.
 
-    `harms` are those that its explanations come to, all of them together; `staked` says that each loss among them was
-    at stake in a hit, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree has what
-    this one lacks. `to_confirm`: hits explain it, and a control run has to show that it is not there without them."""
+    `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at stake in
+    hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree
+    has what this one lacks. `to_confirm`: hits explain it, and a control run has to show that it is not there without
+    them."""
 
     kind: Kind
     sink: str
@@ -360,7 +361,7 @@ class Finding:
     fits: tuple[str, ...] = ()
     unhurt: bool = False
     harms: tuple[Harm, ...] = ()
-    staked: bool = False
+    staked: bool | None = False
     altered: bool = False
     torn: bool = False
     calm: bool = False

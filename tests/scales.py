@@ -22,6 +22,7 @@ from harness.checkers.compare import Case, compare, finding, key_of
 from harness.checkers.spans import Cut, Span, Spans, between
 from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.cause import caused
+from harness.judge.certain import certainly
 from harness.judge.examine import Examined
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
@@ -82,6 +83,9 @@ class Remembered(Effects):
 
     def ranges(self) -> list[tuple[int, Spans]]:
         return list(self._answer("ranges"))
+
+    def extent(self) -> Spans:
+        return tuple(self._answer("extent"))
 
     def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
         return int(self._answer("size", behind=behind, cut=cut))
@@ -178,7 +182,7 @@ class Bench:
         examined.bad = {mark.key for mark in marks}
         clues = examined.clues(self.effects)
         options = explanations(examined.findings, clues.totals)
-        return caused(scale, attribute(examined.findings, clues, options), weighed)
+        return certainly(scale, caused(scale, attribute(examined.findings, clues, options), weighed), weighed)
 
 
 Make = Callable[..., Bench]

@@ -15,13 +15,13 @@ from harness.judge.cause import mismatched
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Strike
-from harness.scenario import Finding, Harm, Kind
+from harness.scenario import Finding, Kind
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
 
 ONE = "kill driver at sink-committed of batch 1, attempt 1"
 TWO = "kill driver at sink-committed of batch 1, attempt 2"
-AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
+ALONE, CONFIRM = False, True
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def judged(bench: Bench, end: Sequence[Row], *mets: Met) -> list[Finding]:
     return bench.findings(scale, weighed)
 
 
-def causes(findings: Sequence[Finding]) -> set[tuple[Kind, tuple[str, ...], tuple[str, ...], tuple[Harm, ...]]]:
-    return {(each.kind, each.faults, each.fits, each.harms) for each in findings}
+def causes(findings: Sequence[Finding]) -> set[tuple[Kind, tuple[str, ...], tuple[str, ...], bool]]:
+    return {(each.kind, each.faults, each.fits, each.to_confirm) for each in findings}
 
 
 # Rows.
@@ -51,24 +51,24 @@ def test_rows_that_were_there_before_and_are_there_twice_after_are_repeated_by_t
     bench = make()
     out = judged(bench, bench.rows() + bench.rows(*batch(1)), (bench.first(2), reach()))
     assert len(out) == 10
-    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
     assert {each.batches for each in out} == {(1,)}
 
 
 def test_rows_of_another_batch_that_are_there_twice_fit_no_hit(make: Make) -> None:
     bench = make()
     out = judged(bench, bench.rows() + bench.rows(*batch(2)), (bench.first(2), reach()))
-    assert causes(out) == {(Kind.DUPLICATED, (), (), ())}
+    assert causes(out) == {(Kind.DUPLICATED, (), (), ALONE)}
 
 
 def test_rows_that_were_twice_there_before_the_next_attempt_worked_are_not_its_doing(make: Make) -> None:
     bench = make()
     twice = bench.first(2) + bench.rows(*batch(1))
     out = judged(bench, bench.rows() + bench.rows(*batch(1)), (twice, reach()))
-    assert causes(out) == {(Kind.DUPLICATED, (), (), ())}
+    assert causes(out) == {(Kind.DUPLICATED, (), (), ALONE)}
     scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
     late = hit(bench, bench.first(2), reach(), scale=scale, restart=twice)
-    assert causes(bench.findings(scale, [late])) == {(Kind.DUPLICATED, (), (), ())}
+    assert causes(bench.findings(scale, [late])) == {(Kind.DUPLICATED, (), (), ALONE)}
 
 
 def test_rows_that_were_not_there_yet_and_came_twice_fit_only_what_had_begun(make: Make) -> None:
@@ -83,12 +83,12 @@ def test_rows_that_were_not_there_yet_and_came_twice_fit_only_what_had_begun(mak
 def test_of_two_hits_the_one_after_which_the_row_came_again_is_blamed(make: Make) -> None:
     bench = make()
     once, end = bench.first(2), bench.rows() + bench.rows(*batch(1))
-    assert causes(judged(bench, end, (once, reach()), (once, reach()))) == {(Kind.DUPLICATED, (TWO,), (), AGAIN)}
+    assert causes(judged(bench, end, (once, reach()), (once, reach()))) == {(Kind.DUPLICATED, (TWO,), (), ALONE)}
     twice = once + bench.rows(*batch(1))
-    assert causes(judged(bench, end, (once, reach()), (twice, reach()))) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert causes(judged(bench, end, (once, reach()), (twice, reach()))) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
     thrice = end + bench.rows(*batch(1))
     assert causes(judged(bench, thrice, (once, reach()), (twice, reach()))) == {
-        (Kind.DUPLICATED, (ONE, TWO), (), AGAIN)
+        (Kind.DUPLICATED, (ONE, TWO), (), ALONE)
     }
 
 
@@ -97,20 +97,20 @@ def test_of_three_hits_the_one_before_whose_successor_the_row_came_again_is_blam
     once, end = bench.first(2), bench.rows() + bench.rows(*batch(1))
     twice = once + bench.rows(*batch(1))
     out = judged(bench, end, (once, reach()), (once, reach()), (twice, reach()))
-    assert causes(out) == {(Kind.DUPLICATED, (TWO,), (), AGAIN)}
+    assert causes(out) == {(Kind.DUPLICATED, (TWO,), (), ALONE)}
 
 
 def test_a_copy_that_came_altered_is_a_repetition_too(make: Make) -> None:
     bench = make()
     altered: list[Row] = [(row[0], row[1], "0") for row in bench.rows(*batch(1))]
     out = judged(bench, bench.rows() + altered, (bench.first(2), reach()))
-    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
 
 
 def test_a_lost_checkpoint_repeats_what_was_committed(make: Make) -> None:
     bench = make()
     out = judged(bench, bench.rows() + bench.first(1), (bench.first(1), reach(again=0)))
-    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
 
 
 BY_ACCOUNT = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
@@ -120,7 +120,7 @@ def test_where_batches_share_a_key_only_more_copies_of_a_row_than_they_brought_c
     bench = make(BY_ACCOUNT)
     of_batch, of_other = bench.rows(*batch(1)), bench.rows(*batch(3))
     out = judged(bench, bench.rows() + of_batch, (bench.first(2), reach()))
-    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
     out = judged(bench, bench.rows() + of_other, (bench.first(2), reach()))
     assert {each.faults for each in out} == {()}, "batch 3 has rows of the same keys"
     absent = judged(bench, bench.rows() + of_batch, (bench.first(1), reach()))
@@ -137,7 +137,7 @@ def test_where_batches_share_a_key_both_looks_at_a_hit_count(make: Make) -> None
     scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
     once, twice = bench.first(2), bench.first(2) + bench.rows(*batch(1))
     orphan = hit(bench, bench.first(1), scale=scale, restart=once)
-    assert causes(bench.findings(scale, [orphan])) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+    assert causes(bench.findings(scale, [orphan])) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
     for at, restart in ((twice, once), (once, twice)):
         there = hit(bench, at, scale=scale, restart=restart)
         assert {each.faults for each in bench.findings(scale, [there])} == {()}, "it was there twice before"
@@ -165,14 +165,14 @@ def test_large_sinks_show_a_repetition_by_their_fingerprints(make: Make) -> None
         bench = make(sink)
         scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
         weighed = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
-        assert causes(bench.findings(scale, [weighed])) == {(Kind.DUPLICATED, (ONE,), (), AGAIN)}
+        assert causes(bench.findings(scale, [weighed])) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
 
 
 def test_a_batch_that_was_planned_and_never_came_is_lost_by_the_hit(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
     out = judged(bench, end, (bench.first(1), reach()))
-    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), GONE)})
+    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), CONFIRM)})
     assert all(each.staked for each in out)
 
 
@@ -180,13 +180,13 @@ def test_one_partition_of_a_batch_may_be_lost_alone(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(batch(1)[1])]
     out = judged(bench, end, (bench.first(1), reach()))
-    assert (len(out), causes(out)) == (5, {(Kind.LOST, (ONE,), (), GONE)})
+    assert (len(out), causes(out)) == (5, {(Kind.LOST, (ONE,), (), CONFIRM)})
 
 
 def test_what_the_next_attempt_skips_is_lost_by_the_hit(make: Make) -> None:
     bench = make()
     out = judged(bench, bench.first(2) + bench.rows(*batch(3)), (bench.first(2), reach(2, 2, again=3, after=True)))
-    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), GONE)})
+    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), CONFIRM)})
 
 
 def test_a_flaky_loser_in_the_struck_batch_is_not_blamed(make: Make) -> None:
@@ -194,7 +194,7 @@ def test_a_flaky_loser_in_the_struck_batch_is_not_blamed(make: Make) -> None:
     for rows in (bench.rows(*batch(1))[3:4], bench.rows(*batch(1))[2:6]):
         end = [row for row in bench.rows() if row not in rows]
         out = judged(bench, end, (bench.first(1), reach()))
-        assert causes(out) == {(Kind.LOST, (), (ONE,), GONE)}
+        assert causes(out) == {(Kind.LOST, (), (ONE,), ALONE)}
 
 
 def test_one_row_alone_may_be_missing_for_any_reason(make: Make) -> None:
@@ -211,7 +211,7 @@ def test_two_rows_that_are_all_of_a_batch_are_lost_by_the_hit(make: Make, ids: t
     bench = make(replace(PER_RECORD, effect=effect))
     out = judged(bench, bench.first(1), (bench.first(1), reach()))
     assert {each.key["id"] for each in out} == set(ids)
-    assert causes(out) == {(Kind.LOST, (ONE,), (), GONE)}
+    assert causes(out) == {(Kind.LOST, (ONE,), (), CONFIRM)}
 
 
 def test_rows_that_were_there_and_went_are_not_lost_by_the_hit(make: Make) -> None:
@@ -230,7 +230,7 @@ def test_the_rest_of_one_partition_is_lost_by_the_hit(make: Make) -> None:
     end = [row for row in bench.rows() if row not in rest]
     at = [row for row in bench.first(2) if row not in rest]
     out = judged(bench, end, (at, reach()))
-    assert (len(out), causes(out)) == (2, {(Kind.LOST, (ONE,), (), GONE)})
+    assert (len(out), causes(out)) == (2, {(Kind.LOST, (ONE,), (), CONFIRM)})
 
 
 def test_of_a_batch_that_was_written_in_part_the_rest_is_lost_by_the_hit(make: Make) -> None:
@@ -239,7 +239,7 @@ def test_of_a_batch_that_was_written_in_part_the_rest_is_lost_by_the_hit(make: M
     rest = bench.rows(Span(0, 8, 10), Span(1, 9, 10))
     end = [row for row in bench.rows() if row not in rest]
     out = judged(bench, end, (bench.first(1) + there, reach()))
-    assert (len(out), causes(out)) == (3, {(Kind.LOST, (ONE,), (), GONE)})
+    assert (len(out), causes(out)) == (3, {(Kind.LOST, (ONE,), (), CONFIRM)})
     one_side = judged(bench, end, (bench.first(1) + bench.rows(batch(1)[0]), reach()))
     assert {each.faults for each in one_side} == {()}, "more of it came later"
 
@@ -250,21 +250,21 @@ def test_gaps_in_a_batch_that_was_written_in_part_are_not_blamed(make: Make) -> 
     end = [row for row in bench.rows() if row not in gaps]
     at = [row for row in bench.first(2) if row not in gaps]
     out = judged(bench, end, (at, reach()))
-    assert (len(out), causes(out)) == (2, {(Kind.LOST, (), (ONE,), GONE)})
+    assert (len(out), causes(out)) == (2, {(Kind.LOST, (), (ONE,), ALONE)})
 
 
 def test_where_spark_had_heard_of_the_commit_what_is_missing_was_missing_before(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
     out = judged(bench, end, (bench.first(1), reach(after=True)))
-    assert causes(out) == {(Kind.LOST, (), (ONE,), GONE)}
+    assert causes(out) == {(Kind.LOST, (), (ONE,), ALONE)}
 
 
 def test_what_was_still_planned_at_a_later_hit_was_not_lost_by_an_earlier_one(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
     out = judged(bench, end, (bench.first(1), reach()), (bench.first(1), reach()))
-    assert causes(out) == {(Kind.LOST, (TWO,), (), GONE)}
+    assert causes(out) == {(Kind.LOST, (TWO,), (), CONFIRM)}
     later = [row for row in bench.first(2) if row not in bench.rows(*batch(1))]
     out = judged(bench, end, (bench.first(1), reach()), (later, reach(3, 2)))
     assert {each.faults for each in out} == {(ONE,)}
@@ -274,7 +274,7 @@ def test_a_row_that_no_hit_had_at_stake_is_not_staked(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row[0] != "25"]
     (out,) = judged(bench, end, (bench.first(1), reach()))
-    assert (out.faults, out.fits, out.harms, out.staked) == ((), (), (), False)
+    assert (out.faults, out.fits, out.staked) == ((), (), False)
 
 
 def test_a_lost_row_of_another_batch_is_not_staked_though_its_key_was(make: Make) -> None:
@@ -283,27 +283,27 @@ def test_a_lost_row_of_another_batch_is_not_staked_though_its_key_was(make: Make
     for row in bench.rows(*batch(3))[:1]:
         less.remove(row)
     (out,) = judged(bench, less, (bench.first(1), reach()))
-    assert (out.kind, out.staked, out.harms) == (Kind.LOST, False, ())
+    assert (out.kind, out.staked) == (Kind.LOST, False)
     less = list(bench.rows())
     for row in bench.rows(*batch(1))[:1]:
         less.remove(row)
     (out,) = judged(bench, less, (bench.first(1), reach()))
-    assert (out.staked, out.harms) == (True, GONE)
+    assert out.staked
 
 
 def test_a_right_row_that_is_another_one_afterwards_is_corrupted_by_the_hit(make: Make) -> None:
     bench = make()
     end = [(row[0], row[1], "0") if row in bench.rows(*batch(1)) else row for row in bench.rows()]
     out = judged(bench, end, (bench.first(2), reach()))
-    assert (len(out), causes(out)) == (10, {(Kind.CORRUPTED, (ONE,), (), AGAIN)})
+    assert (len(out), causes(out)) == (10, {(Kind.CORRUPTED, (ONE,), (), CONFIRM)})
     wrong = [row for row in end if row in bench.first(1) or row[2] == "0"]
     out = judged(bench, end, (wrong, reach()))
-    assert causes(out) == {(Kind.CORRUPTED, (), (), ())}, "they were wrong before"
+    assert causes(out) == {(Kind.CORRUPTED, (), (), ALONE)}, "they were wrong before"
     scale = bench.scale(end)
     marked = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
-    assert causes(bench.findings(scale, [marked])) == {(Kind.CORRUPTED, (), (ONE,), ())}
+    assert causes(bench.findings(scale, [marked])) == {(Kind.CORRUPTED, (), (ONE,), ALONE)}
     out = judged(bench, end, (bench.first(1), reach()))
-    assert causes(out) == {(Kind.CORRUPTED, (), (ONE,), ())}
+    assert causes(out) == {(Kind.CORRUPTED, (), (ONE,), ALONE)}
 
 
 def test_rows_that_nobody_expected_fit_every_hit(make: Make) -> None:
@@ -317,7 +317,7 @@ def test_hits_of_which_nothing_is_known_fit_everything(make: Make) -> None:
     scale = bench.scale(bench.rows()[1:])
     blind = Weighed(strike=Strike(number=1, outcome=HIT, why="no snapshot"), why="no snapshot")
     (out,) = bench.findings(scale, [blind])
-    assert (out.faults, out.fits, out.staked) == ((), (ONE,), False)
+    assert (out.faults, out.fits, out.staked) == ((), (ONE,), None)
     assert bench.findings(bench.scale(), [blind]) == []
     assert bench.findings(scale, [])[0].fits == ()
 
@@ -328,14 +328,14 @@ def test_hits_of_which_nothing_is_known_fit_everything(make: Make) -> None:
 def test_a_batch_counted_twice_names_batch_and_hit(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
-    assert (len(out), causes(out)) == (4, {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)})
+    assert (len(out), causes(out)) == (4, {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)})
     assert {(each.batches, each.note) for each in out} == {((1,), "too high by exactly batch 1")}
 
 
 def test_another_batch_counted_twice_fits_no_hit(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(again=(batch(2),)), (bench.first(2), reach()))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (), (), ALONE)}
     assert {each.batches for each in out} == {(2,)}
 
 
@@ -351,18 +351,18 @@ def test_one_partition_counted_twice_is_found(make: Make) -> None:
     part = (batch(1)[0],)
     at = bench.rows(*batch(0), *part)
     out = judged(bench, bench.rows(again=(part,)), (at, reach()))
-    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)})
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)})
     assert {each.batches for each in out} == {(1,)}
 
 
 def test_a_batch_that_a_total_misses_names_batch_and_hit(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
-    assert (len(out), causes(out)) == (4, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
-    assert {(each.note, each.staked) for each in out} == {("too low by exactly batch 1", True)}
+    assert (len(out), causes(out)) == (4, {(Kind.WRONG_AGGREGATE, (ONE,), (), CONFIRM)})
+    assert {each.note for each in out} == {"too low by exactly batch 1"}
     part = (batch(1)[1],)
     out = judged(bench, bench.rows(without=part), (bench.first(1), reach()))
-    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), CONFIRM)})
 
 
 BOTH = [{**record, "account": f"a{record['id'] // 2 % 2}"} for record in values(40)]
@@ -373,11 +373,11 @@ def test_a_part_of_a_batch_names_the_batch(make: Make) -> None:
     bench = make(TOTALS, records=BOTH)
     part = (batch(1)[0],)
     out = judged(bench, bench.rows(again=(part,)), (bench.rows(*batch(0), *part), reach()))
-    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)})
-    assert {(each.batches, each.staked) for each in out} == {((1,), False)}
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)})
+    assert {each.batches for each in out} == {(1,)}
     out = judged(bench, bench.rows(without=part), (bench.rows(*batch(0), batch(1)[1]), reach()))
-    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), GONE)})
-    assert {(each.batches, each.staked) for each in out} == {((1,), True)}
+    assert (len(out), causes(out)) == (2, {(Kind.WRONG_AGGREGATE, (ONE,), (), CONFIRM)})
+    assert {each.batches for each in out} == {(1,)}
 
 
 @pytest.mark.parametrize(("partitions", "faults"), [(4, (ONE,)), (5, ())])
@@ -402,7 +402,7 @@ def test_a_batch_that_was_written_for_some_totals_is_repeated_in_those(make: Mak
     at = [row for row in bench.first(1) if row[0] != "a0"] + [row for row in once if row[0] == "a0"]
     end = [row for row in bench.rows() if row[0] != "a0"] + [row for row in twice if row[0] == "a0"]
     (out,) = judged(bench, end, (at, reach()))
-    assert (out.key, out.faults, out.harms) == ({"account": "a0"}, (ONE,), AGAIN)
+    assert (out.key, out.faults, out.to_confirm) == ({"account": "a0"}, (ONE,), ALONE)
 
 
 def test_totals_that_a_lost_batch_does_not_change_need_not_be_wrong(make: Make) -> None:
@@ -441,16 +441,16 @@ def test_one_grand_total_that_lacks_a_batch_fits_the_hit(make: Make) -> None:
     bench = make(GRAND)
     end = bench.rows(without=batch(1))
     lost, new = sorted(judged(bench, end, (bench.first(1), reach())), key=lambda each: each.kind)
-    assert (lost.kind, lost.faults, lost.fits, lost.harms) == (Kind.LOST, (), (ONE,), GONE)
+    assert (lost.kind, lost.faults, lost.fits, lost.to_confirm) == (Kind.LOST, (), (ONE,), ALONE)
     assert (new.kind, new.faults, new.fits) == (Kind.UNEXPECTED, (), (ONE,))
     idle = judged(bench, end, (bench.first(2), reach(2, 2)))
     assert {(each.kind, each.fits) for each in idle} == {(Kind.LOST, ()), (Kind.UNEXPECTED, (ONE,))}
 
 
-def test_a_batch_that_no_hit_had_at_stake_is_not_staked(make: Make) -> None:
+def test_a_batch_that_no_hit_had_at_stake_fits_none(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(without=batch(2)), (bench.first(1), reach()))
-    assert {(each.faults, each.fits, each.staked) for each in out} == {((), (), False)}
+    assert {(each.faults, each.fits) for each in out} == {((), ())}
 
 
 MANY = [{**record, "account": f"a{record['id'] % 10}"} for record in values(40)]
@@ -477,7 +477,7 @@ def test_batches_that_come_to_the_same_are_not_told_apart(make: Make) -> None:
     out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
     assert {(each.faults, each.fits) for each in out} == {((), (ONE,))}
     out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
-    assert {(each.faults, each.fits, each.staked) for each in out} == {((), (ONE,), False)}
+    assert {(each.faults, each.fits) for each in out} == {((), (ONE,))}
 
 
 def test_batches_that_come_to_the_same_are_not_told_apart_by_a_total_that_fits_neither(make: Make) -> None:
@@ -496,12 +496,12 @@ def test_a_total_that_one_of_two_batches_touches_speaks_for_one(
     records = [{**record, "account": account} for record, account in zip(values(40), names, strict=True)]
     effect = "select account, count(*) as n from ledger where account <> 'x' group by account"
     bench = make(replace(COUNTED, effect=effect), records=records)
-    for end, at, harms in (
-        (bench.rows(again=(batch(1),)), bench.first(2), AGAIN),
-        (bench.rows(without=batch(1)), bench.first(1), GONE),
+    for end, at, weak in (
+        (bench.rows(again=(batch(1),)), bench.first(2), ALONE),
+        (bench.rows(without=batch(1)), bench.first(1), CONFIRM),
     ):
         out = judged(bench, end, (at, reach()))
-        assert {(each.faults, each.harms) for each in out if each.kind is Kind.WRONG_AGGREGATE} == {((ONE,), harms)}
+        assert {(each.faults, each.to_confirm) for each in out if each.kind is Kind.WRONG_AGGREGATE} == {((ONE,), weak)}
 
 
 def test_a_batch_that_comes_to_the_same_in_one_key_only_is_refuted_by_its_others(make: Make) -> None:
@@ -529,10 +529,10 @@ def test_a_batch_struck_twice_and_counted_twice_is_the_second_hits(make: Make) -
     bench = make(TOTALS)
     once, end = bench.first(2), bench.rows(again=(batch(1),))
     out = judged(bench, end, (once, reach()), (once, reach()))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (TWO,), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (TWO,), (), ALONE)}
     twice = bench.rows(*batch(0), *batch(1), again=(batch(1),))
     out = judged(bench, end, (once, reach()), (twice, reach()))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)}
 
 
 def test_a_total_that_was_wrong_otherwise_at_a_later_hit_is_not_explained(make: Make) -> None:
@@ -554,7 +554,7 @@ def test_a_batch_struck_twice_and_counted_three_times_is_both_hits(make: Make) -
     bench = make(TOTALS)
     once, twice = bench.first(2), bench.rows(*batch(0), *batch(1), again=(batch(1),))
     out = judged(bench, bench.rows(again=(batch(1), batch(1))), (once, reach()), (twice, reach()))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, TWO), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, TWO), (), ALONE)}
     assert {each.note for each in out} == {"too high by exactly batch 1"}
 
 
@@ -563,7 +563,7 @@ def test_two_batches_counted_twice_are_their_two_hits(make: Make) -> None:
     at = bench.rows(*batch(0), *batch(1), *batch(2), *batch(3), again=(batch(1),))
     out = judged(bench, bench.rows(again=(batch(1), batch(3))), (bench.first(2), reach()), (at, reach(4, 3)))
     two = "kill driver at sink-committed of batch 1, attempt 2"
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, two), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, two), (), ALONE)}
     assert {(each.batches, each.note) for each in out} == {((1, 3), "too high by exactly batches 1 and 3")}
     out = judged(bench, bench.rows(again=(batch(1), batch(3))), (bench.first(2), reach()), (other(at, 5), reach(4, 3)))
     assert {each.key["account"]: each.faults for each in out} == {
@@ -580,22 +580,22 @@ def test_two_batches_counted_twice_are_their_two_hits(make: Make) -> None:
 def test_a_batch_still_planned_at_a_later_hit_was_not_lost_by_an_earlier_one(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()), (bench.first(1), reach()))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (TWO,), (), GONE)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (TWO,), (), CONFIRM)}
 
 
 def test_a_lost_checkpoint_counts_again_what_was_committed(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(again=(batch(0),)), (bench.first(1), reach(again=0)))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)}
     out = judged(bench, bench.rows(again=(batch(0) + batch(1),)), (bench.first(2), reach(again=0)))
-    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)}
 
 
 def test_a_total_that_no_batch_explains_fits_the_hits_that_touched_it(make: Make) -> None:
     bench = make(TOTALS)
     end = [(row[0], "77", row[2]) if row[0] == "a1" else row for row in bench.rows()]
     (out,) = judged(bench, end, (bench.first(2), reach()))
-    assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
+    assert (out.faults, out.fits) == ((), (ONE,))
 
 
 def test_a_total_that_nothing_explains_fits_a_slice_that_is_no_batch(make: Make) -> None:
@@ -603,14 +603,14 @@ def test_a_total_that_nothing_explains_fits_a_slice_that_is_no_batch(make: Make)
     slice_ = reach(low={0: 3, 1: 3}, high={0: 7, 1: 7}, next={0: 3, 1: 3}, own=True, last=(), batch=None)
     end: list[Row] = [(row[0], "77", row[2]) if row[0] == "a1" else row for row in bench.rows()]
     (out,) = judged(bench, end, (bench.rows(Span(0, 0, 7), Span(1, 0, 7)), slice_))
-    assert (out.faults, out.fits, out.harms) == ((), (ONE,), ())
+    assert (out.faults, out.fits) == ((), (ONE,))
 
 
 def test_totals_in_fingerprints_show_a_repetition_too(make: Make) -> None:
     bench = make(TOTALS)
     scale = bench.scale(bench.rows(again=(batch(1),)))
     weighed = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
-    assert causes(bench.findings(scale, [weighed])) == {(Kind.WRONG_AGGREGATE, (ONE,), (), AGAIN)}
+    assert causes(bench.findings(scale, [weighed])) == {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)}
 
 
 def test_a_slice_of_offsets_kept_by_hand_has_no_batch_to_name(make: Make) -> None:

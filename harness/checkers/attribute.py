@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.compare import Key
-from harness.checkers.explain import Option, Totals, explain, harms, note
+from harness.checkers.explain import Option, Totals, explain, note
 from harness.scenario import Finding, Kind, RecordRef
 
 RECORDS_MAX = 50
@@ -84,7 +84,6 @@ def _traced(finding: Finding, clues: Clues, options: Sequence[Option]) -> Findin
         finding,
         records=tuple(RecordRef(partition=o.partition, offset=o.offset) for o in origins[:RECORDS_MAX]),
         batches=tuple(sorted(batches)),
-        harms=harms(options),
         note=joined(note(options), finding.note),
     )
 

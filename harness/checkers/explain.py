@@ -18,7 +18,7 @@ from operator import sub
 
 from harness.checkers.cells import Cell, Row
 from harness.checkers.compare import Key, Mark, key_of
-from harness.scenario import Finding, Harm, Kind
+from harness.scenario import Finding, Kind
 
 TOO_HIGH = "too high by exactly"
 TOO_LOW = "too low by exactly"
@@ -62,17 +62,11 @@ def single(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Row]:
     return {key: row for row in rows if keys[key := key_of(row, places)] == 1}
 
 
-def searchable(finding: Finding, totals: Totals) -> bool:
-    """Is there a column whose difference can be held against what batches gave?"""
-    with localcontext(EXACT):
-        return _single(finding) and bool(_places(finding, totals))
-
-
-def explain(findings: Sequence[Finding], totals: Totals, *, loosely: bool = False) -> list[tuple[Option, ...]]:
+def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Option, ...]]:
     """For each finding every option: signed batches, one or two, that explain its difference; empty where none do. What
-    a column shows that is no sum, such as an average, has to be explained too, unless it is looked at `loosely`."""
+    a column shows that is no sum, such as an average, has to be explained too."""
     with localcontext(EXACT):
-        every = [_options(finding, totals, loosely=loosely) for finding in findings]
+        every = [_options(finding, totals) for finding in findings]
         single = [finding for finding in findings if _single(finding)]
         sums = [place for place in totals.payload if all(_sums(place, finding, totals) for finding in single)]
         gaps = {tuple(finding.key.values()): _gap(finding, totals, sums) for finding in single}
@@ -90,12 +84,6 @@ def note(options: Sequence[Option]) -> str:
     """The options in words, e.g. `too high by exactly batch 3`; empty if there are none."""
     shown = " or ".join(map(_words, options[:SHOWN]))
     return f"{shown} or {len(options) - SHOWN} more ways" if len(options) > SHOWN else shown
-
-
-def harms(options: Iterable[Option]) -> tuple[Harm, ...]:
-    """What the options come to, all of them together."""
-    signs = {sign for option in options for sign, _ in option}
-    return tuple(harm for sign, harm in ((1, Harm.REPETITION), (-1, Harm.LOSS)) if sign in signs)
 
 
 def _words(option: Option) -> str:
@@ -121,7 +109,7 @@ def _sums(place: int, finding: Finding, totals: Totals) -> bool:
 def _gap(finding: Finding, totals: Totals, sums: Sequence[int]) -> Vector:
     """What is there beyond what is expected."""
     names = [totals.columns[place] for place in sums]
-    cells = [(_decimal(finding.found[0][name]), _decimal(finding.expected[0][name])) for name in names]
+    cells = [(decimal(finding.found[0][name]), decimal(finding.expected[0][name])) for name in names]
     return tuple(found - wanted for found, wanted in cells if found is not None and wanted is not None)
 
 
@@ -132,7 +120,7 @@ def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tupl
         for key, row in totals.contributions[batch].items():
             would = out.setdefault(key, dict.fromkeys(sums, Decimal(0)))
             for place in sums:
-                would[place] += sign * (_decimal(row[place]) or 0)
+                would[place] += sign * (decimal(row[place]) or 0)
     yield from ((key, tuple(would.values())) for key, would in out.items())
 
 
@@ -141,13 +129,13 @@ def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:
     return gaps.get(key, (Decimal(0),) * len(would)) == would
 
 
-def _options(finding: Finding, totals: Totals, *, loosely: bool) -> list[Option]:
+def _options(finding: Finding, totals: Totals) -> list[Option]:
     """All single batches and all pairs that explain the finding."""
     if not _single(finding):
         return []
     rows, places = _given(finding, totals), _places(finding, totals)
     expected, found = (_cells(side[0], totals) for side in (finding.expected, finding.found))
-    if not places or (not loosely and any(expected[p] != found[p] and p not in places for p in totals.payload)):
+    if not places or any(expected[p] != found[p] and p not in places for p in totals.payload):
         return []
     gap = _vector(found, places, minus=_vector(expected, places))
     if gap is None:
@@ -188,20 +176,20 @@ def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[Option]:
 
 def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:
     """Do the batches' cells sum up to the expected one?"""
-    cells = [_decimal(row[place]) for row in rows]
-    whole = _decimal(expected)
+    cells = [decimal(row[place]) for row in rows]
+    whole = decimal(expected)
     return whole is not None and None not in cells and sum(cell for cell in cells if cell is not None) == whole
 
 
 def _vector(row: Row, places: Sequence[int], minus: Vector | None = None) -> Vector | None:
-    cells = [_decimal(row[place]) for place in places]
+    cells = [decimal(row[place]) for place in places]
     if None in cells:
         return None
     numbers = tuple(cell for cell in cells if cell is not None)
     return numbers if minus is None else tuple(map(sub, numbers, minus))
 
 
-def _decimal(cell: Cell) -> Decimal | None:
+def decimal(cell: Cell) -> Decimal | None:
     """The number; a NULL (the sum of nothing) is zero, None if it is not finite."""
     value = Decimal(cell) if cell is not None else Decimal(0)
     return value if value.is_finite() else None
@@ -212,6 +200,17 @@ def only_rounding(mark: Mark, families: Sequence[str]) -> bool:
     if mark.kind is not Kind.WRONG_AGGREGATE:
         return False
     return all(map(_rounded_row, mark.expected, mark.found, repeat(families)))
+
+
+def alike(one: Iterable[Row], other: Iterable[Row], families: Sequence[str]) -> bool:
+    """Are they the same rows, in any order, up to how sums of floating point numbers round?"""
+    left = list(other)
+    for row in one:
+        found = next((at for at, each in enumerate(left) if _rounded_row(row, each, families)), None)
+        if found is None:
+            return False
+        del left[found]
+    return not left
 
 
 def _rounded_row(expected: Row, found: Row, families: Sequence[str]) -> bool:

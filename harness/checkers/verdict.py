@@ -7,9 +7,9 @@ What violates:
                                                                           it, or no control run shows it; else yes;
                                                                           yes if a sink that must agree has it
     duplicated        yes            only with a different payload        yes
-    wrong aggregate   yes            no if every explanation only counts batches again, and a hit explains it, or
-                                     (at-most-once) only misses what was at stake; yes if none does; else nobody can
-                                     tell: unknown
+    wrong aggregate   yes            yes if it is too low                 yes if it is too high, or by more too low
+                                                                          than what was at stake
+                                     in a column that only grows; else nobody can tell what it hides: unknown
     corrupted, unexpected, misordered, stalled: yes, always · recovered: never
 
 Worst wins: error > violated > void > unknown > held. Never green by silence: whatever was not put to the test
@@ -140,24 +140,16 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
 def _loss_violates(finding: Finding) -> bool | None:
     """Under at-most-once: only what was at stake may be missing, and a snapshot or the control runs have to show that
     it is there without faults."""
-    if finding.unhurt or not finding.staked:
+    if finding.unhurt or finding.staked is False:
         return True
-    return False if finding.faults or finding.calm else None
+    return False if finding.staked and (finding.faults or finding.calm) else None
 
 
 def _aggregate_violates(finding: Finding, *, allowed: Harm | None) -> bool | None:
-    """By its explanations, all of them; a total without one is not judged."""
-    harms = set(finding.harms)
-    if not harms:
-        return None
-    if allowed is Harm.LOSS and harms == {Harm.LOSS}:
-        return _loss_violates(finding)
-    # Only one or two batches are looked through: three of them, one lost, may come to the same.
-    if allowed is Harm.REPETITION and harms == {allowed} and not finding.faults:
-        return None
-    if harms == {allowed}:
-        return False
-    return None if allowed in harms else True
+    """By the harms that it cannot do without. A sum is no witness: what it may hide besides, nobody can tell."""
+    forbidden = set(finding.harms) - {allowed}
+    beyond = Harm.LOSS in finding.harms and finding.staked is False
+    return True if forbidden or (allowed is Harm.LOSS and beyond) else None
 
 
 def _doubt(facts: Facts) -> Doubt:

@@ -17,6 +17,7 @@ from harness.checkers.attribute import Options, attribute, explanations, togethe
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.judge.cause import caused, mismatched
+from harness.judge.certain import certainly
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
@@ -24,7 +25,8 @@ from harness.judge.producer import examine_producer
 from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
 from harness.judge.stalled import stalled
 from harness.judge.strikes import Strike, feeders, reaches, read_strikes, taken
-from harness.scenario import Finding, Harm, Kind, Verdict, sink_names
+from harness.scenario import Finding, Kind, Verdict, sink_names
+from harness.scenario import Harm as Harm
 from harness.sinks import load
 
 
@@ -101,17 +103,12 @@ def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: 
     """What stands of the findings. Nothing is asked of controls for a sink that is another one, before the drain, or
     where an effect is wrong by itself."""
     told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
-    # A loss that was at stake, or may have been: control runs tell whether it is there without faults too. They tell
-    # nothing of a total with several explanations.
-    violating = [f for f, answer in told if answer or (answer is None and _at_stake(f))]
-    acquitted = [f for f, answer in told if answer is False and f.to_confirm and _at_stake(f)]
+    # A loss that was at stake, or may have been: control runs tell whether it is there without faults too.
+    violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST)]
+    acquitted = [f for f, answer in told if answer is False and f.to_confirm]
     out = decide(found, violating, controls, acquitted)
     out.wants = out.wants if asked else 0
     return out
-
-
-def _at_stake(finding: Finding) -> bool:
-    return finding.staked and finding.harms == (Harm.LOSS,)
 
 
 def _said(run: Run) -> list[str]:
@@ -167,7 +164,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     for strike in strikes:
         found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
         sink.weighed.append(weigh(scale, strike, found, many=many))
-    sink.findings = caused(scale, sink.findings, sink.weighed)
+    sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
     for weighed in sink.weighed:
         if count := mismatched(scale, weighed):
             words = f"{count} totals of {sink.name} were not what the batches of that moment come to"

@@ -15,18 +15,17 @@ and if its records were at stake in that hit. Every other hit at whose stake the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import TOO_HIGH, TOO_LOW, Option, Totals, explain, harms, searchable
-from harness.checkers.spans import Cut, Span, Spans, between, covers, highest, joined, meet, tail
-from harness.judge.look import Held, Look, held, named_by
+from harness.checkers.explain import TOO_HIGH, TOO_LOW, alike
+from harness.checkers.spans import Cut, Span, Spans, between, joined, meet, tail
+from harness.judge.look import Held, Look, held, named_by, whole
 from harness.judge.scale import Scale
 from harness.judge.stakes import SLICES_MAX, WRITING, Known, Weighed
 from harness.scenario import Finding, Harm, Kind
@@ -51,8 +50,14 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     """The findings of one sink with the hits that explain them, and those that fit."""
     known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
-        return [replace(finding, fits=_labels(weighed)) for finding in findings]
-    return _Causes(scale, known, findings).told()
+        return [replace(finding, fits=_labels(weighed), staked=_no_more(weighed)) for finding in findings]
+    told = _Causes(scale, known, findings).told()
+    return [each if each.staked else replace(each, staked=_no_more(weighed)) for each in told]
+
+
+def _no_more(weighed: Sequence[Weighed]) -> bool | None:
+    """Nothing else was at stake; nobody knows, if a snapshot does not say what was."""
+    return None if any(not isinstance(each, Known) for each in weighed) else False
 
 
 def _doubled(spans: Spans) -> Cut:
@@ -73,16 +78,19 @@ class _Causes:
     def __init__(self, scale: Scale, hits: Sequence[Known], findings: Sequence[Finding]) -> None:
         self.scale, self.hits, self.findings = scale, hits, findings
         self._tables: dict[Cut, Held] = {}
+        self._exact: dict[Cut, Held] = {}
         self.again = [self._keys(hit.again) for hit in hits]
         self.missing = [self._keys(hit.missing) for hit in hits]
         self.late = [self._keys(hit.late) for hit in hits]
         self.end = Look(scale.case, held(scale.case, scale.case.found))
         self.right = held(scale.case, scale.case.expected)
+        self.all = whole(scale.case, scale.case.found)
         keys = {*self.right, *self.end.rows}
-        self.wrong = {key for key in keys if self.right[key] != self.end.rows[key]}
-        self.open = joined(*(hit.missing for hit in hits))
+        self.wrong = {key for key in keys if not self._fits(Cut(), key)}
+        # What saved offsets call done was in hand as well, if it was not in the sink.
+        saved = (hit.reach.last for hit in hits if hit.reach.own)
+        self.open = joined(*(hit.missing for hit in hits), *saved)
         self.ranges = dict(scale.effects.ranges())
-        self.saved = joined(*(hit.reach.last for hit in hits if hit.reach.own))
         self.units = [list(self._units(hit)) for hit in hits]
 
     def _keys(self, spans: Spans) -> set[Key]:
@@ -102,18 +110,14 @@ class _Causes:
         told = list(self._explained(finding, key))
         near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
         lost = any(Harm.LOSS is each.harm for each in told)
-        staked = self._staked(finding, key) or (lost and not self._gone(finding, key))
+        staked = finding.kind is Kind.LOST and (self._staked(key) or (lost and not self._gone(key)))
         finding = replace(finding, staked=staked, fits=_labels(near or self._any(finding)))
-        if finding.kind is Kind.LOST and finding.staked:
-            finding = replace(finding, harms=(Harm.LOSS,))
         if not told:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
-        left = self._unrefuted(finding, told)
-        all_harms = tuple(sorted({*(each.harm for each in told), *left}))
         batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
         weak = lost or finding.kind is Kind.CORRUPTED or not self._again_whole(finding, told)
-        out = replace(finding, faults=_labels(list(hits.values())), fits=(), harms=all_harms, to_confirm=weak)
+        out = replace(finding, faults=_labels(list(hits.values())), fits=(), to_confirm=weak)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
         return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
@@ -126,47 +130,23 @@ class _Causes:
         return all(self._more_of_all(hit) for hit in hits)
 
     def _more_of_all(self, hit: Known) -> bool:
-        there = {key for key in self._keys(hit.again) if self._before(hit, key)}
-        return len(there) > 1 and all(self.end.rows[key].total() > self.right[key].total() for key in there)
+        again = self._table(Cut(only=hit.again))
+        there = {key: sum(self._saw(hit, key, row) for row in rows) for key, rows in again.items()}
+        if self.scale.case.aggregate:
+            there = {key: int(self._before(hit, key) > 0) for key in again}
+        more = (self.end.rows[key].total() - self.right[key].total() >= count for key, count in there.items() if count)
+        return sum(there.values()) > 1 and all(more)
 
-    def _unrefuted(self, finding: Finding, told: Sequence[Told]) -> tuple[Harm, ...]:
-        """What else comes to the same total; anything may, where nothing tells what each slice gave to it. In a table
-        no batch was lost that the total had when the hit struck: what it had then is known. What a query shows may
-        have been taken back."""
-        if finding.kind is not Kind.WRONG_AGGREGATE:
-            return ()
-        rivals = self._rivals.get(tuple(finding.key.values()))
-        if rivals is None:
-            return (Harm.LOSS, Harm.REPETITION)
-        there = between({}, highest(hit.reach.low for each in told for hit in each.hits))
-        had = [at for at, (_, spans) in enumerate(self.scale.slices) if covers(there, spans)]
-        refuted = {(-1, at) for at in had if self.scale.sink.own_table}
-        return harms([each for each in rivals if refuted.isdisjoint(each)])
-
-    @cached_property
-    def _rivals(self) -> Mapping[Key, Sequence[Option]]:
-        """By total, which slices explain it, by their places; without those of which nothing can be told."""
-        wrong = [finding for finding in self.findings if finding.kind is Kind.WRONG_AGGREGATE]
-        if not 0 < len(self.scale.slices) <= SLICES_MAX:
-            return {}
-        case = self.scale.case
-        told = {tuple(finding.key.values()) for finding in wrong}
-        totals = Totals(
-            columns=case.columns,
-            families=case.families,
-            payload=case.payload_places(),
-            contributions=self.scale.contributions(),
-            untold=frozenset(self.wrong - told),
-        )
-        found = zip(wrong, explain(wrong, totals, loosely=True), strict=True)
-        return {tuple(each.key.values()): options for each, options in found if searchable(each, totals)}
+    def _saw(self, hit: Known, key: Key, row: Row) -> int:
+        """How many copies of a row were there before the next attempt worked."""
+        return max(_count(hit.last, key, row), _count(hit.at, key, row))
 
     def _near(self, place: int, key: Key, finding: Finding) -> bool:
         """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
         hit = self.hits[place]
-        if finding.kind is Kind.WRONG_AGGREGATE and finding.harms:
+        if finding.kind is Kind.WRONG_AGGREGATE and finding.batches:
             stakes = joined(hit.again, hit.missing)
-            return any(covers(stakes, (span,)) for batch in finding.batches for span in self.ranges[batch])
+            return any(meet(stakes, self.ranges[batch]) for batch in finding.batches)
         if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows[key].total():
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
@@ -179,34 +159,15 @@ class _Causes:
         wrong = hit.last.of(tuple(row.values()) for row in finding.found)[key]
         return hit.last.places is None and wrong <= hit.last.rows[key]
 
-    def _staked(self, finding: Finding, key: Key) -> bool:
-        """Is nothing missing but what was at stake in a hit: of the rows, or of every batch that a total may miss?"""
-        if finding.kind is Kind.LOST:
-            end = self.end.rows[key]
-            # What saved offsets call done was in hand as well, if it was not in the sink.
-            open_ = joined(self.open, self.saved)
-            return bool(open_) and not self._gone(finding, key) and self._as(Cut(without=open_), key) <= end
-        known = [self.ranges[batch] for batch in finding.batches]
-        return bool(known) and all(covers(self.open, spans) for spans in known) and not self._delivered(key, known)
+    def _staked(self, key: Key) -> bool:
+        """Is nothing missing of the key but what was at stake in a hit, and was not in the sink when one struck?"""
+        return bool(self.open) and not self._gone(key) and self._as(Cut(without=self.open), key) <= self.end.rows[key]
 
-    def _gone(self, finding: Finding, key: Key) -> bool:
-        """Were there more rows of the key when a fault struck than there are now?"""
-        end = self.end.rows[key].total()
-        return finding.kind is Kind.LOST and any(self._before(hit, key) > end for hit in self.hits)
-
-    def _delivered(self, key: Key, known: Sequence[Spans]) -> bool:
-        """Did the total have any of these records when a fault struck?"""
-        return any(self._had(hit, look, key, known) for hit in self.hits for look in (hit.at, hit.last))
-
-    def _had(self, hit: Known, look: Look, key: Key, known: Sequence[Spans]) -> bool:
-        low, taken, now = between({}, hit.reach.low), hit.reach.taken, look.rows[key]
-        read, in_hand = any(covers(low, spans) for spans in known), any(meet(taken, spans) for spans in known)
-        if not (read or (in_hand and key in self._keys(taken))):
-            return False
-        behind = self.scale.late and any(now == then[key] for _, then in self.scale.steps(look))
-        ends = [low, joined(low, taken)] if read else [low]
-        gone = joined(*known)
-        return not behind and all(now != self._at(look, Cut(only=end, without=gone), key) for end in ends)
+    def _gone(self, key: Key) -> bool:
+        """Was a row of the key there when a fault struck that is not there now?"""
+        end = self.end.rows[key]
+        looks = (look for hit in self.hits for look in (hit.at, hit.last))
+        return any(not look.rows[key] <= look.of(end.elements())[key] for look in looks)
 
     def _any(self, finding: Finding) -> Sequence[Known]:
         """Rows that nobody expected, and rows out of order, belong to no batch: any hit may have made them."""
@@ -244,7 +205,7 @@ class _Causes:
         return any(self._grew(place, hit, key, row) for row in surplus if row in again)
 
     def _grew(self, place: int, hit: Known, key: Key, row: Row) -> bool:
-        before = max(_count(hit.last, key, row), _count(hit.at, key, row))
+        before = self._saw(hit, key, row)
         by_then = self._as(Cut(only=between({}, hit.reach.high)), key)
         still = self.right[key][row] - by_then[row]
         return before > 0 and _count(self._after(place), key, row) - before > still
@@ -293,7 +254,7 @@ class _Causes:
             if any(self._missed(place, key, part) for part in self._parts(hit.missing)):
                 yield Told((hit,), Harm.LOSS)
                 return
-        yield from self._several(key, self.end.rows[key])
+        yield from self._several(key)
 
     def _repeated(self, place: int, key: Key, inside: Spans, more: Spans) -> bool:
         """Was the total right with `inside` in it, and has it `more` once more than it should?"""
@@ -301,14 +262,18 @@ class _Causes:
         if not self._wrote(hit, key, inside) or not self._comes_to(place, key, cut):
             return False
         written = (other for other in self._keys(more) if self._wrote(hit, other, inside))
-        return self._throughout(cut, written) and not self._tied(more, _doubled)
+        return self._shown(cut, key) and self._throughout(cut, written) and not self._tied(more, _doubled)
 
     def _missed(self, place: int, key: Key, part: Spans) -> bool:
         """Was the total right but for `part`, and is that all that it lacks?"""
         hit, cut = self.hits[place], _left_out(part)
         if not self._lacked(hit, key, part) or not self._comes_to(place, key, cut):
             return False
-        return self._throughout(cut, self._keys(part)) and not self._tied(part, _left_out)
+        return self._shown(cut, key) and self._throughout(cut, self._keys(part)) and not self._tied(part, _left_out)
+
+    def _shown(self, cut: Cut, key: Key) -> bool:
+        """Would a look at the sink show it? Floating point numbers are left out of looks."""
+        return self._as(cut, key) != self.right[key]
 
     def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
         """Is the total wrong by just that in the end, and was it when each later fault struck?"""
@@ -332,7 +297,8 @@ class _Causes:
 
     def _throughout(self, cut: Cut, keys: Iterable[Key]) -> bool:
         """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
-        return all(key in self.wrong for key in keys if self._as(cut, key) != self.right[key])
+        exact = self._whole(Cut())
+        return all(key in self.wrong for key in keys if not self._same(self._whole(cut)[key], exact[key]))
 
     def _tied(self, spans: Spans, harmed: Callable[[Spans], Cut]) -> bool:
         """Does the same harm to another slice come to the same, in all totals of either?"""
@@ -350,16 +316,28 @@ class _Causes:
         return any(self._fits(mine, key) and not self._fits(rival, key) for key in keys)
 
     def _fits(self, cut: Cut, key: Key) -> bool:
-        return self._as(cut, key) == self.end.rows[key]
+        return self._same(self._whole(cut)[key], self.all[key])
 
-    def _several(self, key: Key, now: Counter[Any]) -> Iterator[Told]:
+    def _whole(self, cut: Cut) -> Held:
+        """The rows with all of their cells."""
+        if cut not in self._exact:
+            self._exact[cut] = whole(self.scale.case, self.scale.rows(cut))
+        return self._exact[cut]
+
+    def _same(self, one: Counter[Any], other: Counter[Any]) -> bool:
+        """Are they the same rows, up to how sums of floating point numbers round?"""
+        case = self.scale.case
+        return one == other or (case.aggregate and alike(one.elements(), other.elements(), case.families))
+
+    def _several(self, key: Key) -> Iterator[Told]:
         """Hits that repeated something each."""
         hits = [hit for hit in self.hits if hit.again][:HITS_MAX]
         for size in TOGETHER:
             for some in combinations(hits, size):
                 steps = [(hit, tuple(h.again for h in some[:place])) for place, hit in enumerate(some)]
                 right = all(self._wrote(hit, key, hit.reach.taken, more) for hit, more in steps)
-                if right and self._as(Cut(again=tuple(h.again for h in some)), key) == now:
+                cut = Cut(again=tuple(h.again for h in some))
+                if right and self._shown(cut, key) and self._fits(cut, key):
                     yield Told(some, Harm.REPETITION)
                     return
 

@@ -104,6 +104,9 @@ def decide(
     explained = [finding for finding in (*violating, *acquitted) if finding.to_confirm]
     doubtful = [*_unexplained(violating), *_shown((*violating, *acquitted), usable)]
     failed = [control for control in controls if control.error]
+    if not usable:
+        # Nobody is blamed for what nothing confirms.
+        out.stand = [replace(f, fits=f.faults, faults=()) if f.to_confirm else f for f in out.stand]
     if failed and (doubtful or explained):
         out.error.append(f"the pipeline does not work without faults either: {failed[0].error}")
         return out
@@ -116,7 +119,7 @@ def decide(
         made = f"only {len(usable)} of {CONTROLS_MAX} control runs got done"
         why = made if controls else "no control run was made"
         out.unknown.append(f"{len(doubtful)} findings are explained by no hit, and {why}")
-        out.stand, out.doubtful = _split(findings, doubtful)
+        out.stand, out.doubtful = _split(out.stand, doubtful)
         return out
     return _held(findings, doubtful, usable, same)
 
@@ -150,8 +153,6 @@ def _confirmed(
     why = f"none of {len(controls)} control runs got done" if controls else "no control run was made"
     if acquitted:
         out.unknown.append(f"{len(acquitted)} losses may be there without faults too: {why}")
-    if controls:
-        out.stand = [replace(f, fits=f.faults, faults=()) if f.to_confirm else f for f in out.stand]
     return out
 
 
@@ -185,7 +186,7 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         if always:
             finding = replace(finding, unhurt=True, faults=(), fits=())
         elif same and mark in about:
-            finding = replace(finding, calm=True)
+            finding = _compared(finding, controls)
         if always or same or mark not in about:
             out.stand.append(finding)
         else:
@@ -202,6 +203,15 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         words = f"not deterministic without faults: the control runs differ, and {len(out.doubtful)} findings"
         out.unknown.append(f"{words} may be no fault's doing ({keys})")
     return out
+
+
+def _compared(finding: Finding, controls: Sequence[Control]) -> Finding:
+    """A finding that no control shows. One without any of that kind in that sink confirms it; if each has others,
+    nobody is blamed, and nobody acquitted."""
+    shown = [{(position, kind) for position, kind, _ in control.findings} for control in controls]
+    if any((finding.position, finding.kind) not in kinds for kinds in shown):
+        return replace(finding, calm=True)
+    return replace(finding, faults=(), fits=finding.faults or finding.fits)
 
 
 def _always(mark: Signature, controls: Sequence[Control]) -> bool:

@@ -48,12 +48,17 @@ def named_by(case: Case) -> tuple[int, ...]:
 
 def held(case: Case, rows: Iterable[Row]) -> Held:
     """Rows of the effect by key."""
+    sums = set(_sums(case))
+    exact = (tuple([None if at in sums else cell for at, cell in enumerate(row)]) for row in rows)
+    return whole(case, exact if sums else rows)
+
+
+def whole(case: Case, rows: Iterable[Row]) -> Held:
+    """The same with all cells, floating point numbers too."""
     out = Held()
     places = named_by(case)
-    sums = set(_sums(case))
     for row in rows:
-        exact = tuple([None if at in sums else cell for at, cell in enumerate(row)]) if sums else row
-        out.setdefault(key_of(row, places), Counter())[exact] += 1
+        out.setdefault(key_of(row, places), Counter())[row] += 1
     return out
 
 

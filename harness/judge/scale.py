@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
-from harness.checkers.explain import single
 from harness.checkers.spans import Cut, Offsets, Spans, between, highest
 from harness.effect import Effects
 from harness.judge.look import Held, Look, held
@@ -56,11 +55,6 @@ class Scale:
             for _, spans in query:
                 end = highest([end, {span.partition: span.end for span in spans}])
                 yield end, self.upto(end, look)
-
-    def contributions(self) -> dict[int, dict[Key, Row]]:
-        """By the place of a slice, the one row that each key has in the effect over its records alone."""
-        places = self.case.key_places()
-        return {at: single(self.rows(Cut(only=spans)), places) for at, (_, spans) in enumerate(self.slices)}
 
     def keys(self, spans: Spans) -> set[Key]:
         """The keys to which these records give a row."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
 from harness.judge.inhand import feeding, handed, in_hand
-from harness.judge.look import Held, Look, blind, look
+from harness.judge.look import Held, Look, blind, look, whole
 from harness.judge.scale import Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike, lasting
 from harness.scenario import Harm, Stake
@@ -96,6 +97,11 @@ def _look(scale: Scale, seen: Seen) -> Look | None:
     return look(scale.case, seen.tables[scale.position], names=names)
 
 
+def _has(now: Counter[Any], full: Counter[Any]) -> bool:
+    """Are all of the rows there; where there are to be none, is none there?"""
+    return now >= full if full else not now
+
+
 class _Weighing:
     """One hit, one sink, one query."""
 
@@ -105,13 +111,14 @@ class _Weighing:
         self.snapshot = strike.at.snapshot
         self.base, full = scale.upto(reach.low, last), scale.upto(reach.high, last)
         keys = changed(self.base, full)
+        self.blind = blind(scale.case) or (not keys and self._floats())
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
         late = {key for key in keys if not self.last.rows[key] and key in self.base and key in full}
         late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
         self.touched = [key for key in keys if key not in late and self.last.rows[key] != self.base[key]]
         # Where the batch changes nothing that shows, nothing shows that it was written, but for Spark's own word.
-        self.there = bool(keys) and all(self.last.rows[key] >= full[key] for key in keys)
+        self.there = bool(keys) and all(map(_has, (self.last.rows[key] for key in keys), (full[key] for key in keys)))
         self.whole = self.there or reach.after
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
@@ -121,6 +128,11 @@ class _Weighing:
             if between(end, self.reach.low):
                 out |= {key for key in keys if self.last.rows[key] == then[key]}
         return out
+
+    def _floats(self) -> bool:
+        """Does the batch change nothing but floating point numbers, which are left out of looks?"""
+        low, high = (self.scale.rows(Cut(only=between({}, end))) for end in (self.reach.low, self.reach.high))
+        return bool(changed(whole(self.scale.case, low), whole(self.scale.case, high)))
 
     def weighed(self) -> Known:
         """The stakes, and why there are none."""
@@ -182,14 +194,15 @@ class _Weighing:
         """Does nothing show whether the sink has it? Spark's own word is that it has; the program may write later. Then
         either harm is at stake, and under a guarantee that allows one of them it may be that one."""
         said = self.reach.after and not self.touched and not self.scale.late
-        return bool(self.reach.taken) and (said or blind(self.scale.case))
+        return bool(self.reach.taken) and (said or self.blind)
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
-        known = self._in_hand() and not (self.whole or self.strike.paused or self._vague())
-        unseen = self._unseen() and not self.strike.paused and self.scale.allows is not Harm.REPETITION
-        known = unseen if self._unseen() else known
-        return joined(self.reach.taken if known else (), self.reach.skipped)
+        if self._unseen():
+            open_ = self.scale.allows is not Harm.REPETITION
+        else:
+            open_ = self._in_hand() and not (self.whole or self._vague())
+        return joined(self.reach.taken if open_ and not self.strike.paused else (), self.reach.skipped)
 
     def _vague(self) -> bool:
         """Does nothing say how much of it was in hand? A total does not, and what was taken next may be more."""
@@ -225,7 +238,8 @@ class _Weighing:
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
-        told = self.begun if self.reach.early else f"{self.begun}, not in {log}"
+        begun = self.begun or "nothing shows whether it was written"
+        told = begun if self.reach.early else f"{begun}, not in {log}"
         own = f"repetition of {self._named()} ({told})" if taken else ""
         count = self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""

@@ -22,6 +22,7 @@ from tests.corpus import (
     stalled,
     tampering,
     two_sources,
+    unconfirmed,
     what_is_read,
     wrong_effects,
 )
@@ -47,6 +48,7 @@ ROOMS = (
     also_unhurt,
     late_sinks,
     seen_later,
+    unconfirmed,
 )
 
 

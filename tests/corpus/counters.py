@@ -1,4 +1,4 @@
-"""Item 3: totals under a weaker guarantee. A sum is no witness: many histories come to it."""
+"""Item 3: totals under a weaker guarantee. A sum is no witness: many histories come to it, and none acquits."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def counting(run: Scene, *contributions: int) -> None:
     run.batch_sizes(*(2 * each for each in contributions))
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=held(
-    "1 loss", "2 repetition", kinds={WRONG: 2}, faults=(LATE,), batches=(2,)
-))  # fmt: skip
+@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=violated(WRONG, 2, fits=None))
 def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
     """Contributions 2, 3, 5, 7; one batch is lost and another doubled. "Too high by exactly batch 0" acquits a program
     that lost records."""
@@ -38,13 +36,12 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
     run.strike(1, window="offsets-written", holds=4)
     run.strike(2)
     run.tables = [run.rows((0, 4), (10, 34), again=[(10, 20)])]
-    yield "no batch was lost"
-    run.tables = [run.rows((0, 34), again=[(10, 20)])]
+    run.calm()
+    yield "none was doubled"
+    run.tables = [run.rows((0, 4), (10, 34))]
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
-))  # fmt: skip
+@adversary(3, violated(WRONG, 2, fits=None), twin=unknown(OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)))
 def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
     """The same the other way round: "too low by exactly batch 2" acquits a program that doubled records, though the
     fault struck batch 1."""
@@ -58,23 +55,21 @@ def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 4), (12, 36))]
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=held(
-    "1 loss", "2 repetition", kinds={WRONG: 2}, faults=(LATE,), batches=(2,)
-))  # fmt: skip
+@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=violated(WRONG, 2, fits=None))
 def two_doubled_and_one_lost_read_as_one_twice_more(run: Scene) -> Iterator[str]:
-    """Batches 1 and 2 doubled, batch 0 lost: just what batch 1 counted three times would come to. Sums of three batches
-    are not looked through, so only a hit may acquit."""
+    """Batches 1 and 2 doubled, batch 0 lost: just what batch 1 counted three times would come to."""
     counting(run, 2, 3, 5, 7)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.strike(1, window="offsets-written", holds=4)
     run.strike(2)
     run.tables = [run.rows((4, 34), again=[(4, 10), (10, 20)])]
-    yield "only the struck batch was doubled"
-    run.tables = [run.rows((0, 34), again=[(10, 20)])]
+    run.calm()
+    yield "none was doubled"
+    run.tables = [run.rows((4, 34))]
 
 
-@adversary(3, void("comes to the same totals", kinds={WRONG: 2}, fits=None, wants=1), twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
+@adversary(3, void("comes to the same totals", kinds={WRONG: 2}, fits=None), twin=unknown(
+    OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
 def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
     """All batches come to the same, one is missing, and at-most-once allows only that it is the struck one."""
@@ -90,12 +85,11 @@ def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
     run.calm()
 
 
-@adversary(3, violated(WRONG, 2, batches=(2,), fits=None, said="") , twin=held(
-    "1 repetition", "2 loss", kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
+@adversary(3, violated(WRONG, 2, batches=(2,), fits=None), twin=unknown(
+    OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
 def another_batch_is_missing(run: Scene) -> Iterator[str]:
-    """At-most-once allows the loss of what was at stake. A total that misses a batch that no fault touched is none of
-    it."""
+    """At-most-once allows the loss of what was at stake. A total that misses more than that has lost something else."""
     counting(run, 3, 5, 6, 4)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
@@ -106,9 +100,7 @@ def another_batch_is_missing(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 6), (16, 36))]
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,), batches=(1,)), twin=held(
-    "1 loss", "2 repetition", kinds={WRONG: 2}, faults=(LATE1,), batches=(1,)
-))  # fmt: skip
+@adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,), batches=(1,)), twin=held("1 loss", "2 repetition"))
 def a_lost_and_a_doubled_batch_come_to_the_struck_one(run: Scene) -> Iterator[str]:
     """The struck batch came once; of the later ones, which no snapshot has seen, one is lost and one doubled. Together
     that is just what the struck one would have added."""
@@ -117,6 +109,26 @@ def a_lost_and_a_doubled_batch_come_to_the_struck_one(run: Scene) -> Iterator[st
     run.strike(0, window="offsets-written", holds=0)
     run.strike(1)
     run.tables = [run.rows((0, 14), (20, 36), again=[(20, 36)])]
-    yield "no two batches differ by as much"
-    run.batch_sizes(4, 10, 6, 12)
-    run.tables = [run.rows((0, 32), again=[(4, 14)])]
+    yield "no batch was lost, and none doubled"
+    run.tables = []
+
+
+NET = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+
+
+@adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,)), twin=violated(WRONG, 2, fits=None))
+def a_total_that_repetition_makes_smaller(run: Scene) -> Iterator[str]:
+    """The struck batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""
+    run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])
+    sizes = (3, 5, 6, 4)
+    counting(run, *sizes)
+    run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])
+    run.records = [{**record, "amount": "-1.00" if 6 <= record["id"] < 16 else "2.00"} for record in run.records]
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    run.strike(0, window="offsets-written", holds=0)
+    run.strike(1)
+    run.tables = [run.rows((0, 36), again=[(6, 16)])]
+    run.calm()
+    yield "no record takes anything off"
+    run.records = [{**record, "amount": "2.00"} for record in run.records]
+    run.tables = [run.rows((0, 6), (16, 36))]

@@ -1,0 +1,114 @@
+"""Items 2, 5 and 9: what a look at the sink leaves out, what comes again in part, and what no control run confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Guarantee, Kind
+from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.counters import COUNTED, COUNTS
+from tests.corpus.scene import Scene, blame
+from tests.folders import PER_RECORD, TOTALS
+
+LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
+SHARED = replace(PER_RECORD, key=("account",))
+"""Several rows have one key."""
+PLANNED = blame(1, window="offsets-written", attempt=2)
+LABELLED = replace(
+    TOTALS, effect="select account, min(account) as label, sum(amount::double) as total from ledger group by account"
+)
+LABELS = [("account", "text", "text"), ("label", "text", "text"), ("total", "double precision", "float")]
+
+
+@adversary(2, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss"))
+def a_sum_of_doubles_beside_a_label(run: Scene) -> Iterator[str]:
+    """The struck batch was whole in the sink, and only its sum of doubles shows that: the label is what it was."""
+    run.batch_sizes(6, 14, 12, 8)
+    run.sink(LABELLED, types=[LABELS])
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    run.strike(1, window="offsets-written", holds=6)
+    yield "there is a count in its place, and it shows that nothing was written"
+    run.sink(COUNTS, types=[COUNTED])
+
+
+def struck_twice(run: Scene) -> None:
+    """At-most-once: killed when batch 0 was in the sink, and before batch 1 wrote. Batch 1 never comes."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(0)
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+
+
+@adversary(9, violated(LOST, 4, fits=None), twin=held(
+    "1 repetition", "2 loss", "3 loss", kinds={LOST: 4}, faults=None, fits=None
+))  # fmt: skip
+def rows_that_share_a_key_and_were_there(run: Scene) -> Iterator[str]:
+    """Four accounts have all rows. The struck batch was in the sink when the third fault struck, and is not in the end:
+    by then other rows of the same accounts have come, and their number is no smaller."""
+    run.sink(SHARED)
+    struck_twice(run)
+    run.strike(2, window="offsets-written", holds=20)
+    yield "it was not there"
+    run.found(3, tables=[run.rows((0, 10))])
+
+
+@adversary(5, violated(DUPLICATED, 4, fits=None, wants=1), twin=violated(DUPLICATED, 4, blame(1), fits=()))
+def some_rows_of_each_key_come_again(run: Scene) -> Iterator[str]:
+    """Of ten rows of four accounts that the struck batch had in the sink, four came again, one of each account. No
+    restart repeats those alone."""
+    run.sink(SHARED)
+    run.strike(1)
+    rows = run.rows((0, 40))
+    run.tables = [rows + [row for row in rows if row[0] in {"12", "13", "14", "15"}]]
+    yield "all ten came again"
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
+
+
+@adversary(9, unknown("nothing shows which explanation", kinds={LOST: 10}, batches=(1,), fits=(PLANNED,)), twin=held(
+    "1 repetition", "2 loss", kinds={LOST: 10}, batches=(1,), faults=(PLANNED,)
+))  # fmt: skip
+def each_control_lost_other_rows(run: Scene) -> Iterator[str]:
+    """The struck batch is lost. Every control run lost the last two rows, without a fault: a program that loses."""
+    struck_twice(run)
+    run.calm(*[[run.rows((0, 38))]] * 3)
+    yield "no control run lost any"
+    run.calm()
+
+
+ONCE = replace(
+    PER_RECORD,
+    effect="select account, count(*) as n from ledger group by account having count(*) = 1",
+    key=("account",),
+    target="open",
+)
+
+
+@adversary(2, void("comes to the same totals"), twin=held("1 repetition"))
+def a_batch_that_takes_rows_away(run: Scene) -> Iterator[str]:
+    """The struck batch closes ten of the sink's rows and adds none. It had not written: the ten are there."""
+    run.records = [
+        {**each, "account": f"k{each['id'] % 10 if each['id'] < 20 else each['id']}"} for each in run.records
+    ]
+    run.sink(ONCE, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
+    run.strike(1, window="offsets-written", holds=10)
+    yield "they are gone"
+    run.found(holds=20)
+
+
+@adversary(9, unknown("nothing shows which explanation", kinds={LOST: 10}, batches=(2,), fits=None), twin=violated(
+    LOST, 10, batches=(2,), fits=None
+))  # fmt: skip
+def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
+    """At-most-once: the sink could not be read when batch 2 was struck, and that batch is lost. Nobody knows whether it
+    was at stake."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(0)
+    run.strike(2, window="offsets-written", holds=20)
+    run.tables = [run.rows((0, 20), (30, 40))]
+    run.calm()
+    run.unread = {"2-strike/0": "the server was gone"}
+    yield "it could be read, and had all of the batch"
+    run.unread = {}
+    run.found(2, holds=30)
