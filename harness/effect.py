@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from harness import syntax
 from harness.checkers.cells import Row, canonical_rows
 from harness.checkers.fit import Column
 from harness.checkers.spans import REVERSED, Cut, Span, Spans
@@ -105,6 +106,7 @@ class Effects:
         self._db.execute("set TimeZone = 'UTC'")
         self._db.execute("set enable_progress_bar = false")
         self._db.execute("set lock_configuration = true")
+        self._folding = {row[0] for row in self._db.execute(_AGGREGATES).fetchall()}
         try:
             self._fill(source)
         except BaseException:
@@ -142,16 +144,27 @@ class Effects:
 
     def aggregates(self, sql: str) -> bool:
         """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
-        return _folded(self._db, self._tree(sql))
+        return syntax.folded(self._tree(sql), self._folding)
 
     def plain(self, sql: str) -> bool:
         """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
-        tree = self._tree(sql)
-        node = tree["statements"][0]["node"]
-        alone = node["type"] == "SELECT_NODE" and (node.get("from_table") or {}).get("type") == "BASE_TABLE"
-        cut = [m for m in node.get("modifiers") or () if m.get("type") != "ORDER_MODIFIER"]
-        nested = any(part.get("class") == "SUBQUERY" for part in _nodes(tree))
-        return alone and not (cut or nested or node["cte_map"]["map"] or node.get("sample") or _folded(self._db, tree))
+        return syntax.plain(self._tree(sql), self._folding)
+
+    def keyed(self, sql: str, key: Collection[str]) -> bool:
+        """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
+        return syntax.keyed(self._tree(sql), key, self._folding)
+
+    def growing(self, sql: str) -> dict[int, bool]:
+        """The places of the columns that are counts or sums; true for a count, to which no record gives less than
+        nothing."""
+        return syntax.growing(self._tree(sql))
+
+    def extreme(self, sql: str, function: str) -> Table:
+        """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
+        its place."""
+        tree = json.dumps(syntax.instead(self._tree(sql), function))
+        query = self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0]
+        return self.table(str(query))
 
     def batches(self) -> tuple[int, ...]:
         """The batches that took records, in order."""
@@ -165,11 +178,6 @@ class Effects:
         for batch, *span in self._db.execute(query).fetchall():
             out.setdefault(int(batch), []).append(Span(*map(int, span)))
         return [(batch, tuple(spans)) for batch, spans in out.items()]
-
-    def extent(self) -> Spans:
-        """Where the records lie, from the first to the last of each partition."""
-        query = "select __partition, min(__offset), max(__offset) + 1 from records group by all order by all"
-        return tuple(Span(*map(int, row)) for row in self._db.execute(query).fetchall())
 
     def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
         """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
@@ -295,39 +303,6 @@ with raw as (
 select {columns} from raw order by __partition, __offset
 """
 _AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
-
-
-def is_aggregate(sql: str) -> bool:
-    """`Effects.aggregates` without a ledger: by DuckDB's syntax tree. Raises UsageError if it is not one query."""
-    with closing(duckdb.connect(":memory:", config=dict(CLOSED))) as db:
-        tree = json.loads(db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0])
-        if tree["error"]:
-            raise UsageError(f"the effect is no query: {tree['error_message']}: {' '.join(sql.split())}")
-        return _folded(db, tree)
-
-
-def _folded(db: duckdb.DuckDBPyConnection, tree: Any) -> bool:
-    known = {row[0] for row in db.execute(_AGGREGATES).fetchall()}
-    return any(_folds(node, known) for node in _nodes(tree))
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    todo = [tree]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, dict):
-            yield part
-            todo += part.values()
-        elif isinstance(part, list):
-            todo += part
-
-
-def _folds(node: dict[str, Any], aggregates: set[str]) -> bool:
-    if node.get("class") == "WINDOW" or node.get("type") == "DISTINCT_MODIFIER" or node.get("group_sets"):
-        return True
-    if node.get("type") == "SET_OPERATION_NODE":
-        return not node.get("setop_all", False)
-    return node.get("class") == "FUNCTION" and str(node.get("function_name", "")).lower() in aggregates
 
 
 def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:

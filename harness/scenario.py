@@ -344,8 +344,8 @@ class Finding:
 
     `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at stake in
     hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree
-    has what this one lacks. `to_confirm`: hits explain it, and a control run has to show that it is not there without
-    them."""
+    has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it allows.
+    `to_confirm`: hits explain it, and a control run has to show that it is not there without them."""
 
     kind: Kind
     sink: str
@@ -366,6 +366,7 @@ class Finding:
     torn: bool = False
     calm: bool = False
     to_confirm: bool = False
+    vague: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ and in the end are what each test says; everything else is an honest pipeline's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,15 @@ class Remembered(Effects):
     def ranges(self) -> list[tuple[int, Spans]]:
         return list(self._answer("ranges"))
 
-    def extent(self) -> Spans:
-        return tuple(self._answer("extent"))
+    def keyed(self, sql: str, key: Collection[str]) -> bool:
+        return bool(self._answer("keyed", sql, tuple(key)))
+
+    def growing(self, sql: str) -> dict[int, bool]:
+        return dict(self._answer("growing", sql))
+
+    def extreme(self, sql: str, function: str) -> Table:
+        made: Table = self._answer("extreme", sql, function)
+        return made
 
     def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
         return int(self._answer("size", behind=behind, cut=cut))

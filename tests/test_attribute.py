@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, explanations, joined, together
 from harness.checkers.cells import Row, canonical
-from harness.checkers.compare import Key, Mark
+from harness.checkers.compare import Case, Key, Mark
 from harness.checkers.explain import Totals, alike, explain, note, only_rounding
 from harness.scenario import Finding, Kind, RecordRef
 
@@ -175,13 +175,19 @@ def test_what_is_no_sum_explains_nothing() -> None:
     assert explain([wrong(("10", "2.6"), ("14", "2.4"))], means) == [()]
 
 
+def cased(*families: str) -> Case:
+    names = tuple("abc"[: len(families)])
+    return Case(sink="t", columns=names, families=families, key=("a",), expected=[], found=[], aggregate=True)
+
+
 def test_rows_are_alike_in_any_order_and_up_to_rounding() -> None:
     one, other = ("a", "1.0"), ("b", "2.0")
     near = ("a", "1.0000000000001")
-    assert alike([one, other], [other, near], ("text", "float"))
-    assert not alike([one, other], [other, near], ("text", "number"))
-    assert not alike([one, one], [one, other], ("text", "float"))
-    assert not alike([one], [one, one], ("text", "float")) and not alike([one, one], [one], ("text", "float"))
+    case, key = cased("text", "float"), ("a",)
+    assert alike(case, key, [one, other], [other, near])
+    assert not alike(cased("text", "number"), key, [one, other], [other, near])
+    assert not alike(case, key, [one, one], [one, other])
+    assert not alike(case, key, [one], [one, one]) and not alike(case, key, [one, one], [one])
 
 
 def test_options_of_which_none_is_borne_out_are_all_kept() -> None:
@@ -363,8 +369,16 @@ def test_sinks_that_must_agree_name_each_other() -> None:
 )
 def test_float_totals_may_differ_by_rounding_only(expected: str | None, found: str | None, rounding: bool) -> None:
     mark = Mark(Kind.WRONG_AGGREGATE, ("a",), [("a", "1", expected)], [("a", "1", found)])
-    assert only_rounding(mark, ("text", "number", "float")) is rounding
-    assert only_rounding(mark, ("text", "number", "number")) is False
-    assert only_rounding(mark._replace(kind=Kind.CORRUPTED), ("text", "number", "float")) is False
+    case = cased("text", "number", "float")
+    assert only_rounding(mark, case) is rounding
+    assert only_rounding(mark, cased("text", "number", "number")) is False
+    assert only_rounding(mark._replace(kind=Kind.CORRUPTED), case) is False
     other: list[Row] = [("a", "2", found)]
-    assert only_rounding(mark._replace(found=other), ("text", "number", "float")) is False
+    assert only_rounding(mark._replace(found=other), case) is False
+
+
+@pytest.mark.parametrize(("size", "rounding"), [(0.0, False), (1e-9, False), (1.0, True), (0.9, True), (0.1, False)])
+def test_a_total_near_zero_rounds_by_a_part_of_what_went_into_it(size: float, rounding: bool) -> None:
+    mark = Mark(Kind.WRONG_AGGREGATE, ("a",), [("a", "1", "0.0")], [("a", "1", "9e-10")])
+    case = replace(cased("text", "number", "float"), sizes={("a",): [0.0, 0.0, size], ("b",): [9.0, 9.0, 9.0]})
+    assert only_rounding(mark, case) is rounding

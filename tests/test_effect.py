@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness import effect, ledger
 from harness.checkers.cells import canonical
-from harness.effect import OWN_COLUMNS, Effects, Source, is_aggregate
+from harness.effect import OWN_COLUMNS, Effects, Source
 from harness.errors import HarnessError, UsageError
 from tests.folders import COLUMNS, values
 
@@ -284,7 +284,6 @@ def test_no_source_is_a_clear_error(tmp_path: Path) -> None:
     ],
 )
 def test_what_folds_records_is_an_aggregate(db: Effects, sql: str, folds: bool) -> None:
-    assert is_aggregate(sql) is folds
     assert db.aggregates(sql) is folds
 
 
@@ -308,8 +307,3 @@ def test_what_folds_records_is_an_aggregate(db: Effects, sql: str, folds: bool) 
 )
 def test_a_plain_effect_takes_each_record_by_itself(db: Effects, sql: str, alone: bool) -> None:
     assert db.plain(sql) is alone
-
-
-def test_is_aggregate_refuses_what_is_no_query() -> None:
-    with pytest.raises(UsageError, match=r"the effect is no query: .*: selec x"):
-        is_aggregate("selec   x")

@@ -18,7 +18,7 @@ key the whole row is the key, and then nothing can be corrupted: a changed row i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import eq
@@ -52,6 +52,9 @@ class Case:
     aggregate: bool = False
     position: int = 0
     """The sink's place in the scenario."""
+    sizes: Mapping[Key, Sequence[float]] = field(default_factory=dict)
+    """By key, how large the numbers are that went into each column, 0 where that is not known: sums of floating point
+    numbers round by a part of that."""
 
     def key_places(self) -> tuple[int, ...]:
         """Where the key's columns are; all columns if no key is named."""

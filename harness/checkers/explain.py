@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from functools import partial
 from itertools import repeat
 from operator import sub
 
 from harness.checkers.cells import Cell, Row
-from harness.checkers.compare import Key, Mark, key_of
+from harness.checkers.compare import Case, Key, Mark, key_of
 from harness.scenario import Finding, Kind
 
 TOO_HIGH = "too high by exactly"
@@ -32,7 +33,8 @@ Signed = tuple[int, int]
 Vector = tuple[Decimal, ...]
 
 ROUNDING = 1e-9
-"""Relative difference up to which two float totals may be the same sum in another order."""
+"""Difference up to which two float totals may be the same sum in another order, as a part of the total, or of the
+largest number that went into it."""
 
 EXACT = Context(prec=200)
 """Wide enough for the sum of any numbers that the engines hold."""
@@ -195,31 +197,34 @@ def decimal(cell: Cell) -> Decimal | None:
     return value if value.is_finite() else None
 
 
-def only_rounding(mark: Mark, families: Sequence[str]) -> bool:
+def only_rounding(mark: Mark, case: Case) -> bool:
     """Is it a total that differs from the expected one only in float cells, and by no more than rounding does?"""
     if mark.kind is not Kind.WRONG_AGGREGATE:
         return False
-    return all(map(_rounded_row, mark.expected, mark.found, repeat(families)))
+    return all(map(partial(_rounded_row, case, mark.key), mark.expected, mark.found))
 
 
-def alike(one: Iterable[Row], other: Iterable[Row], families: Sequence[str]) -> bool:
-    """Are they the same rows, in any order, up to how sums of floating point numbers round?"""
+def alike(case: Case, key: Key, one: Iterable[Row], other: Iterable[Row]) -> bool:
+    """Are they the same rows of a key, in any order, up to how sums of floating point numbers round?"""
     left = list(other)
     for row in one:
-        found = next((at for at, each in enumerate(left) if _rounded_row(row, each, families)), None)
+        found = next((at for at, each in enumerate(left) if _rounded_row(case, key, row, each)), None)
         if found is None:
             return False
         del left[found]
     return not left
 
 
-def _rounded_row(expected: Row, found: Row, families: Sequence[str]) -> bool:
-    return all(map(_rounded, expected, found, families))
+def _rounded_row(case: Case, key: Key, expected: Row, found: Row) -> bool:
+    sizes = case.sizes.get(key) or repeat(0.0)
+    return all(map(_rounded, expected, found, case.families, sizes))
 
 
-def _rounded(one: Cell, other: Cell, family: str) -> bool:
-    return one == other or (family == "float" and _close(one, other))
+def _rounded(one: Cell, other: Cell, family: str, size: float) -> bool:
+    return one == other or (family == "float" and _close(one, other, size))
 
 
-def _close(one: Cell, other: Cell) -> bool:
-    return one is not None and other is not None and math.isclose(float(one), float(other), rel_tol=ROUNDING)
+def _close(one: Cell, other: Cell, size: float) -> bool:
+    if one is None or other is None:
+        return False
+    return math.isclose(float(one), float(other), rel_tol=ROUNDING, abs_tol=ROUNDING * size)

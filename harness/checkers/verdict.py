@@ -12,6 +12,9 @@ What violates:
                                      in a column that only grows; else nobody can tell what it hides: unknown
     corrupted, unexpected, misordered, stalled: yes, always · recovered: never
 
+Under a weaker guarantee nobody can tell what a finding hides (`vague`) if the effect is more than a selection or plain
+grouping of records, or if several records give the same row: unknown.
+
 Worst wins: error > violated > void > unknown > held. Never green by silence: whatever was not put to the test
 makes a verdict void, and whatever could not be read to the end makes it unknown, with the reason in words. A run in
 which no hit had a harm at stake that the guarantee forbids, and that would have shown, tested nothing.
@@ -127,6 +130,8 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
         return False
     if guarantee is Guarantee.EXACTLY_ONCE:
         return True
+    if finding.vague and not finding.torn:
+        return None
     least = guarantee is Guarantee.AT_LEAST_ONCE
     if finding.kind is Kind.LOST:
         return True if least or finding.torn else _loss_violates(finding)

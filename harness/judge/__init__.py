@@ -16,8 +16,9 @@ from pathlib import Path
 from harness.checkers.attribute import Options, attribute, explanations, together
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
+from harness.errors import UsageError
 from harness.judge.cause import caused, mismatched
-from harness.judge.certain import certainly
+from harness.judge.certain import certainly, keyed
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
@@ -104,7 +105,7 @@ def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: 
     where an effect is wrong by itself."""
     told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
     # A loss that was at stake, or may have been: control runs tell whether it is there without faults too.
-    violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST)]
+    violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST and not f.vague)]
     acquitted = [f for f, answer in told if answer is False and f.to_confirm]
     out = decide(found, violating, controls, acquitted)
     out.wants = out.wants if asked else 0
@@ -164,14 +165,27 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     for strike in strikes:
         found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
         sink.weighed.append(weigh(scale, strike, found, many=many))
-    sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
-    for weighed in sink.weighed:
-        if count := mismatched(scale, weighed):
+    try:
+        sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
+        counts = [mismatched(scale, weighed) for weighed in sink.weighed]
+    except UsageError as failure:
+        # The whole ledger has a right effect; what it would be of another one is a question of ours.
+        sink.unknown.append(f"{_ASKED.format(sink.name)}: {str(failure).splitlines()[0]}")
+        return
+    if any(each.vague for each in sink.findings) and not keyed(scale):
+        sink.notes.append(_VAGUE.format(run.scenario.guarantee, sink.name))
+    for weighed, count in zip(sink.weighed, counts, strict=True):
+        if count:
             words = f"{count} totals of {sink.name} were not what the batches of that moment come to"
             why = _CANCEL if late else f"{_LATE}, or {_CANCEL}"
             sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {why}")
 
 
+_ASKED = "the effect of {} cannot be run with records left out or counted twice"
+_VAGUE = (
+    "under {}, nobody can tell what a wrong row of {} hides: a record that comes again, or not at all, may change or "
+    "take away rows of others. Let the effect be one SELECT from `ledger`, with at most a GROUP BY"
+)
 _LATE = "shown late (then say `settle`)"
 _CANCEL = "one batch lost and another counted twice"
 

@@ -56,8 +56,10 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
 
 
 def _no_more(weighed: Sequence[Weighed]) -> bool | None:
-    """Nothing else was at stake; nobody knows, if a snapshot does not say what was."""
-    return None if any(not isinstance(each, Known) for each in weighed) else False
+    """Nothing else was at stake; nobody knows, if a snapshot does not say what was, or an attempt that lived through
+    its fault came to an end after all."""
+    open_ = (not isinstance(each, Known) or each.strike.ended for each in weighed)
+    return None if any(open_) else False
 
 
 def _doubled(spans: Spans) -> Cut:
@@ -87,8 +89,9 @@ class _Causes:
         self.all = whole(scale.case, scale.case.found)
         keys = {*self.right, *self.end.rows}
         self.wrong = {key for key in keys if not self._fits(Cut(), key)}
-        # What saved offsets call done was in hand as well, if it was not in the sink.
-        saved = (hit.reach.last for hit in hits if hit.reach.own)
+        # What saved offsets call done was in hand as well, if it was not in the sink; and what a driver that went on
+        # had committed by the time of the snapshot.
+        saved = (hit.reach.last for hit in hits if hit.reach.own or hit.strike.moving)
         self.open = joined(*(hit.missing for hit in hits), *saved)
         self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
@@ -127,13 +130,11 @@ class _Causes:
         if finding.kind is not Kind.DUPLICATED:
             return True
         hits = [hit for each in told for hit in each.hits]
-        return all(self._more_of_all(hit) for hit in hits)
+        return not self.scale.case.aggregate and all(self._more_of_all(hit) for hit in hits)
 
     def _more_of_all(self, hit: Known) -> bool:
         again = self._table(Cut(only=hit.again))
         there = {key: sum(self._saw(hit, key, row) for row in rows) for key, rows in again.items()}
-        if self.scale.case.aggregate:
-            there = {key: int(self._before(hit, key) > 0) for key in again}
         more = (self.end.rows[key].total() - self.right[key].total() >= count for key, count in there.items() if count)
         return sum(there.values()) > 1 and all(more)
 
@@ -147,7 +148,11 @@ class _Causes:
         if finding.kind is Kind.WRONG_AGGREGATE and finding.batches:
             stakes = joined(hit.again, hit.missing)
             return any(meet(stakes, self.ranges[batch]) for batch in finding.batches)
-        if finding.kind is Kind.DUPLICATED and self._before(hit, key) >= self._after(place).rows[key].total():
+        if (
+            finding.kind is Kind.DUPLICATED
+            and not hit.strike.moving
+            and self._before(hit, key) >= self._after(place).rows[key].total()
+        ):
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
             return False
@@ -205,10 +210,10 @@ class _Causes:
         return any(self._grew(place, hit, key, row) for row in surplus if row in again)
 
     def _grew(self, place: int, hit: Known, key: Key, row: Row) -> bool:
-        before = self._saw(hit, key, row)
-        by_then = self._as(Cut(only=between({}, hit.reach.high)), key)
-        still = self.right[key][row] - by_then[row]
-        return before > 0 and _count(self._after(place), key, row) - before > still
+        before, later = self._saw(hit, key, row), self.hits[place + 1 : place + 2]
+        by_then = self._as(Cut(only=between({}, hit.reach.high)), key)[row]
+        due = self._as(Cut(only=between({}, later[0].reach.high)), key) if later else self.right[key]
+        return before > 0 and _count(self._after(place), key, row) - due[row] > max(before - by_then, 0)
 
     def _lost(self, place: int, hit: Known, key: Key) -> bool:
         return any(key in unit and self._absent(self.hits[place:], unit) for unit in self.units[place])
@@ -240,8 +245,8 @@ class _Causes:
 
     def _changed(self, place: int, hit: Known, key: Key) -> bool:
         right = self.right[key] - self.end.rows[key]
-        there = hit.at.rows[key]
-        return hit.at.places is None and bool(right) and right <= there
+        then = self._after(place).rows[key]
+        return hit.at.places is None and bool(right) and right <= hit.at.rows[key] and not right <= then
 
     def _total(self, key: Key) -> Iterator[Told]:
         """The hits whose harm comes to just this total."""
@@ -298,7 +303,7 @@ class _Causes:
     def _throughout(self, cut: Cut, keys: Iterable[Key]) -> bool:
         """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
         exact = self._whole(Cut())
-        return all(key in self.wrong for key in keys if not self._same(self._whole(cut)[key], exact[key]))
+        return all(key in self.wrong for key in keys if not self._same(key, self._whole(cut)[key], exact[key]))
 
     def _tied(self, spans: Spans, harmed: Callable[[Spans], Cut]) -> bool:
         """Does the same harm to another slice come to the same, in all totals of either?"""
@@ -316,7 +321,7 @@ class _Causes:
         return any(self._fits(mine, key) and not self._fits(rival, key) for key in keys)
 
     def _fits(self, cut: Cut, key: Key) -> bool:
-        return self._same(self._whole(cut)[key], self.all[key])
+        return self._same(key, self._whole(cut)[key], self.all[key])
 
     def _whole(self, cut: Cut) -> Held:
         """The rows with all of their cells."""
@@ -324,10 +329,10 @@ class _Causes:
             self._exact[cut] = whole(self.scale.case, self.scale.rows(cut))
         return self._exact[cut]
 
-    def _same(self, one: Counter[Any], other: Counter[Any]) -> bool:
+    def _same(self, key: Key, one: Counter[Any], other: Counter[Any]) -> bool:
         """Are they the same rows, up to how sums of floating point numbers round?"""
         case = self.scale.case
-        return one == other or (case.aggregate and alike(one.elements(), other.elements(), case.families))
+        return one == other or (case.aggregate and alike(case, key, one.elements(), other.elements()))
 
     def _several(self, key: Key) -> Iterator[Told]:
         """Hits that repeated something each."""
@@ -337,7 +342,7 @@ class _Causes:
                 steps = [(hit, tuple(h.again for h in some[:place])) for place, hit in enumerate(some)]
                 right = all(self._wrote(hit, key, hit.reach.taken, more) for hit, more in steps)
                 cut = Cut(again=tuple(h.again for h in some))
-                if right and self._shown(cut, key) and self._fits(cut, key):
+                if right and self._shown(cut, key) and self._comes_to(self.hits.index(some[-1]), key, cut):
                     yield Told(some, Harm.REPETITION)
                     return
 

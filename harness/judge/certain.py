@@ -1,99 +1,97 @@
-"""Which harms a wrong total cannot do without, under a guarantee that allows one of the two.
+"""Which harms a finding cannot do without, under a guarantee that allows one of the two, and what nobody can tell.
 
 A sum is no witness: one record lost and another counted twice may come to any total. Only what holds for every way in
 which records can be lost or repeated is said. In a column that is the sum of what each record gives to it, none of them
 negative, a total that is too low lost something, one that is too high counted something again, and one that is lower
-than without all that hits had at stake lost something else.
+than without all that hits had at stake lost something else. A row is a witness if it is there for each of its records,
+or for any of them: one that is too much may stand for another that is missing, where several records give the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
+from decimal import localcontext
 
-from harness.checkers.cells import Cell, Row
+from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import EXACT, decimal, single
-from harness.checkers.spans import Cut, Span, Spans, joined
+from harness.checkers.spans import Cut, Spans, joined
+from harness.judge.look import named_by, whole
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed
 from harness.scenario import Finding, Harm, Kind
 
-PIECES_MAX = 1_000
-"""The effect is run on so many pieces of the ledger at most: single records, or stretches of equal length."""
+ROWS = (Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE)
 
 
 def certainly(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]) -> list[Finding]:
-    """The findings of one sink, its wrong totals with their harms, and whether they miss more than was at stake."""
-    if scale.allows is None or all(finding.kind is not Kind.WRONG_AGGREGATE for finding in findings):
+    """The findings of one sink: wrong totals with their harms, and whether they miss more than was at stake; rows with
+    whether anybody can tell what they hide."""
+    if scale.allows is None or not findings:
         return list(findings)
-    open_ = joined(*(each.missing for each in weighed), *_saved(weighed))
+    if not keyed(scale):
+        return [replace(each, vague=each.kind in ROWS) for each in findings]
     with localcontext(EXACT):
-        growing = _growing(scale)
-        least = _rows(scale, Cut(without=open_))
-        return [_told(each, growing, least) if each.kind is Kind.WRONG_AGGREGATE else each for each in findings]
+        totals = _Totals.of(scale, joined(*(each.missing for each in weighed), *_saved(weighed)))
+        return [totals.told(each) if each.kind is Kind.WRONG_AGGREGATE else _row(scale, each) for each in findings]
+
+
+def keyed(scale: Scale) -> bool:
+    """Is each row of the effect there for each of its records, or for any of them?"""
+    return scale.effects.keyed(scale.sql, scale.case.key)
+
+
+def _saved(weighed: Sequence[Weighed]) -> list[Spans]:
+    """What saved offsets call done may have been in hand as well."""
+    return [each.reach.last for each in weighed if each.reach is not None and each.reach.own]
+
+
+def _row(scale: Scale, finding: Finding) -> Finding:
+    """Of a row that several records give, what is too much or missing is only the sum of what happened to them."""
+    key = tuple(finding.key.values()) if named_by(scale.case) else ()
+    right, end = (whole(scale.case, rows)[key] for rows in (scale.case.expected, scale.case.found))
+    if finding.kind is Kind.LOST:
+        return replace(finding, vague=scale.allows is Harm.LOSS and any(end[row] for row in right - end))
+    if finding.kind is Kind.DUPLICATED:
+        return replace(finding, vague=scale.allows is Harm.REPETITION and any(right[row] > 1 for row in end - right))
+    return finding
 
 
 @dataclass(frozen=True)
-class _Growing:
-    """By key, the columns that only grow, by their place, and what is expected there."""
+class _Totals:
+    """What tells of wrong totals: by key, what they are without all that was at stake, and the least that a record gave
+    to them; by its place, each column that is a count or a sum, and whether it is a count."""
 
-    columns: tuple[str, ...]
-    known: dict[Key, dict[int, Decimal]]
+    scale: Scale
+    least: dict[Key, Row]
+    given: dict[Key, Row]
+    columns: dict[int, bool]
 
+    @classmethod
+    def of(cls, scale: Scale, open_: Spans) -> _Totals:
+        """`open_` was at stake."""
+        columns = scale.effects.growing(scale.sql)
+        given = scale.effects.extreme(scale.sql, "min")
+        columns = {p: counts for p, counts in columns.items() if counts or given.families[p] == "number"}
+        least, gave = (single(rows, scale.case.key_places()) for rows in (scale.rows(Cut(without=open_)), given.rows))
+        return cls(scale, least, gave, columns)
 
-def _saved(weighed: Sequence[Weighed]) -> Iterator[Spans]:
-    """What saved offsets call done may have been in hand as well."""
-    yield from (each.reach.last for each in weighed if each.reach is not None and each.reach.own)
+    def told(self, finding: Finding) -> Finding:
+        """A wrong total with its harms."""
+        case, key = self.scale.case, tuple(finding.key.values())
+        harms, beyond = set[Harm](), False
+        for place in self.columns:
+            name = case.columns[place]
+            found, expected = (decimal(row[0][name]) for row in (finding.found, finding.expected))
+            if found is None or expected is None or found == expected or not self._grows(key, place):
+                continue
+            harms.add(Harm.LOSS if found < expected else Harm.REPETITION)
+            beyond = beyond or found < (decimal(self.least[key][place]) or 0 if key in self.least else 0)
+        return replace(finding, harms=tuple(sorted(harms)), staked=finding.staked if beyond else True)
 
-
-def _growing(scale: Scale) -> _Growing:
-    case = scale.case
-    # Where the run is not drained, what is expected is not the sum of all pieces, and nothing is said.
-    whole = single(case.expected, case.key_places())
-    twice = _rows(scale, Cut(again=(scale.effects.extent(),)))
-    pieces = [_rows(scale, Cut(only=(piece,))) for piece in _pieces(scale)]
-    known: dict[Key, dict[int, Decimal]] = {}
-    for key in whole.keys() & twice.keys():
-        given = [piece[key] for piece in pieces if key in piece]
-        for place in case.payload_places():
-            cells = [row[place] for row in (whole[key], twice[key], *given)]
-            if case.families[place] == "number" and (total := _sum(cells)) is not None:
-                known.setdefault(key, {})[place] = total
-    return _Growing(case.columns, known)
-
-
-def _sum(cells: Sequence[Cell]) -> Decimal | None:
-    """The total, if it is what the pieces give in all, none of them negative, and twice as much of every record twice.
-    `cells` are the total, that of every record twice, and what each piece gives."""
-    numbers = [number for cell in cells if (number := decimal(cell)) is not None and number >= 0]
-    if len(numbers) < len(cells):
-        return None
-    total, twice, *given = numbers
-    return total if total == sum(given) and twice == 2 * total else None
-
-
-def _told(finding: Finding, growing: _Growing, least: dict[Key, Row]) -> Finding:
-    key = tuple(finding.key.values())
-    harms, beyond = set[Harm](), False
-    for place, expected in growing.known.get(key, {}).items():
-        found = decimal(finding.found[0][growing.columns[place]])
-        if found is None or found == expected:
-            continue
-        harms.add(Harm.LOSS if found < expected else Harm.REPETITION)
-        beyond = beyond or found < (decimal(least[key][place]) or 0 if key in least else 0)
-    return replace(finding, harms=tuple(sorted(harms)), staked=finding.staked if beyond else True)
-
-
-def _rows(scale: Scale, cut: Cut) -> dict[Key, Row]:
-    """The one row of each key."""
-    return single(scale.rows(cut), scale.case.key_places())
-
-
-def _pieces(scale: Scale) -> Iterator[Span]:
-    spans = scale.effects.extent()
-    length = -(-sum(span.end - span.start for span in spans) // PIECES_MAX) or 1
-    for span in spans:
-        for start in range(span.start, span.end, length):
-            yield span._replace(start=start, end=min(start + length, span.end))
+    def _grows(self, key: Key, place: int) -> bool:
+        """Is it a number exactly, and did no record give less than nothing to it?"""
+        given = decimal(self.given[key][place]) if key in self.given else None
+        number = self.scale.case.families[place] == "number"
+        return number and (self.columns[place] or (given is not None and given >= 0))

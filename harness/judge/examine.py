@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.attribute import Clues, Origin
 from harness.checkers.canaries import Canary, canaries
+from harness.checkers.cells import Cell
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding, single
 from harness.checkers.fit import folded, folding_note, misfit
@@ -120,7 +122,7 @@ def examine(
         return out
     out.void += filter(None, [folded(sink, table, name=name)])
     out.notes += filter(None, [folding_note(sink, table, name=name)])
-    case = _case(out, effect, table, aggregate=effects.aggregates(sink.effect))
+    case = _case(out, effect, table, effects)
     out.case = case
     out.notes += filter(None, [_shared(out, case)])
     out.plain = drained or effects.plain(sink.effect)
@@ -138,7 +140,7 @@ def _shared(out: Examined, case: Case) -> str:
     keys = len({key_of(row, places) for row in case.expected})
     if not places or keys == len(case.expected):
         return ""
-    key = ", ".join(case.key)
+    key = ", ".join(case.key or case.columns)
     return f"{out.name}: {len(case.expected)} rows share {keys} keys ({key}): a finding speaks of all rows of its key"
 
 
@@ -149,7 +151,7 @@ def _shuffled(out: Examined, case: Case, effects: Effects) -> None:
     for order in SHUFFLES if effects.size() <= SHUFFLED_MAX else SHUFFLES[:1]:
         rows = effects.table(out.sink.effect or "", cut=Cut(order=order)).rows
         marks = compare(replace(case, found=rows))
-        if any(not only_rounding(mark, case.families) for mark in marks):
+        if any(not only_rounding(mark, case) for mark in marks):
             cure = "Order it by columns that no two records share"
             out.error.append(f"the effect of {out.name} gives other rows when the ledger lies in another order. {cure}")
             return
@@ -195,7 +197,7 @@ def _certain(mark: Mark, out: Examined) -> bool:
 
 
 def _rounding(mark: Mark, out: Examined, case: Case) -> bool:
-    rounded = only_rounding(mark, case.families)
+    rounded = only_rounding(mark, case)
     out.rounded += rounded
     return rounded
 
@@ -228,11 +230,12 @@ def _unreadable(out: Examined, table: SinkTable | None) -> str:
     return f"{out.name} was never read" if out.sink.effect is not None else f"{out.name} has no effect to compare with"
 
 
-def _case(out: Examined, effect: Table, table: SinkTable, *, aggregate: bool) -> Case:
+def _case(out: Examined, effect: Table, table: SinkTable, effects: Effects) -> Case:
     names = [column.name for column in table.columns]
     order = [names.index(name) for name in effect.columns]
     same = order == list(range(len(names)))
-    return Case(
+    aggregate = effects.aggregates(out.sink.effect or "")
+    case = Case(
         sink=out.name,
         position=out.position,
         columns=effect.columns,
@@ -242,6 +245,25 @@ def _case(out: Examined, effect: Table, table: SinkTable, *, aggregate: bool) ->
         found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
         aggregate=aggregate,
     )
+    return replace(case, sizes=_sizes(case, out.sink.effect or "", effects))
+
+
+def _sizes(case: Case, sql: str, effects: Effects) -> dict[Key, list[float]]:
+    """By key, the largest number that went into each column; asked of floating point numbers only."""
+    if not (case.aggregate and "float" in case.families):
+        return {}
+    out: dict[Key, list[float]] = {}
+    places = case.key_places()
+    for table in (effects.extreme(sql, "min"), effects.extreme(sql, "max")):
+        for row in table.rows:
+            known = out.get(key_of(row, places), [0.0] * len(row))
+            out[key_of(row, places)] = list(map(max, known, map(_size, row, table.families)))
+    return out
+
+
+def _size(cell: Cell, family: str) -> float:
+    size = abs(float(cell)) if family == "float" and cell is not None else 0.0
+    return size if math.isfinite(size) else 0.0
 
 
 def _lineage(effects: Effects, case: Case, findings: Sequence[Finding]) -> dict[Key, list[Origin]] | None:

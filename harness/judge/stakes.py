@@ -17,6 +17,7 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
+from harness.errors import UsageError
 from harness.judge.inhand import feeding, handed, in_hand
 from harness.judge.look import Held, Look, blind, look, whole
 from harness.judge.scale import Scale, Slice, changed
@@ -89,7 +90,11 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
         words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
         return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
     last = restart or at
-    return _Weighing(scale, strike, in_hand(scale, strike, reach, last), at, last).weighed()
+    try:
+        return _Weighing(scale, strike, in_hand(scale, strike, reach, last), at, last).weighed()
+    except UsageError as failure:
+        words = f"the effect of {scale.case.sink} cannot be run with records left out or counted twice"
+        return Weighed(strike=strike, why=f"{words}: {str(failure).splitlines()[0]}")
 
 
 def _look(scale: Scale, seen: Seen) -> Look | None:
@@ -194,7 +199,7 @@ class _Weighing:
         """Does nothing show whether the sink has it? Spark's own word is that it has; the program may write later. Then
         either harm is at stake, and under a guarantee that allows one of them it may be that one."""
         said = self.reach.after and not self.touched and not self.scale.late
-        return bool(self.reach.taken) and (said or self.blind)
+        return bool(self.reach.taken) and (said or (self.blind and self._in_hand()))
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
@@ -301,14 +306,19 @@ class _Weighing:
             yield rows(Cut(without=spans))
             return
         yield rows(Cut(again=(spans,)))
-        if scale.case.aggregate and not scale.table.unique:
+        if scale.case.aggregate and not scale.table.unique and not self._in_place():
             yield [*scale.case.expected, *rows(Cut(only=spans))]
+
+    def _in_place(self) -> bool:
+        """Is a total seen to be replaced by another one under its key? Then a repetition adds no row beside it."""
+        end = self.last.of(self.scale.case.found)
+        return any(rows != end[key] and rows.total() == end[key].total() == 1 for key, rows in self.last.rows.items())
 
     def _seen(self, model: Sequence[Row]) -> bool:
         """Does the comparison see the model in the place of what the sink should hold, as a right run does?"""
         case = self.scale.case
         marks = compare(replace(case, found=list(model)))
-        return any(not only_rounding(mark, case.families) for mark in marks)
+        return any(not only_rounding(mark, case) for mark in marks)
 
     def _hidden(self, harm: Harm, spans: Spans) -> str:
         """Which other slice would hide it: one lost where this one is doubled, or doubled where this one is lost."""

@@ -45,6 +45,8 @@ class Strike:
     why: str = ""
     moving: bool = False
     """The driver went on while the snapshot was taken."""
+    ended: bool = False
+    """It went on, and came to an end afterwards though no other fault struck: what was at stake then, nobody saw."""
     paused: bool = False
     """Nobody died: what was in hand is done once."""
     counted: int | None = None
@@ -106,11 +108,21 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
         replace(
             _strike(run, number, step),
             moving=faults.get(number) in LIVES,
+            ended=faults.get(number) in LIVES and _ended(number, run),
             paused=faults.get(number) is Do.PAUSE_DRIVER,
             counted=counted,
         )
         for number, step in hits
     )
+
+
+def _ended(number: int, run: Run) -> bool:
+    """Did another attempt follow the one that was hurt, with no hit in between?"""
+    attempt = run.steps[number - 1].attempt
+    began = [*(each for query in run.progressed.queries for each in query.first)]
+    began += [position.attempt for position in run.progressed.positions]
+    again = any(step.hit and step.attempt == attempt for step in run.steps[number:])
+    return not again and any(each > attempt for each in began)
 
 
 def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
@@ -255,7 +267,9 @@ def _began(query: Query, attempt: int) -> Offsets | None:
 def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:
     """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
     low = snapshot.position or {}
-    before = [p.next for p in progressed.positions if p.at_s <= snapshot.at_s and p.next != low]
+    before = [p for p in progressed.positions if p.at_s <= snapshot.at_s and p.attempt <= snapshot.attempt]
+    # What an earlier attempt saved last is where this one began.
+    moves = [p.next for p in before if p.next != low or p.attempt < snapshot.attempt]
     after = [p.next for p in progressed.positions if p.at_s > snapshot.at_s and p.next != low]
     taken = lowest([after[0], highest([low, snapshot.sent])]) if after else dict(low)
     launched = [p.next for p in progressed.positions if died and p.attempt > snapshot.attempt]
@@ -263,6 +277,6 @@ def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach
         low=low,
         high=highest([low, taken]),
         next=launched[0] if launched else None,
-        last=between(before[-1] if before else {}, low),
+        last=between(moves[-1] if moves else {}, low),
         own=True,
     )

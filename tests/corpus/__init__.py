@@ -23,6 +23,7 @@ from tests.corpus import (
     tampering,
     two_sources,
     unconfirmed,
+    vague,
     what_is_read,
     wrong_effects,
 )
@@ -49,6 +50,7 @@ ROOMS = (
     late_sinks,
     seen_later,
     unconfirmed,
+    vague,
 )
 
 

@@ -168,4 +168,4 @@ def error(said: str, **more: object) -> Right:
 
 def violated(kind: Kind, count: int, *faults: str, **more: object) -> Right:
     """Violated by so many findings of one kind, done by these hits; by none that is known if there are none."""
-    return Right(word=Word.VIOLATED, faults=faults, **{"kinds": {kind: count}, **more})  # type: ignore[arg-type]
+    return Right(word=Word.VIOLATED, **{"kinds": {kind: count}, "faults": faults, **more})  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from harness.scenario import Do, Evidence, Fault
 from harness.snapshot import Query
 from tests.corpus.case import adversary, held, void
+from tests.corpus.counters import COUNTED, COUNTS
 from tests.corpus.scene import Scene, query, state
 from tests.folders import PER_RECORD, STEP, TOTALS
 
@@ -99,3 +100,36 @@ def a_driver_that_only_stood_still(run: Scene) -> Iterator[str]:
     yield "it was killed"
     run.steps[0] = killed
     run.claim(schedule=(STEP,))
+
+
+PEAKS = replace(TOTALS, effect="select account, max(amount) as peak from ledger group by account")
+PEAK = [("account", "text", "text"), ("peak", "numeric", "number")]
+
+
+@adversary(2, void("is the same with it"), twin=held("1 repetition"))
+def a_maximum_that_is_written_in_place(run: Scene) -> Iterator[str]:
+    """The table has no unique key, so a row could stand beside another one of its key; the pipeline replaces its rows,
+    and what it writes twice is the same maximum."""
+    run.sink(PEAKS, types=[PEAK])
+    run.strike(1)
+    yield "it is a count"
+    run.batch_sizes(6, 14, 12, 8)
+    run.sink(COUNTS, types=[COUNTED])
+
+
+RATED = replace(
+    TOTALS,
+    effect="select account, (sum(amount) * (select amount from ledger where id = 13))::decimal(18, 4) as peak "
+    "from ledger group by account",
+)
+
+
+@adversary(2, void("cannot be run with records left out or counted twice"), twin=held("1 repetition"))
+def an_effect_that_one_record_decides(run: Scene) -> Iterator[str]:
+    """All totals are in the currency of one record of the struck batch. Of a ledger that has it twice the effect is no
+    query."""
+    run.sink(RATED, types=[PEAK])
+    run.strike(1)
+    yield "another batch has that record"
+    run.sink(replace(RATED, effect=(RATED.effect or "").replace("id = 13", "id = 3")), types=[PEAK])
+    run.claim(sinks=(replace(run.scenario.sinks[0]),))

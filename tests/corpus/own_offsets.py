@@ -9,6 +9,7 @@ from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import counting
 from tests.corpus.scene import Scene, blame
+from tests.folders import TOTALS
 
 ROWS = "after 15 rows"
 HALF = blame(None, window=ROWS)
@@ -89,3 +90,40 @@ def offsets_saved_before_rows_in_another_order(run: Scene) -> Iterator[str]:
     run.calm(*[run.tables] * 3)
     yield "without faults they arrive"
     run.calm()
+
+
+DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
+
+
+@adversary(2, void("nothing shows that a slice was in hand"), twin=held("1 loss", "1 repetition"))
+def doubles_between_two_slices(run: Scene) -> Iterator[str]:
+    """The pipeline keeps its offsets itself, and was killed between two slices. No look tells one sum of doubles from
+    another, and nobody was writing."""
+    run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
+    run.batch_sizes(6, 14, 12, 8)
+    by_hand(run, 6, 20, 32, 40, holds=6)
+    yield "somebody was"
+    run.found(writing={"0": ("insert into totals",)})
+
+
+SAVED = blame(None, window="failpoint saved")
+LATER = blame(None, window="after 9.0 s", attempt=2)
+
+
+@adversary(5, violated(Kind.LOST, 10, SAVED, batches=()), twin=violated(Kind.LOST, 10, LATER, batches=()))
+def an_attempt_that_saved_nothing(run: Scene) -> Iterator[str]:
+    """Offsets are saved before the sink has the slice, and the first fault lost one. The second one struck an attempt
+    that had not moved them: what they call done had long been lost."""
+    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
+    run.strike(None, window="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)
+    run.strike(None, window="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)
+    run.batches = []
+    saved = ((1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40))
+    run.positions = [{"attempt": each, "at_s": at_s, "next": {"0": at}} for each, at_s, at in saved]
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "it had moved them once more, and the first fault lost nothing"
+    run.found(2, position={0: 30}, tables=[run.rows((0, 20))])
+    run.positions = [*run.positions[:4], {"attempt": 2, "at_s": 5.0, "next": {"0": 30}}, *run.positions[5:]]
+    run.found(1, holds=20)
+    run.tables = [run.rows((0, 20), (30, 40))]

@@ -130,3 +130,22 @@ def totals_by_a_query_of_its_own(run: Scene) -> Iterator[str]:
     counting(run, 2, 3, 4, 9)
     run.sink(replace(COUNTS, query="totals"), types=[COUNTED])
     run.queries = [query(f"checkpoints/{name}", *run.ends, first={1: 0, 2: 1}) for name in ("totals", "audit")]
+
+
+@adversary(5, violated(WRONG, 2, blame(1), blame(3, attempt=3), batches=(1, 3)), twin=violated(
+    WRONG, 2, blame(1), blame(2, attempt=2), batches=(1, 2)
+))  # fmt: skip
+def another_batch_of_that_size_was_doubled(run: Scene) -> Iterator[str]:
+    """Batches 1, 2 and 3 give the same, and each was struck. When the third fault struck, batch 1 was there twice and
+    batch 2 once: it is the third that did it, though two batches explain the total as well."""
+    counting(run, 2, 3, 3, 3, 3)
+    ends = [(low, high) for low, high in zip([0, *run.ends], run.ends, strict=False)]
+    for batch in (1, 2, 3):
+        run.strike(batch)
+    run.found(2, tables=[run.rows((0, run.ends[2]), again=[ends[1]])])
+    run.found(3, tables=[run.rows((0, run.ends[3]), again=[ends[1]])])
+    run.tables = [run.rows((0, run.ends[4]), again=[ends[1], ends[3]])]
+    run.calm()
+    yield "it was there twice, and nothing was repeated later"
+    run.found(3, tables=[run.rows((0, run.ends[3]), again=[ends[1], ends[2]])])
+    run.tables = [run.rows((0, run.ends[4]), again=[ends[1], ends[2]])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.checkers.cells import Row
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import RESTART, Batch, Query, QueryState
 from tests.corpus.case import adversary, held, unknown, violated, void
@@ -135,3 +136,18 @@ def nothing_but_a_sum_of_doubles(run: Scene) -> Iterator[str]:
     run.strike(1, window="after row 15", holds=15)
     yield "there is a count beside the sum"
     run.sink(COUNTS, types=[COUNTED])
+
+
+@adversary(5, violated(Kind.CORRUPTED, 10, batches=(1,), fits=(blame(1),)), twin=violated(
+    Kind.CORRUPTED, 10, blame(1), batches=(1,)
+))  # fmt: skip
+def right_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
+    """The rows of batch 1 were right when the first fault struck, and when the second one did. Something wrote others
+    later."""
+    run.strike(1)
+    run.strike(2)
+    wrong: list[Row] = [(i, a, "0.5" if 10 <= int(i or 0) < 20 else m) for i, a, m in run.rows((0, 40))]
+    run.tables = [wrong]
+    run.calm()
+    yield "the second one found them wrong"
+    run.found(2, tables=[wrong[:30]])

@@ -1,0 +1,120 @@
+"""What DuckDB's syntax tree of an effect says of it, before any record is asked. Pure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+Node = dict[str, Any]
+Tree = dict[str, Any]
+
+COUNTS = ("count", "count_star", "count_if")
+SUMS = ("sum", "avg", "mean", "fsum", "favg", "sumkahan", "kahan_sum")
+"""Aggregates of numbers; of the first one, what each record gives to it is the number itself."""
+
+
+def folded(tree: Tree, aggregates: Collection[str]) -> bool:
+    """Does it fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
+    return any(_folds(node, aggregates) for node in _nodes(tree))
+
+
+def plain(tree: Tree, aggregates: Collection[str]) -> bool:
+    """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
+    return _straight(tree) and not _cut(tree) and not folded(tree, aggregates)
+
+
+def keyed(tree: Tree, key: Collection[str], aggregates: Collection[str]) -> bool:
+    """Is a key there if any of its records is, whatever the others are, and however often? True of rows record by
+    record, of DISTINCT, and of a plain GROUP BY whose key is no aggregate. No `key` means all columns."""
+    node = _select(tree)
+    if not _straight(tree) or _cut(tree, "DISTINCT_MODIFIER") or node.get("having") or node.get("qualify"):
+        return False
+    windows = any(part.get("class") == "WINDOW" for part in _nodes(tree))
+    wild = any(item.get("class") == "STAR" for item in node["select_list"])
+    told = [item for item in node["select_list"] if folded(item, aggregates)]
+    apart = bool(key) and not wild and all(_name(item) and _name(item) not in key for item in told)
+    return not windows and len(node["group_sets"]) <= 1 and (apart or not told)
+
+
+def growing(tree: Tree) -> dict[int, bool]:
+    """The places of the columns to which each record gives something of its own; true where that is never negative."""
+    items = _select(tree)["select_list"]
+    if any(item.get("class") == "STAR" for item in items):
+        return {}
+    found = ((place, _aggregate(item)) for place, item in enumerate(items))
+    known = {place: node for place, node in found if node is not None and not node["distinct"]}
+    kinds = {place: node["function_name"].lower() for place, node in known.items()}
+    return {place: kind in COUNTS for place, kind in kinds.items() if kind in COUNTS or kind == SUMS[0]}
+
+
+def instead(tree: Tree, function: str) -> Tree:
+    """The same query with `function` of the numbers in the place of what it makes of them in each of its columns."""
+    out = copy.deepcopy(tree)
+    for item in _select(out).get("select_list", ()):
+        node = _aggregate(item)
+        if node is not None and node["function_name"].lower() in SUMS:
+            node |= {"function_name": function, "qualified_name": {"path": [function]}}
+    return out
+
+
+def _select(tree: Tree) -> Node:
+    node: Node = tree["statements"][0]["node"]
+    return node
+
+
+def _straight(tree: Tree) -> bool:
+    """One SELECT straight from one table, all of it."""
+    node = _select(tree)
+    alone = node["type"] == "SELECT_NODE" and (node.get("from_table") or {}).get("type") == "BASE_TABLE"
+    nested = any(part.get("class") == "SUBQUERY" for part in _nodes(tree))
+    return alone and not (nested or node["cte_map"]["map"] or node.get("sample"))
+
+
+def _cut(tree: Tree, *but: str) -> bool:
+    """Does it leave rows out by their number or likeness: LIMIT, DISTINCT ON?"""
+    modifiers = _select(tree).get("modifiers") or ()
+    return any(m.get("type") not in ("ORDER_MODIFIER", *but) or m.get("distinct_on_targets") for m in modifiers)
+
+
+def _name(item: Node) -> str:
+    return str(item.get("alias") or "")
+
+
+def _aggregate(item: Node) -> Node | None:
+    """The function that a column is, once casts and a zero in the place of NULL are taken off."""
+    while item.get("class") != "FUNCTION":
+        if item.get("class") == "CAST":
+            item = item["child"]
+        elif item.get("type") == "OPERATOR_COALESCE" and all(map(_zero, item["children"][1:])):
+            item = item["children"][0]
+        else:
+            return None
+    return item
+
+
+def _zero(item: Node) -> bool:
+    try:
+        return Decimal(item["literal"]["text"]) == 0
+    except (LookupError, TypeError, InvalidOperation):
+        return False
+
+
+def _nodes(tree: object) -> Iterator[Node]:
+    todo: list[object] = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            yield part
+            todo += part.values()
+        elif isinstance(part, Sequence) and not isinstance(part, str):
+            todo += part
+
+
+def _folds(node: Node, aggregates: Collection[str]) -> bool:
+    if node.get("class") == "WINDOW" or node.get("type") == "DISTINCT_MODIFIER" or node.get("group_sets"):
+        return True
+    if node.get("type") == "SET_OPERATION_NODE":
+        return not node.get("setop_all", False)
+    return node.get("class") == "FUNCTION" and str(node.get("function_name", "")).lower() in aggregates

@@ -1,0 +1,116 @@
+"""What the syntax of an effect says of it: whether a key hangs on other records, which columns only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.effect import Effects
+from tests.folders import TOTALS
+from tests.scales import Bench
+
+GROUPED = "select account, {} from ledger group by account"
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Effects]:
+    bench = Bench(Path(tmp_path_factory.mktemp("ledger")), TOTALS)
+    yield bench.effects
+    bench.effects.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id, account from ledger where amount > 3 order by id",
+        "select * from ledger",
+        "select distinct account, id from ledger",
+        "select account, count(*) as n from ledger group by account",
+        "select account, count(*) as n from ledger group by all order by n",
+        "select account, max(amount) as peak, count(distinct id) as ids from ledger where id > 1 group by 1",
+        "select upper(account) as account, count(*) filter (where id > 3) as n from ledger group by 1",
+        "select 1 as account, count(*) as n from ledger",
+    ],
+)
+def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str) -> None:
+    assert effects.keyed(sql, ("account",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select account, count(*) as n from ledger group by account having n > 1",
+        "select account, id from ledger qualify row_number() over (partition by account order by id) = 1",
+        "select account, sum(amount) over (order by id) as balance from ledger",
+        "select account, count(*) as n from ledger group by rollup (account)",
+        "select account, count(*) as n from ledger group by account limit 3",
+        "select distinct on (amount) account, amount from ledger order by id",
+        "select l.account from ledger l join ledger r on r.id = l.id + 1",
+        "select account from ledger where amount > (select avg(amount) from ledger)",
+        "select account from (select account, count(*) as n from ledger group by account) where n > 1",
+        "with t as (select * from ledger) select account from t",
+        "select account from ledger union all select account from ledger",
+        "select account from ledger using sample 3 rows",
+        "select count(*) as account from ledger",
+        "select *, count(*) from ledger group by all",
+        "select count(*), account from ledger group by account",
+    ],
+)
+def test_a_key_that_others_may_add_or_take_away(effects: Effects, sql: str) -> None:
+    assert not effects.keyed(sql, ("account",))
+
+
+def test_without_a_key_all_columns_are_the_key(effects: Effects) -> None:
+    assert effects.keyed("select account, id from ledger", ())
+    assert not effects.keyed(GROUPED.format("count(*) as n"), ())
+
+
+@pytest.mark.parametrize(
+    ("column", "counts"),
+    [
+        ("count(*) as n", True),
+        ("count(id)::integer as n", True),
+        ("COUNT_IF(id > 3) as n", True),
+        ("count(*) filter (where id > 3) as n", True),
+        ("sum(amount) as n", False),
+        ("coalesce(sum(amount), 0)::decimal(18, 2) as n", False),
+        ("coalesce(cast(sum(amount) as double), 0.0) as n", False),
+    ],
+)
+def test_a_column_to_which_each_record_gives_its_own(effects: Effects, column: str, counts: bool) -> None:
+    assert effects.growing(GROUPED.format(column)) == {1: counts}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "count(distinct id) as n",
+        "sum(distinct amount) as n",
+        "max(id) - min(id) as n",
+        "max(amount) as n",
+        "avg(amount) as n",
+        "coalesce(sum(amount), 7) as n",
+        "coalesce(sum(amount), max(id)) as n",
+        "sum(amount) + 1 as n",
+        "abs(sum(amount)) as n",
+        "7 as n",
+    ],
+)
+def test_a_column_that_may_do_otherwise(effects: Effects, column: str) -> None:
+    assert effects.growing(GROUPED.format(column)) == {}
+
+
+def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
+    assert effects.growing("select *, count(*) as n from ledger group by all") == {}
+
+
+def test_the_least_and_the_most_that_went_into_a_sum(effects: Effects) -> None:
+    sql = GROUPED.format("sum(amount)::double as total, avg(id) as mean, count(*) as n, min(id) as first")
+    least, most = ({row[0]: row[1:] for row in effects.extreme(sql, name).rows} for name in ("min", "max"))
+    (whole,) = [row[1:] for row in effects.table(sql).rows if row[0] == "a0"]
+    assert least["a0"][2:] == most["a0"][2:] == whole[2:], "what is no sum is as it was"
+    ids = [int(row[0] or 0) for row in effects.table("select id from ledger where account = 'a0'").rows]
+    assert (least["a0"][1], most["a0"][1]) == (str(min(ids)), str(max(ids)))
+    assert float(least["a0"][0] or 0) < float(most["a0"][0] or 0) < float(whole[0] or 0)
