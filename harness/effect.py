@@ -159,6 +159,10 @@ class Effects:
         nothing."""
         return syntax.growing(self._tree(sql))
 
+    def summed(self, sql: str) -> tuple[int, ...]:
+        """The places of the columns that are a sum or an average of numbers, and nothing else."""
+        return syntax.summed(self._tree(sql))
+
     def extreme(self, sql: str, function: str) -> Table:
         """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
         its place."""

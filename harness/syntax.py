@@ -32,30 +32,53 @@ def keyed(tree: Tree, key: Collection[str], aggregates: Collection[str]) -> bool
     if not _straight(tree) or _cut(tree, "DISTINCT_MODIFIER") or node.get("having") or node.get("qualify"):
         return False
     windows = any(part.get("class") == "WINDOW" for part in _nodes(tree))
-    wild = any(item.get("class") == "STAR" for item in node["select_list"])
-    told = [item for item in node["select_list"] if folded(item, aggregates)]
-    apart = bool(key) and not wild and all(_name(item) and _name(item) not in key for item in told)
+    told = _told(node["select_list"], aggregates)
+    apart = bool(key) and not _wild(tree) and all(_name(item) and _name(item) not in key for item in told)
     return not windows and len(node["group_sets"]) <= 1 and (apart or not told)
+
+
+def _told(items: Sequence[Node], aggregates: Collection[str]) -> list[Node]:
+    """The columns that hang on an aggregate, by themselves or by the name of another one."""
+    out: list[Node] = []
+    while more := [item for item in items if item not in out and _hangs(item, out, aggregates)]:
+        out += more
+    return out
+
+
+def _hangs(item: Node, on: Sequence[Node], aggregates: Collection[str]) -> bool:
+    names = {_name(each).lower() for each in on} - {""}
+    columns = (part["column_names"][-1].lower() for part in _nodes(item) if part.get("class") == "COLUMN_REF")
+    return folded(item, aggregates) or any(column in names for column in columns)
 
 
 def growing(tree: Tree) -> dict[int, bool]:
     """The places of the columns to which each record gives something of its own; true where that is never negative."""
-    items = _select(tree)["select_list"]
-    if any(item.get("class") == "STAR" for item in items):
+    if _wild(tree):
         return {}
-    found = ((place, _aggregate(item)) for place, item in enumerate(items))
+    found = ((place, _aggregate(item)) for place, item in enumerate(_select(tree)["select_list"]))
     known = {place: node for place, node in found if node is not None and not node["distinct"]}
     kinds = {place: node["function_name"].lower() for place, node in known.items()}
     return {place: kind in COUNTS for place, kind in kinds.items() if kind in COUNTS or kind == SUMS[0]}
 
 
+def summed(tree: Tree) -> tuple[int, ...]:
+    """The places of the columns that are a sum or an average of numbers, and nothing else."""
+    if _wild(tree):
+        return ()
+    found = enumerate(map(_aggregate, _select(tree).get("select_list", ())))
+    return tuple(place for place, node in found if node is not None and node["function_name"].lower() in SUMS)
+
+
 def instead(tree: Tree, function: str) -> Tree:
     """The same query with `function` of the numbers in the place of what it makes of them in each of its columns."""
     out = copy.deepcopy(tree)
-    for item in _select(out).get("select_list", ()):
+    items = _select(out).get("select_list", [])
+    for place, item in enumerate(items):
         node = _aggregate(item)
         if node is not None and node["function_name"].lower() in SUMS:
-            node |= {"function_name": function, "qualified_name": {"path": [function]}}
+            # Without its casts: what went in may be of another family than what comes of it.
+            named = {"function_name": function, "qualified_name": {"path": [function]}, "alias": item["alias"]}
+            items[place] = node | named
     return out
 
 
@@ -76,6 +99,12 @@ def _cut(tree: Tree, *but: str) -> bool:
     """Does it leave rows out by their number or likeness: LIMIT, DISTINCT ON?"""
     modifiers = _select(tree).get("modifiers") or ()
     return any(m.get("type") not in ("ORDER_MODIFIER", *but) or m.get("distinct_on_targets") for m in modifiers)
+
+
+def _wild(tree: Tree) -> bool:
+    """May an item stand for several columns?"""
+    nodes = list(_nodes(_select(tree).get("select_list", ())))
+    return any(part.get("class") == "STAR" or part.get("function_name") == "unnest" for part in nodes)
 
 
 def _name(item: Node) -> str:

@@ -90,6 +90,9 @@ class Remembered(Effects):
     def growing(self, sql: str) -> dict[int, bool]:
         return dict(self._answer("growing", sql))
 
+    def summed(self, sql: str) -> tuple[int, ...]:
+        return tuple(self._answer("summed", sql))
+
     def extreme(self, sql: str, function: str) -> Table:
         made: Table = self._answer("extreme", sql, function)
         return made

@@ -150,14 +150,33 @@ def test_where_batches_share_a_key_a_repetition_that_went_again_explains_no_othe
     assert {(each.kind, each.faults) for each in out} == {(Kind.DUPLICATED, ())}
 
 
+EQUAL = replace(PER_RECORD, effect="select account, amount from ledger", key=())
+
+
 def test_equal_rows_that_another_batch_brings_are_no_repetition(make: Make) -> None:
     same = [{**record, "account": "a", "amount": "1.00"} for record in values(40)]
-    bench = make(replace(PER_RECORD, effect="select account, amount from ledger", key=()), records=same)
+    bench = make(EQUAL, records=same)
     (one,) = bench.rows()[:1]
     (out,) = judged(bench, [one] * 50, ([one] * 20, reach()))
-    assert (out.kind, out.copies, out.faults) == (Kind.DUPLICATED, 10, (ONE,))
+    assert (out.kind, out.copies, out.faults, out.fits) == (Kind.DUPLICATED, 10, (), (ONE,))
     (out,) = judged(bench, [one] * 50, ([one] * 30, reach()))
     assert out.faults == (), "ten too many were there already"
+
+
+def test_equal_rows_of_one_batch_alone_are_a_repetition_if_more_came(make: Make) -> None:
+    """Five of each price in each batch, and no other batch has its prices."""
+    prices = [{**record, "account": "a", "amount": f"{record['id'] // 5}.00"} for record in values(40)]
+    bench = make(EQUAL, records=prices)
+    again = bench.rows() + bench.rows(*batch(1))
+    assert causes(judged(bench, again, (bench.first(2), reach()))) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
+    half = [*bench.first(1), *bench.rows(*batch(1))[::2]]
+    out = judged(bench, bench.rows(), (half, reach()))
+    assert out == [], "what was missing came"
+    one = bench.rows(*batch(1))[:1]
+    out = judged(bench, bench.rows() + one, (half, reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), CONFIRM)}
+    out = judged(bench, bench.rows() + one, (bench.first(2) + one, reach()))
+    assert {each.faults for each in out} == {()}, "it was there as often before"
 
 
 def test_large_sinks_show_a_repetition_by_their_fingerprints(make: Make) -> None:

@@ -163,12 +163,21 @@ def test_totals_that_are_appended_show_only_what_passes(make: Make) -> None:
     assert again[3].endswith("not shown, none of its 10 records pass the effect")
 
 
+WINDOWS = replace(TOTALS, effect="select _batch as account, max(amount) as peak from ledger group by 1")
+
+
 def test_totals_that_are_appended_show_a_repetition_and_unique_ones_do_not(make: Make) -> None:
     for unique, shown in ((False, True), (True, False)):
-        bench = make(TENS, unique=unique)
+        bench = make(WINDOWS, unique=unique)
         assert [stake.shown for stake in hit(bench, bench.first(2)).stakes] == [shown]
-        bench = make(PEAKS, unique=unique)
-        assert [stake.shown for stake in hit(bench, bench.first(4), reach(4, 3)).stakes] == [shown]
+
+
+def test_totals_that_several_batches_gave_to_are_replaced(make: Make) -> None:
+    """One row of a key, whatever the table would allow: a repetition adds none."""
+    bench = make(PEAKS, unique=False)
+    assert [stake.shown for stake in hit(bench, bench.first(4), reach(4, 3)).stakes] == [False]
+    twice = bench.scale([row for row in bench.rows() for _ in range(2)])
+    assert [stake.shown for stake in hit(bench, bench.first(4), reach(4, 3), scale=twice).stakes] == [True]
 
 
 def test_a_total_shows_both_and_each_row_is_counted_once(make: Make) -> None:
@@ -286,12 +295,20 @@ def test_a_lost_checkpoint_puts_what_was_committed_at_stake(make: Make) -> None:
 
 def test_an_attempt_that_begins_beyond_puts_what_it_skips_at_stake(make: Make) -> None:
     bench = make()
-    out = hit(bench, bench.first(1), reach(again=3))
+    scale = bench.scale([*bench.first(1), *bench.rows(*batch(3))])
+    out = hit(bench, bench.first(1), reach(again=3), scale=scale)
     assert out.missing == joined(batch(1), batch(2))
     words = "loss of batch 1 (planned, not committed); loss of 20 records before which the next attempt began"
     assert told(out) == [(GONE, True, 20, words)]
-    out = hit(bench, bench.first(2), reach(2, 2, again=3))
+    out = hit(bench, bench.first(2), reach(2, 2, again=3), scale=scale)
     assert told(out) == [(GONE, True, 10, "loss of 10 records before which the next attempt began")]
+
+
+def test_what_is_skipped_and_there_in_the_end_was_written_by_an_orphan(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(1), reach(again=2))
+    assert (out.missing, out.stakes) == ((), ())
+    assert out.why.endswith("though the next attempt began beyond it: an orphan wrote it")
 
 
 def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make: Make) -> None:

@@ -56,6 +56,8 @@ def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str
         "select count(*) as account from ledger",
         "select *, count(*) from ledger group by all",
         "select count(*), account from ledger group by account",
+        "select id, count(*) as n, n > 8 as account from ledger group by id",
+        "select id, count(*) as n, n + 1 as more, case when MORE > 3 then 'x' end as account from ledger group by id",
     ],
 )
 def test_a_key_that_others_may_add_or_take_away(effects: Effects, sql: str) -> None:
@@ -104,6 +106,22 @@ def test_a_column_that_may_do_otherwise(effects: Effects, column: str) -> None:
 
 def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
     assert effects.growing("select *, count(*) as n from ledger group by all") == {}
+    assert effects.growing("select account, sum(columns('id|amount')), count(*) as n from ledger group by all") == {}
+    assert effects.growing("select account, unnest({'a': 1, 'b': 2}), count(*) as n from ledger group by all") == {}
+    assert effects.summed("select account, sum(columns('id|amount')), avg(id) from ledger group by all") == ()
+
+
+def test_a_column_that_is_a_sum_or_an_average_and_nothing_else(effects: Effects) -> None:
+    sql = GROUPED.format("sum(id)::double as a, avg(amount) as b, sum(id) - 1 as c, max(id) as d, coalesce(AVG(id), 0)")
+    assert effects.summed(sql) == (1, 2, 5)
+    assert effects.summed("select 1.5 as a union all select 2.5") == ()
+
+
+def test_what_went_in_is_of_its_own_family(effects: Effects) -> None:
+    sql = GROUPED.format("sum(amount::double)::decimal(18, 2) as total, avg(amount) as mean")
+    assert effects.table(sql).families == ("text", "number", "float")
+    least = effects.extreme(sql, "min")
+    assert (least.columns, least.families) == (("account", "total", "mean"), ("text", "float", "number"))
 
 
 def test_the_least_and_the_most_that_went_into_a_sum(effects: Effects) -> None:

@@ -25,7 +25,7 @@ from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
 from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Strike, feeders, reaches, read_strikes, taken
+from harness.judge.strikes import Strike, ended, feeders, reaches, read_strikes, taken
 from harness.scenario import Finding, Kind, Verdict, sink_names
 from harness.scenario import Harm as Harm
 from harness.sinks import load
@@ -106,7 +106,7 @@ def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: 
     told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
     # A loss that was at stake, or may have been: control runs tell whether it is there without faults too.
     violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST and not f.vague)]
-    acquitted = [f for f, answer in told if answer is False and f.to_confirm]
+    acquitted = [f for f, answer in told if answer is False and f.to_confirm and f.kind is Kind.LOST]
     out = decide(found, violating, controls, acquitted)
     out.wants = out.wants if asked else 0
     return out
@@ -158,7 +158,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     # Who says that the sink shows its rows late may find it behind, and never ahead.
     late = run.scenario.settle_s is not None
     queries = [[each for each in query if each[1]] for query in read]
-    scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late)
+    scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=bool(ended(run)))
     if scale is None:
         return
     many = feeders(run.progressed, sink.sink)

@@ -50,16 +50,18 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     """The findings of one sink with the hits that explain them, and those that fit."""
     known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
-        return [replace(finding, fits=_labels(weighed), staked=_no_more(weighed)) for finding in findings]
+        return [replace(finding, fits=_labels(weighed), staked=_no_more(scale, weighed)) for finding in findings]
+    unseen = _labels([each for each in weighed if not isinstance(each, Known)])
     told = _Causes(scale, known, findings).told()
-    return [each if each.staked else replace(each, staked=_no_more(weighed)) for each in told]
+    told = [each if each.faults else replace(each, fits=(*each.fits, *unseen)) for each in told]
+    return [each if each.staked else replace(each, staked=_no_more(scale, weighed)) for each in told]
 
 
-def _no_more(weighed: Sequence[Weighed]) -> bool | None:
-    """Nothing else was at stake; nobody knows, if a snapshot does not say what was, or an attempt that lived through
-    its fault came to an end after all."""
-    open_ = (not isinstance(each, Known) or each.strike.ended for each in weighed)
-    return None if any(open_) else False
+def _no_more(scale: Scale, weighed: Sequence[Weighed]) -> bool | None:
+    """Nothing else was at stake; nobody knows, if a snapshot does not say what was, a fault lasted, or an attempt came
+    to an end without one."""
+    open_ = (not isinstance(each, Known) or each.strike.lasts for each in weighed)
+    return None if scale.alone or any(open_) else False
 
 
 def _doubled(spans: Spans) -> Cut:
@@ -81,6 +83,7 @@ class _Causes:
         self.scale, self.hits, self.findings = scale, hits, findings
         self._tables: dict[Cut, Held] = {}
         self._exact: dict[Cut, Held] = {}
+        self._whole_again: dict[int, bool] = {}
         self.again = [self._keys(hit.again) for hit in hits]
         self.missing = [self._keys(hit.missing) for hit in hits]
         self.late = [self._keys(hit.late) for hit in hits]
@@ -89,10 +92,7 @@ class _Causes:
         self.all = whole(scale.case, scale.case.found)
         keys = {*self.right, *self.end.rows}
         self.wrong = {key for key in keys if not self._fits(Cut(), key)}
-        # What saved offsets call done was in hand as well, if it was not in the sink; and what a driver that went on
-        # had committed by the time of the snapshot.
-        saved = (hit.reach.last for hit in hits if hit.reach.own or hit.strike.moving)
-        self.open = joined(*(hit.missing for hit in hits), *saved)
+        self.open = joined(*(hit.open for hit in hits))
         self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
 
@@ -133,6 +133,11 @@ class _Causes:
         return not self.scale.case.aggregate and all(self._more_of_all(hit) for hit in hits)
 
     def _more_of_all(self, hit: Known) -> bool:
+        if hit.strike.number not in self._whole_again:
+            self._whole_again[hit.strike.number] = self._all_more(hit)
+        return self._whole_again[hit.strike.number]
+
+    def _all_more(self, hit: Known) -> bool:
         again = self._table(Cut(only=hit.again))
         there = {key: sum(self._saw(hit, key, row) for row in rows) for key, rows in again.items()}
         more = (self.end.rows[key].total() - self.right[key].total() >= count for key, count in there.items() if count)
@@ -145,6 +150,8 @@ class _Causes:
     def _near(self, place: int, key: Key, finding: Finding) -> bool:
         """May the hit have done it: were the finding's records at stake, and does no snapshot refute it?"""
         hit = self.hits[place]
+        if finding.kind is Kind.WRONG_AGGREGATE and self._mended(place, key):
+            return False
         if finding.kind is Kind.WRONG_AGGREGATE and finding.batches:
             stakes = joined(hit.again, hit.missing)
             return any(meet(stakes, self.ranges[batch]) for batch in finding.batches)
@@ -156,8 +163,16 @@ class _Causes:
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
             return False
+        if self._later(place, key, finding.kind):
+            return False
         late = finding.kind is Kind.LOST and key in self.late[place]
         return late or key in self.again[place] or key in self.missing[place]
+
+    def _later(self, place: int, key: Key, kind: Kind) -> bool:
+        """Was what is missing or changed now still there, and right, when a later fault struck?"""
+        gone = self.right[key] - self.end.rows[key]
+        looks = [hit.at for hit in self.hits[place + 1 :] if hit.at.places is None]
+        return kind in (Kind.LOST, Kind.CORRUPTED) and any(gone and gone <= look.rows[key] for look in looks)
 
     def _wrong_then(self, hit: Known, key: Key, finding: Finding) -> bool:
         """Was the wrong row there before the next attempt worked?"""
@@ -210,10 +225,16 @@ class _Causes:
         return any(self._grew(place, hit, key, row) for row in surplus if row in again)
 
     def _grew(self, place: int, hit: Known, key: Key, row: Row) -> bool:
-        before, later = self._saw(hit, key, row), self.hits[place + 1 : place + 2]
-        by_then = self._as(Cut(only=between({}, hit.reach.high)), key)[row]
-        due = self._as(Cut(only=between({}, later[0].reach.high)), key) if later else self.right[key]
-        return before > 0 and _count(self._after(place), key, row) - due[row] > max(before - by_then, 0)
+        """Was a row there that no other slice gives, and is there more of it afterwards than there should be?"""
+        before, after = self._saw(hit, key, row), _count(self._after(place), key, row)
+        return after > max(before, self.right[key][row]) and before > 0 and not self._elsewhere(hit.again, key, row)
+
+    def _elsewhere(self, spans: Spans, key: Key, row: Row) -> bool:
+        """May another slice have given the row?"""
+        others = [other for _, other in self.scale.slices if not meet(spans, other)]
+        if not self.scale.slices or len(others) > SLICES_MAX:
+            return True
+        return any(self._as(Cut(only=other), key)[row] for other in others)
 
     def _lost(self, place: int, hit: Known, key: Key) -> bool:
         return any(key in unit and self._absent(self.hits[place:], unit) for unit in self.units[place])
@@ -298,7 +319,7 @@ class _Causes:
     def _right(self, hit: Known, key: Key) -> bool:
         """Was a total, when the fault struck, what the committed batches come to, or that with the batch in hand?"""
         cuts = [Cut(only=between({}, end)) for end in (hit.reach.low, hit.reach.high)]
-        return hit.at.rows[key] in [self._at(hit.at, cut, key) for cut in cuts]
+        return hit.last.rows[key] in [self._at(hit.last, cut, key) for cut in cuts]
 
     def _throughout(self, cut: Cut, keys: Iterable[Key]) -> bool:
         """Are all totals wrong that the cut changes? What harms a batch harms all that the batch has written."""
@@ -310,10 +331,8 @@ class _Causes:
         if len(self.scale.slices) > SLICES_MAX:
             return True
         mine = harmed(spans)
-        for _, other in self.scale.slices:
-            if not meet(spans, other) and not self._apart(mine, harmed(other), (spans, other)):
-                return True
-        return False
+        rivals = (part for _, other in self.scale.slices if not meet(spans, other) for part in self._parts(other))
+        return any(not self._apart(mine, harmed(rival), (spans, rival)) for rival in rivals)
 
     def _apart(self, mine: Cut, rival: Cut, touched: Iterable[Spans]) -> bool:
         """Does a total of the touched stretches speak for the one cut and against the other?"""
@@ -342,9 +361,15 @@ class _Causes:
                 steps = [(hit, tuple(h.again for h in some[:place])) for place, hit in enumerate(some)]
                 right = all(self._wrote(hit, key, hit.reach.taken, more) for hit, more in steps)
                 cut = Cut(again=tuple(h.again for h in some))
-                if right and self._shown(cut, key) and self._comes_to(self.hits.index(some[-1]), key, cut):
+                shown = right and self._shown(cut, key) and self._comes_to(self.hits.index(some[-1]), key, cut)
+                if shown and not any(self._replaced(some, hit) for hit in some):
                     yield Told(some, Harm.REPETITION)
                     return
+
+    def _replaced(self, some: Sequence[Known], hit: Known) -> bool:
+        """Does another slice in the place of what one of them repeated come to the same?"""
+        rest = tuple(other.again for other in some if other is not hit)
+        return self._tied(hit.again, lambda spans: Cut(again=(*rest, spans)))
 
     def _repeats(self, hit: Known) -> Iterator[tuple[Spans, Spans]]:
         """(what of the batch was in the sink, what was processed once more)."""
@@ -397,15 +422,15 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
         return 0
     high = hit.reach.high
     low = high if hit.reach.after else hit.reach.low
-    base, full = (scale.upto(end, hit.at) for end in (low, high))
-    taken = between(low, high)
-    partly = hit.at.of(scale.rows(Cut(only=taken))) if taken else {}
+    look, taken = hit.last, between(low, high)
+    base, full = (scale.upto(end, look) for end in (low, high))
+    partly = look.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    steps, wrong = [held for _, held in scale.steps(hit.at)] if scale.late else [], 0
-    for key, rows in hit.at.rows.items():
+    steps, wrong = [held for _, held in scale.steps(look)] if scale.late else [], 0
+    for key, rows in look.rows.items():
         ends = base[key], full[key]
-        open_ = rows in ends or (key in partly and _partial(scale, hit.at, rows, ends))
-        open_ = open_ or _earlier(scale, hit.at, rows, list(_totals(steps, key, full[key])))
+        open_ = rows in ends or (key in partly and _partial(scale, look, rows, ends))
+        open_ = open_ or _earlier(scale, look, rows, list(_totals(steps, key, full[key])))
         wrong += not open_ and right[key] == end[key]
     return wrong
 

@@ -17,7 +17,7 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import EXACT, decimal, single
 from harness.checkers.spans import Cut, Spans, joined
-from harness.judge.look import named_by, whole
+from harness.judge.look import Held, named_by, whole
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed
 from harness.scenario import Finding, Harm, Kind
@@ -33,8 +33,9 @@ def certainly(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weigh
     if not keyed(scale):
         return [replace(each, vague=each.kind in ROWS) for each in findings]
     with localcontext(EXACT):
-        totals = _Totals.of(scale, joined(*(each.missing for each in weighed), *_saved(weighed)))
-        return [totals.told(each) if each.kind is Kind.WRONG_AGGREGATE else _row(scale, each) for each in findings]
+        totals = _Totals.of(scale, joined(*(each.open for each in weighed)))
+        rows = _Rows.of(scale)
+        return [totals.told(each) if each.kind is Kind.WRONG_AGGREGATE else rows.told(each) for each in findings]
 
 
 def keyed(scale: Scale) -> bool:
@@ -42,28 +43,38 @@ def keyed(scale: Scale) -> bool:
     return scale.effects.keyed(scale.sql, scale.case.key)
 
 
-def _saved(weighed: Sequence[Weighed]) -> list[Spans]:
-    """What saved offsets call done may have been in hand as well."""
-    return [each.reach.last for each in weighed if each.reach is not None and each.reach.own]
+@dataclass(frozen=True)
+class _Rows:
+    """What the sink should hold, and what it holds, by key."""
 
+    scale: Scale
+    right: Held
+    end: Held
 
-def _row(scale: Scale, finding: Finding) -> Finding:
-    """Of a row that several records give, what is too much or missing is only the sum of what happened to them."""
-    key = tuple(finding.key.values()) if named_by(scale.case) else ()
-    right, end = (whole(scale.case, rows)[key] for rows in (scale.case.expected, scale.case.found))
-    if finding.kind is Kind.LOST:
-        return replace(finding, vague=scale.allows is Harm.LOSS and any(end[row] for row in right - end))
-    if finding.kind is Kind.DUPLICATED:
-        return replace(finding, vague=scale.allows is Harm.REPETITION and any(right[row] > 1 for row in end - right))
-    return finding
+    @classmethod
+    def of(cls, scale: Scale) -> _Rows:
+        """The rows of the judged case."""
+        return cls(scale, *(whole(scale.case, rows) for rows in (scale.case.expected, scale.case.found)))
+
+    def told(self, finding: Finding) -> Finding:
+        """Of a row that several records give, what is too much or missing is only the sum of what happened to them."""
+        key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
+        right, end = self.right[key], self.end[key]
+        if finding.kind is Kind.LOST:
+            return replace(finding, vague=self.scale.allows is Harm.LOSS and any(end[row] for row in right - end))
+        if finding.kind is Kind.DUPLICATED:
+            more = (right[row] > 1 for row in end - right)
+            return replace(finding, vague=self.scale.allows is Harm.REPETITION and any(more))
+        return finding
 
 
 @dataclass(frozen=True)
 class _Totals:
-    """What tells of wrong totals: by key, what they are without all that was at stake, and the least that a record gave
-    to them; by its place, each column that is a count or a sum, and whether it is a count."""
+    """What tells of wrong totals: by key, what they should be, what they are without all that was at stake, and the
+    least that a record gave to them; by its place, each column that is a count or a sum, and whether it is a count."""
 
     scale: Scale
+    right: dict[Key, Row]
     least: dict[Key, Row]
     given: dict[Key, Row]
     columns: dict[int, bool]
@@ -74,12 +85,16 @@ class _Totals:
         columns = scale.effects.growing(scale.sql)
         given = scale.effects.extreme(scale.sql, "min")
         columns = {p: counts for p, counts in columns.items() if counts or given.families[p] == "number"}
-        least, gave = (single(rows, scale.case.key_places()) for rows in (scale.rows(Cut(without=open_)), given.rows))
-        return cls(scale, least, gave, columns)
+        all_ = (scale.case.expected, scale.rows(Cut(without=open_)), given.rows)
+        right, least, gave = (single(rows, scale.case.key_places()) for rows in all_)
+        return cls(scale, right, least, gave, columns)
 
     def told(self, finding: Finding) -> Finding:
         """A wrong total with its harms."""
         case, key = self.scale.case, tuple(finding.key.values())
+        if key not in self.right:
+            # The key is no total's own: which of its rows took the place of which, nobody knows.
+            return replace(finding, vague=True)
         harms, beyond = set[Harm](), False
         for place in self.columns:
             name = case.columns[place]

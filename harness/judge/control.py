@@ -112,7 +112,7 @@ def decide(
         return out
     if not doubtful:
         return _confirmed(out, explained, controls, usable=bool(usable), acquitted=acquitted)
-    same = _alike(usable)
+    same = _alike(usable, doubtful)
     if same and len(controls) < CONTROLS_MAX:
         out.wants = len(controls) + 1
     if same and len(usable) < CONTROLS_MAX:
@@ -125,16 +125,10 @@ def decide(
 
 
 def _shown(explained: Sequence[Finding], usable: Sequence[Control]) -> list[Finding]:
-    """Those that hits explain and a control shows, or where a loss or a single row is to be confirmed and it shows
-    another one of that kind in that sink: it is not without them."""
-    exact = {mark for control in usable for mark in control.findings}
-    kinds = {(position, kind) for position, kind, _ in exact}
-    return [
-        finding
-        for finding in explained
-        if finding.faults
-        and (signature(finding) in exact or (finding.to_confirm and (finding.position, finding.kind) in kinds))
-    ]
+    """Those that hits explain, and a control shows them, or others of that kind in that sink: it is not without
+    them."""
+    kinds = {(position, kind) for control in usable for position, kind, _ in control.findings}
+    return [finding for finding in explained if finding.faults and (finding.position, finding.kind) in kinds]
 
 
 def _confirmed(
@@ -164,9 +158,10 @@ def _unexplained(violating: Sequence[Finding]) -> list[Finding]:
     return loose if need else []
 
 
-def _alike(controls: Sequence[Control]) -> bool:
-    """Do they show the same, row by row? Less than two always do."""
-    shown = [{key: finding.found for key, finding in control.findings.items()} for control in controls]
+def _alike(controls: Sequence[Control], about: Sequence[Finding]) -> bool:
+    """Do they show the same, row by row, of those kinds in those sinks? Less than two always do."""
+    kinds = {(finding.position, finding.kind) for finding in about}
+    shown = [{mark: f.found for mark, f in control.findings.items() if mark[:2] in kinds} for control in controls]
     return all(each == shown[0] for each in shown)
 
 

@@ -16,6 +16,7 @@ from harness.checkers.fit import folded, folding_note, misfit
 from harness.checkers.order import OrderCase, misordered, placed
 from harness.checkers.spans import REVERSED, Cut
 from harness.effect import Effects, Table
+from harness.errors import UsageError
 from harness.judge.scale import Scale, Slice
 from harness.judge.stakes import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
@@ -64,7 +65,13 @@ class Examined:
         return self.kinds[kind] <= FINDINGS_MAX
 
     def scale(
-        self, effects: Effects, allows: Harm | None, queries: Sequence[Sequence[Slice]], *, late: bool = False
+        self,
+        effects: Effects,
+        allows: Harm | None,
+        queries: Sequence[Sequence[Slice]],
+        *,
+        late: bool = False,
+        alone: bool = False,
     ) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
@@ -79,6 +86,7 @@ class Examined:
             allows=allows,
             queries=queries,
             late=late,
+            alone=alone,
         )
 
     def clues(self, effects: Effects) -> Clues:
@@ -93,9 +101,12 @@ class Examined:
         if case is None or self.sink.effect is None or (traced and not case.aggregate):
             return None
         contributions = {}
-        for batch in effects.batches():
-            rows = effects.table(self.sink.effect, batch=batch).rows
-            contributions[batch] = single(rows, case.key_places())
+        try:
+            for batch in effects.batches():
+                rows = effects.table(self.sink.effect, batch=batch).rows
+                contributions[batch] = single(rows, case.key_places())
+        except UsageError:
+            return None
         told = {tuple(f.key.values()) for f in self.findings if f.kind is Kind.WRONG_AGGREGATE}
         return Totals(
             columns=case.columns,
@@ -115,7 +126,7 @@ def examine(
         out.void.append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
-    behind = effect if drained else effects.table(sink.effect, behind=True)
+    behind = effect if drained else _behind(effects, sink.effect, effect)
     out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
     out.void += misfit(sink, effect.described, table.columns, name=name)
     if out.void:
@@ -132,6 +143,14 @@ def examine(
         _order(out, table)
     out.void += [f"canary `{canary.name}` of {out.name}: {canary.why}" for canary in out.canaries if not canary.found]
     return out
+
+
+def _behind(effects: Effects, sql: str, effect: Table) -> Table:
+    """The effect over the records behind the frontier; over all of them if it cannot be run over a part."""
+    try:
+        return effects.table(sql, behind=True)
+    except UsageError:
+        return effect
 
 
 def _shared(out: Examined, case: Case) -> str:
@@ -250,19 +269,25 @@ def _case(out: Examined, effect: Table, table: SinkTable, effects: Effects) -> C
 
 def _sizes(case: Case, sql: str, effects: Effects) -> dict[Key, list[float]]:
     """By key, the largest number that went into each column; asked of floating point numbers only."""
-    if not (case.aggregate and "float" in case.families):
+    floats = [place for place, family in enumerate(case.families) if family == "float" and case.aggregate]
+    if not floats:
         return {}
-    out: dict[Key, list[float]] = {}
+    # Where a column is not simply a sum, the other totals in it have to do.
+    direct = effects.summed(sql)
+    usual = [0.0] * len(case.columns)
+    for place in set(floats) - set(direct):
+        usual[place] = max((_size(row[place], "float") for row in case.expected), default=0.0)
+    out: dict[Key, list[float]] = {key_of(row, case.key_places()): usual for row in case.expected}
     places = case.key_places()
     for table in (effects.extreme(sql, "min"), effects.extreme(sql, "max")):
         for row in table.rows:
-            known = out.get(key_of(row, places), [0.0] * len(row))
+            known = out.get(key_of(row, places), usual)
             out[key_of(row, places)] = list(map(max, known, map(_size, row, table.families)))
     return out
 
 
 def _size(cell: Cell, family: str) -> float:
-    size = abs(float(cell)) if family == "float" and cell is not None else 0.0
+    size = abs(float(cell)) if family in ("float", "number") and cell is not None else 0.0
     return size if math.isfinite(size) else 0.0
 
 

@@ -20,7 +20,8 @@ Slice = tuple[int | None, Spans]
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
-    each query read the topic, in their order, and whether the scenario says that the sink shows its rows late."""
+    each query read the topic, in their order; `late`: the scenario says that the sink shows its rows late; `alone`: an
+    attempt of the driver came to an end that no fault had ended."""
 
     effects: Effects
     sink: Sink
@@ -30,6 +31,7 @@ class Scale:
     allows: Harm | None = None
     queries: Sequence[Sequence[Slice]] = ()
     late: bool = False
+    alone: bool = False
 
     @property
     def slices(self) -> list[Slice]:

@@ -19,7 +19,7 @@ from harness.checkers.explain import only_rounding
 from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
 from harness.errors import UsageError
 from harness.judge.inhand import feeding, handed, in_hand
-from harness.judge.look import Held, Look, blind, look, whole
+from harness.judge.look import Held, Look, blind, held, look, whole
 from harness.judge.scale import Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike, lasting
 from harness.scenario import Harm, Stake
@@ -58,6 +58,13 @@ class Weighed:
     last: Look | None = None
 
     @property
+    def open(self) -> Spans:
+        """What may be missing after it: what was in hand, what saved offsets call done, and what a driver that went on
+        had committed by the time of the snapshot."""
+        done = self.reach is not None and (self.reach.own or self.strike.moving)
+        return joined(self.missing, self.reach.last if self.reach is not None and done else ())
+
+    @property
     def counting(self) -> tuple[Stake, ...]:
         """What was at stake that the guarantee forbids, and would have been seen."""
         return tuple(stake for stake in self.stakes if stake.counts)
@@ -85,12 +92,12 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
     late = strike.restart is not None and lasting(strike) is strike.restart
     if late and restart is None and len(found) > 1:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read before the next attempt")
-    reach = feeding(scale, found, many, restart if late and restart is not None else at)
-    if reach is None:
-        words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
-        return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
     last = restart or at
     try:
+        reach = feeding(scale, found, many, restart if late and restart is not None else at)
+        if reach is None:
+            words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
+            return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
         return _Weighing(scale, strike, in_hand(scale, strike, reach, last), at, last).weighed()
     except UsageError as failure:
         words = f"the effect of {scale.case.sink} cannot be run with records left out or counted twice"
@@ -207,7 +214,16 @@ class _Weighing:
             open_ = self.scale.allows is not Harm.REPETITION
         else:
             open_ = self._in_hand() and not (self.whole or self._vague())
-        return joined(self.reach.taken if open_ and not self.strike.paused else (), self.reach.skipped)
+        skipped = self.reach.skipped
+        if skipped and not self.reach.early and self._came(skipped):
+            return ()
+        return joined(self.reach.taken if open_ and not self.strike.paused else (), skipped)
+
+    def _came(self, spans: Spans) -> bool:
+        """Is all of it right in the end, though the next attempt began beyond it? Then an orphan of the one before
+        wrote it."""
+        end, right = (held(self.scale.case, rows) for rows in (self.scale.case.found, self.scale.case.expected))
+        return all(end[key] == right[key] for key in self.scale.keys(spans))
 
     def _vague(self) -> bool:
         """Does nothing say how much of it was in hand? A total does not, and what was taken next may be more."""
@@ -227,6 +243,8 @@ class _Weighing:
         return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
+        if self.reach.skipped and not self.reach.early and self.strike.restart is None:
+            return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
         if self.reach.batch is not None and not self.reach.taken:
             return f"batch {self.reach.batch} held no record"
         if self.reach.taken and self.strike.paused:
@@ -310,9 +328,15 @@ class _Weighing:
             yield [*scale.case.expected, *rows(Cut(only=spans))]
 
     def _in_place(self) -> bool:
-        """Is a total seen to be replaced by another one under its key? Then a repetition adds no row beside it."""
-        end = self.last.of(self.scale.case.found)
-        return any(rows != end[key] and rows.total() == end[key].total() == 1 for key, rows in self.last.rows.items())
+        """Did several slices give to a key that has one row? Then rows are replaced, and a repetition adds none."""
+        rows = held(self.scale.case, self.scale.case.found)
+        seen = set[Key]()
+        for _, spans in self.scale.slices[:SLICES_MAX]:
+            keys = self.scale.keys(spans)
+            if any(rows[key].total() == 1 for key in keys & seen):
+                return True
+            seen |= keys
+        return False
 
     def _seen(self, model: Sequence[Row]) -> bool:
         """Does the comparison see the model in the place of what the sink should hold, as a right run does?"""

@@ -45,17 +45,17 @@ class Strike:
     why: str = ""
     moving: bool = False
     """The driver went on while the snapshot was taken."""
-    ended: bool = False
-    """It went on, and came to an end afterwards though no other fault struck: what was at stake then, nobody saw."""
     paused: bool = False
     """Nobody died: what was in hand is done once."""
+    lasts: bool = False
+    """It went on to do harm when the snapshot had been taken."""
     counted: int | None = None
     """The place of the sink whose rows were counted."""
 
     @property
     def died(self) -> bool:
         """Did the driver die of it? Where the attempt after one that lived began says nothing of this hit."""
-        return any(name.startswith("driver") for name in self.outcome.evidence.signalled)
+        return died(self.outcome)
 
     @property
     def label(self) -> str:
@@ -99,30 +99,36 @@ class Reach:
         return between(self.low, self.next) if self.next is not None else ()
 
 
+def died(step: StepOutcome) -> bool:
+    """Did the driver die of it?"""
+    return any(name.startswith("driver") for name in step.evidence.signalled)
+
+
 def read_strikes(run: Run) -> tuple[Strike, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
     faults = dict(enumerate((step.do.kind for step in run.scenario.schedule), 1))
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
     counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
+    alone = ended(run)
     return tuple(
         replace(
             _strike(run, number, step),
             moving=faults.get(number) in LIVES,
-            ended=faults.get(number) in LIVES and _ended(number, run),
-            paused=faults.get(number) is Do.PAUSE_DRIVER,
+            paused=faults.get(number) is Do.PAUSE_DRIVER and step.attempt not in alone,
+            lasts=faults.get(number) is Do.DISCONNECT_DRIVER,
             counted=counted,
         )
         for number, step in hits
     )
 
 
-def _ended(number: int, run: Run) -> bool:
-    """Did another attempt follow the one that was hurt, with no hit in between?"""
-    attempt = run.steps[number - 1].attempt
+def ended(run: Run) -> set[int]:
+    """The attempts that came to an end though no fault ended them: what they had in hand then, no snapshot tells."""
     began = [*(each for query in run.progressed.queries for each in query.first)]
     began += [position.attempt for position in run.progressed.positions]
-    again = any(step.hit and step.attempt == attempt for step in run.steps[number:])
-    return not again and any(each > attempt for each in began)
+    return {each for each in began if each < max(began)} - {
+        step.attempt for step in run.steps if step.hit and died(step)
+    }
 
 
 def _strike(run: Run, number: int, step: StepOutcome) -> Strike:

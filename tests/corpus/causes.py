@@ -19,12 +19,12 @@ TWICE = (10, 20)
 
 @adversary(
     5,
-    violated(WRONG, 2, fits=(blame(1), blame(2, attempt=2)), batches=(0, 1, 2, 3)),
+    violated(WRONG, 2, fits=(blame(2, attempt=2),), batches=(0, 1, 2, 3)),
     twin=violated(WRONG, 2, blame(2, attempt=2), batches=(2,)),
 )
 def ties_between_two_struck_batches(run: Scene) -> Iterator[str]:
-    """Both struck batches come to the same, and one of them was counted twice. Nothing but their numbers tells them
-    apart, and a number is no witness."""
+    """Both struck batches come to the same, and one of them was counted twice, after the second fault. Nothing but
+    their numbers tells them apart, and a number is no witness."""
     counting(run, 2, 3, 3, 5)
     run.strike(1)
     run.strike(2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Do, Evidence, Fault
+from harness.scenario import Do, Evidence, Fault, Kind
 from harness.snapshot import Query
-from tests.corpus.case import adversary, held, void
+from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import COUNTED, COUNTS
-from tests.corpus.scene import Scene, query, state
+from tests.corpus.scene import Scene, blame, query, state
 from tests.folders import PER_RECORD, STEP, TOTALS
 
 FILTERED = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10")
@@ -133,3 +133,34 @@ def an_effect_that_one_record_decides(run: Scene) -> Iterator[str]:
     yield "another batch has that record"
     run.sink(replace(RATED, effect=(RATED.effect or "").replace("id = 13", "id = 3")), types=[PEAK])
     run.claim(sinks=(replace(run.scenario.sinks[0]),))
+
+
+FIRST = replace(TOTALS, effect="select account, min(amount) as peak from ledger group by account")
+WINDOWS = replace(TOTALS, effect="select 'w' || id // 10 as account, max(amount) as peak from ledger group by 1")
+
+
+@adversary(2, void("is the same with it"), twin=held("1 repetition"))
+def a_minimum_of_the_first_batch(run: Scene) -> Iterator[str]:
+    """The first batch has the least of each account, so no later one changes a row; each of them gave to the same keys
+    all the same, and there is one row of each."""
+    run.sink(FIRST, types=[PEAK])
+    run.strike(0)
+    yield "each batch has a window of its own, whose row would stand beside the first one"
+    run.sink(WINDOWS, types=[PEAK])
+
+
+STOCK = replace(TOTALS, effect="select account, sum(amount)::uinteger as peak from ledger group by account")
+
+
+@adversary(6, violated(Kind.WRONG_AGGREGATE, 4, blame(1), batches=(1,)), twin=held("1 repetition"))
+def a_stock_that_one_batch_only_takes_from(run: Scene) -> Iterator[str]:
+    """The effect has no answer for that batch alone, which would be less than nothing. The totals are wrong all the
+    same."""
+    run.sink(STOCK, types=[PEAK])
+    for place, each in enumerate(run.records):
+        each["amount"] = "-1" if 20 <= place < 30 else str(5 + place % 3)
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
+    run.calm()
+    yield "they are right"
+    run.tables = []

@@ -12,7 +12,7 @@ from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.scene import Scene, blame, query, state
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
-WRONG = Kind.WRONG_AGGREGATE
+DUPLICATED, WRONG = Kind.DUPLICATED, Kind.WRONG_AGGREGATE
 SAVED = blame(None, window="failpoint saved", attempt=2)
 
 
@@ -132,20 +132,55 @@ def totals_by_a_query_of_its_own(run: Scene) -> Iterator[str]:
     run.queries = [query(f"checkpoints/{name}", *run.ends, first={1: 0, 2: 1}) for name in ("totals", "audit")]
 
 
-@adversary(5, violated(WRONG, 2, blame(1), blame(3, attempt=3), batches=(1, 3)), twin=violated(
+@adversary(5, violated(WRONG, 2, batches=(0, 1, 2, 3, 4), fits=(blame(1), blame(2, attempt=2))), twin=violated(
     WRONG, 2, blame(1), blame(2, attempt=2), batches=(1, 2)
 ))  # fmt: skip
-def another_batch_of_that_size_was_doubled(run: Scene) -> Iterator[str]:
-    """Batches 1, 2 and 3 give the same, and each was struck. When the third fault struck, batch 1 was there twice and
-    batch 2 once: it is the third that did it, though two batches explain the total as well."""
-    counting(run, 2, 3, 3, 3, 3)
-    ends = [(low, high) for low, high in zip([0, *run.ends], run.ends, strict=False)]
-    for batch in (1, 2, 3):
-        run.strike(batch)
-    run.found(2, tables=[run.rows((0, run.ends[2]), again=[ends[1]])])
-    run.found(3, tables=[run.rows((0, run.ends[3]), again=[ends[1]])])
-    run.tables = [run.rows((0, run.ends[4]), again=[ends[1], ends[3]])]
+def a_batch_that_nobody_struck_was_doubled_beside_one(run: Scene) -> Iterator[str]:
+    """The first fault doubled its batch. The second one did nothing; later a batch came twice that nobody struck, as
+    large as the second one."""
+    counting(run, 2, 3, 4, 5, 4)
+    ends = [0, *run.ends]
+    run.strike(1)
+    run.strike(2)
+    doubled = (ends[1], ends[2])
+    run.found(2, tables=[run.rows((0, ends[3]), again=[doubled])])
+    run.tables = [run.rows((0, ends[5]), again=[doubled, (ends[4], ends[5])])]
     run.calm()
-    yield "it was there twice, and nothing was repeated later"
-    run.found(3, tables=[run.rows((0, run.ends[3]), again=[ends[1], ends[2]])])
-    run.tables = [run.rows((0, run.ends[4]), again=[ends[1], ends[2]])]
+    yield "it is of another size, and the second one was doubled"
+    run.batch_sizes(4, 6, 8, 10, 2)
+    run.found(2, tables=[run.rows((0, 18), again=[(4, 10)])])
+    run.tables = [run.rows((0, 30), again=[(4, 10), (10, 18)])]
+
+
+SALES = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
+
+
+@adversary(5, violated(DUPLICATED, 1, batches=(0, 1, 2, 3), fits=(blame(1),)), twin=violated(
+    DUPLICATED, 1, blame(1), batches=(0, 1, 2, 3)
+))  # fmt: skip
+def sales_without_an_id(run: Scene) -> Iterator[str]:
+    """Two prices, three accounts: each batch gives each row. The struck batch came once, and one record of another one
+    twice."""
+    run.sink(SALES, types=[TYPES["payments"][1:]])
+    for each in run.records:
+        each |= {"account": f"a{each['id'] % 3}", "amount": "4.99" if each["id"] % 2 else "9.99"}
+    run.batch_sizes(6, 9, 7, 14)
+    run.strike(1)
+    run.tables = [run.rows((0, 36), again=[(30, 31)])]
+    run.calm()
+    yield "it was a record of the struck batch, of a price that no other has"
+    run.records[10]["amount"] = "1.99"
+    run.found(tables=[run.rows((0, 15))])
+    run.tables = [run.rows((0, 36), again=[(10, 11)])]
+
+
+@adversary(4, unknown("not deterministic without faults", kinds={DUPLICATED: 10}, batches=(1,), faults=(blame(1),)),
+    twin=violated(DUPLICATED, 10, blame(1), batches=(1,)),
+)  # fmt: skip
+def each_run_doubles_another_batch(run: Scene) -> Iterator[str]:
+    """All of the struck batch came twice. So did another batch in each control run, without any fault."""
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
+    run.calm(*[[run.rows((0, 40), again=[each])] for each in ((0, 10), (20, 30), (30, 40))])
+    yield "no batch did"
+    run.calm()

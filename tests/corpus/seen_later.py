@@ -19,7 +19,7 @@ PLANNED = blame(1, window="offsets-written")
 SECOND = blame(1, window="offsets-written", attempt=2)
 
 
-@adversary(5, violated(LOST, 10, batches=(1,), fits=(PLANNED, blame(1, attempt=2))), twin=violated(
+@adversary(5, violated(LOST, 10, batches=(1,), fits=(blame(1, attempt=2),)), twin=violated(
     LOST, 10, SECOND, batches=(1,)
 ))  # fmt: skip
 def there_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
@@ -138,7 +138,7 @@ def nothing_but_a_sum_of_doubles(run: Scene) -> Iterator[str]:
     run.sink(COUNTS, types=[COUNTED])
 
 
-@adversary(5, violated(Kind.CORRUPTED, 10, batches=(1,), fits=(blame(1),)), twin=violated(
+@adversary(5, violated(Kind.CORRUPTED, 10, batches=(1,)), twin=violated(
     Kind.CORRUPTED, 10, blame(1), batches=(1,)
 ))  # fmt: skip
 def right_when_the_next_fault_struck(run: Scene) -> Iterator[str]:

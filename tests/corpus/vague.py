@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Do, Evidence, Fault, Guarantee, Kind, Sink
+from harness.scenario import Do, Evidence, Fault, Guarantee, Kind, Sink, Step
 from tests.corpus.case import adversary, held, unknown, violated
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.scene import CHECKPOINT, Scene, blame, query
 from tests.folders import PER_RECORD, STEP, TOTALS
 
 LOST, DUPLICATED, CORRUPTED, WRONG = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.WRONG_AGGREGATE
@@ -123,22 +123,126 @@ def a_column_that_grows_by_a_loss(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 6), (20, 40), again=[(20, 32)])]
 
 
-DISCONNECT = replace(STEP, name="disconnect driver", do=Fault(kind=Do.DISCONNECT_DRIVER))
+EXECUTOR = replace(STEP, name="kill executor", do=Fault(kind=Do.KILL_EXECUTOR))
+CUT = replace(STEP, name="disconnect driver", do=Fault(kind=Do.DISCONNECT_DRIVER))
+
+
+def lived(run: Scene, step: Step) -> None:
+    """At-most-once; the driver lives through a fault in the middle of batch 1, of which five rows never come."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.steps, run.moments = [], []
+    run.strike(0)
+    run.strike(1, window="after 15 rows", holds=15, again=None)
+    run.claim(schedule=(run.scenario.schedule[0], step))
+    hurt = {"5000": "SIGKILL"} if step is EXECUTOR else {}
+    run.steps[1] = replace(run.steps[1], name=step.name, evidence=Evidence(signalled=hurt, note="cut off"))
+    run.edits = {"snapshots/2-strike/snapshot.json": {"alive": ["driver 2"]}}
+    run.tables = [run.rows((0, 15), (20, 40))]
+    run.calm()
+
+
+@adversary(9, unknown(OPEN, kinds={LOST: 10}, batches=(1, 2), faults=None, fits=None), twin=violated(
+    LOST, 10, batches=(1, 2), faults=None, fits=None
+))  # fmt: skip
+def a_driver_that_died_later(run: Scene) -> Iterator[str]:
+    """An executor was killed; the program died of it after the snapshot, with half of the next batch written, and does
+    not repeat what it has begun. What it had in hand then, nobody saw."""
+    lived(run, EXECUTOR)
+    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
+    run.tables = [run.rows((0, 15), (20, 25), (30, 40))]
+    yield "it lived to the end"
+    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
 
 
 @adversary(9, unknown(OPEN, kinds={LOST: 15}, batches=(1, 2), faults=None, fits=None), twin=violated(
     LOST, 15, batches=(1, 2), faults=None, fits=None
 ))  # fmt: skip
-def a_driver_that_lived_through_a_cut_and_died_later(run: Scene) -> Iterator[str]:
-    """At-most-once, without a checkpoint that lasts: the program died of the cut, after the snapshot, and the next
-    attempt began at the end of the topic. How much lay in between, nobody saw."""
-    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    one = state("checkpoints/1", planned=(2, 20), committed=(1, 10))
-    run.strike(1, window="after 15 rows", checkpoint="checkpoints/1", again=None, holds=15, states=(one,))
-    run.claim(schedule=(DISCONNECT,))
-    run.steps[0] = replace(run.steps[0], name="disconnect driver", evidence=Evidence(note="cut off"))
-    run.queries = [query("checkpoints/1", 10, 20, first={1: 0}), query("checkpoints/2", 40, start=30, first={2: 0})]
+def a_cut_that_lasts(run: Scene) -> Iterator[str]:
+    """The driver was cut off for longer than a batch takes, and the next one is lost as well: the snapshot is of the
+    first moment."""
+    lived(run, CUT)
     run.tables = [run.rows((0, 15), (30, 40))]
+    yield "an executor was killed, and no fault lasted"
+    lived(run, EXECUTOR)
+    run.tables = [run.rows((0, 15), (30, 40))]
+
+
+@adversary(9, unknown(OPEN, kinds={LOST: 5}, batches=(2,), faults=None, fits=None), twin=violated(
+    LOST, 5, batches=(2,), faults=None, fits=None
+))  # fmt: skip
+def an_attempt_that_died_by_itself(run: Scene) -> Iterator[str]:
+    """Killed in batch 0. The second attempt died by itself in the middle of batch 2, and the third one does not repeat
+    what was begun."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(0)
+    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
+    run.tables = [run.rows((0, 25), (30, 40))]
     run.calm()
-    yield "the attempt that was hurt went on to the end"
-    run.queries = [query("checkpoints/1", 10, 20, 40, first={1: 0})]
+    yield "there was no third one"
+    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
+
+
+PAUSE = replace(STEP, name="pause driver", do=Fault(kind=Do.PAUSE_DRIVER, for_s=60.0))
+
+
+@adversary(9, held("1 repetition", "2 loss", "2 repetition", kinds={LOST: 5}, batches=(1,), faults=None, fits=None),
+    twin=violated(LOST, 5, batches=(1,), faults=None, fits=None),
+)  # fmt: skip
+def a_driver_that_died_of_its_pause(run: Scene) -> Iterator[str]:
+    """Killed in batch 0, then paused for a minute in the middle of batch 1. It died when it woke, and the next attempt
+    does not repeat what was begun."""
+    lived(run, PAUSE)
+    run.steps[1] = replace(run.steps[1], evidence=Evidence(signalled={"5000": "stood still for 60 s"}))
+    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 1})]
+    yield "it went on"
+    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
+
+
+@adversary(9, unknown(OPEN, kinds={WRONG: 4}, faults=None, fits=None), twin=violated(
+    WRONG, 4, faults=None, fits=None
+))  # fmt: skip
+def totals_of_a_batch_that_was_committed_by_then(run: Scene) -> Iterator[str]:
+    """An executor was killed in the middle of batch 1; the program swallows it, and the driver had committed the batch
+    when the snapshot read its log. The totals lack what was left of it."""
+    run.sink(counts(""), types=[COUNTED])
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.batch_sizes(6, 14, 4, 16)
+    run.strike(2, window="after 10 rows", tables=[run.rows((0, 10))], again=None)
+    killed = run.steps[0]
+    run.claim(schedule=(EXECUTOR,))
+    run.steps[0] = replace(killed, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))
+    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": ["driver 1"]}}
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "the driver was killed"
+    run.steps = [killed]
+    run.found(again=2)
+    run.claim(schedule=(STEP,))
+    run.edits = {}
+
+
+@adversary(9, held("1 loss", "2 loss", "2 repetition", kinds={DUPLICATED: 3}, batches=(2,), faults=None, fits=None),
+    twin=violated(DUPLICATED, 3, batches=(2,), faults=None, fits=None, wants=1),
+)  # fmt: skip
+def a_few_rows_come_again(run: Scene) -> Iterator[str]:
+    """Three rows of the struck batch, under at-least-once: nothing has to be shown of what is allowed."""
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    run.strike(1, window="offsets-written", holds=10)
+    run.strike(2, window="after 25 rows", holds=25)
+    run.tables = [run.rows((0, 40), again=[(21, 24)])]
+    yield "it is claimed that none does"
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+
+
+@adversary(9, violated(LOST, 1, batches=(3,), fits=None), twin=unknown(
+    "not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None
+))  # fmt: skip
+def controls_that_come_twice(run: Scene) -> Iterator[str]:
+    """A row is lost, and none in any control run. That two of these have a row twice is another matter."""
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 36), (37, 40))]
+    whole = (0, 40)
+    run.calm([run.rows(whole)], [run.rows(whole, again=[(3, 4)])], [run.rows(whole, again=[(5, 6)])])
+    yield "one of these lost another row"
+    run.calm([run.rows(whole)], [run.rows((0, 3), (4, 40))], [run.rows(whole)])

@@ -109,3 +109,43 @@ def an_account_that_closes_at_zero(run: Scene) -> Iterator[str]:
     run.calm()
     yield "it is a cent"
     run.tables = [[(a, n, "0.01" if a == "z" else total) for a, n, total in rows]]
+
+
+MEANS = replace(TOTALS, effect="select account, count(*) as n, avg(amount) as total from ledger group by account")
+NETS = replace(
+    MEANS,
+    effect="select account, count(*) as n, (sum(amount) - sum(0.5))::double as total from ledger group by account",
+)
+
+
+def rounded(run: Scene) -> None:
+    """One account closes at zero, exactly in the ledger and not in the sink."""
+    for place, amount in ((0, "0.1"), (1, "0.2"), (10, "-0.3")):
+        run.records[place] |= {"account": "z", "amount": amount}
+    run.strike(1)
+    run.calm()
+
+
+@adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=held("1 repetition"))
+def a_mean_of_decimals(run: Scene) -> Iterator[str]:
+    """DuckDB's mean of decimals is a double, and what went in are none."""
+    run.sink(MEANS, types=[SUMMED])
+    rounded(run)
+    run.tables = [[(a, n, "1.850371707708594e-17" if a == "z" else total) for a, n, total in run.rows((0, 40))]]
+    yield "it is zero in the sink too"
+    run.tables = []
+
+
+@adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=violated(
+    Kind.WRONG_AGGREGATE, 1, batches=None, fits=None
+))  # fmt: skip
+def a_difference_of_sums(run: Scene) -> Iterator[str]:
+    """Nothing tells what went into the column but its other totals."""
+    run.sink(NETS, types=[SUMMED])
+    rounded(run)
+    for place, amount in ((0, "0.6"), (1, "0.7"), (10, "0.2")):
+        run.records[place]["amount"] = amount
+    rows = run.rows((0, 40))
+    run.tables = [[(a, n, "1.850371707708594e-17" if a == "z" else total) for a, n, total in rows]]
+    yield "it is off by a cent"
+    run.tables = [[(a, n, "0.01" if a == "z" else total) for a, n, total in rows]]
