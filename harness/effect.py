@@ -152,7 +152,7 @@ class Effects:
 
     def keyed(self, sql: str, key: Collection[str]) -> bool:
         """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
-        return syntax.keyed(self._tree(sql), key, self._folding)
+        return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, self._folding, self.columns())
 
     def growing(self, sql: str) -> dict[int, bool]:
         """The places of the columns that are counts or sums; true for a count, to which no record gives less than

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -25,30 +25,43 @@ def plain(tree: Tree, aggregates: Collection[str]) -> bool:
     return _straight(tree) and not _cut(tree) and not folded(tree, aggregates)
 
 
-def keyed(tree: Tree, key: Collection[str], aggregates: Collection[str]) -> bool:
+def keyed(
+    tree: Tree, names: Sequence[str], key: Collection[str], aggregates: Collection[str], columns: Collection[str]
+) -> bool:
     """Is a key there if any of its records is, whatever the others are, and however often? True of rows record by
-    record, of DISTINCT, and of a plain GROUP BY whose key is no aggregate. No `key` means all columns."""
+    record, of DISTINCT, and of a plain GROUP BY whose key is no aggregate.
+
+    `names` are those of the query's columns, `columns` those of its table; no `key` means all."""
     node = _select(tree)
     if not _straight(tree) or _cut(tree, "DISTINCT_MODIFIER") or node.get("having") or node.get("qualify"):
         return False
     windows = any(part.get("class") == "WINDOW" for part in _nodes(tree))
-    told = _told(node["select_list"], aggregates)
-    apart = bool(key) and not _wild(tree) and all(_name(item) and _name(item) not in key for item in told)
+    told = _told(node["select_list"], aggregates, columns)
+    by_name = dict(zip(names, node["select_list"], strict=False))
+    apart = bool(key) and not _wild(tree) and not any(by_name[name] in told for name in key if name in by_name)
     return not windows and len(node["group_sets"]) <= 1 and (apart or not told)
 
 
-def _told(items: Sequence[Node], aggregates: Collection[str]) -> list[Node]:
-    """The columns that hang on an aggregate, by themselves or by the name of another one."""
-    out: list[Node] = []
-    while more := [item for item in items if item not in out and _hangs(item, out, aggregates)]:
+def _told(items: Sequence[Node], aggregates: Collection[str], columns: Collection[str]) -> list[Node]:
+    """The columns that hang on an aggregate, by themselves or by the name of another one; a column of the table goes
+    before such a name."""
+    out = [item for item in items if folded(item, aggregates)]
+    while more := [item for item in items if item not in out and _named(item) & _aliases(out) - _lower(columns)]:
         out += more
     return out
 
 
-def _hangs(item: Node, on: Sequence[Node], aggregates: Collection[str]) -> bool:
-    names = {_name(each).lower() for each in on} - {""}
-    columns = (part["column_names"][-1].lower() for part in _nodes(item) if part.get("class") == "COLUMN_REF")
-    return folded(item, aggregates) or any(column in names for column in columns)
+def _aliases(items: Sequence[Node]) -> set[str]:
+    return _lower(str(item.get("alias") or "") for item in items) - {""}
+
+
+def _named(item: Node) -> set[str]:
+    """The columns that it refers to."""
+    return _lower(part["column_names"][-1] for part in _nodes(item) if part.get("class") == "COLUMN_REF")
+
+
+def _lower(names: Iterable[str]) -> set[str]:
+    return {name.lower() for name in names}
 
 
 def growing(tree: Tree) -> dict[int, bool]:
@@ -105,10 +118,6 @@ def _wild(tree: Tree) -> bool:
     """May an item stand for several columns?"""
     nodes = list(_nodes(_select(tree).get("select_list", ())))
     return any(part.get("class") == "STAR" or part.get("function_name") == "unnest" for part in nodes)
-
-
-def _name(item: Node) -> str:
-    return str(item.get("alias") or "")
 
 
 def _aggregate(item: Node) -> Node | None:

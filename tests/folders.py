@@ -106,7 +106,7 @@ class Struck:
     rows_before: int | None = None
     moment: str = STRIKE
     checkpoint: str = "checkpoint"
-    left: dict[str, tuple[str, ...]] | None = None
+    left: dict[str, tuple[str, ...]] | None = field(default_factory=dict)
 
 
 @dataclass

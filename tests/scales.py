@@ -59,6 +59,10 @@ class Remembered(Effects):
     def __init__(self, make: Callable[[], Effects], *, ledger: str) -> None:
         self._make, self._made, self._known = make, list[Effects](), _ANSWERS.setdefault(ledger, {})
 
+    def fresh(self) -> Effects:
+        """Effects over the same ledger that remember nothing."""
+        return self._make()
+
     def _answer(self, name: str, *arguments: Any, **options: Any) -> Any:
         question = (name, arguments, tuple(options.items()))
         if question not in self._known:

@@ -805,7 +805,7 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, database="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
-    folder.strikes = [Struck(holds=10, rows_before=10, rows_counted=14)]
+    folder.strikes = [Struck(holds=10, rows_before=10, rows_counted=14, left=None)]
     stakes = judge(folder.write()).stakes
     assert [(stake.position, stake.harm) for stake in stakes] == [
         (0, Harm.REPETITION),

@@ -18,7 +18,7 @@ from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Kn
 from harness.judge.strikes import Reach, Strike
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks import SinkTable
-from harness.snapshot import RESTART
+from harness.snapshot import RESTART, QueryState
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, values
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
 
@@ -440,9 +440,12 @@ def test_what_could_not_be_seen_is_said(make: Make) -> None:
     for table in (None, replace(bench.held([]), unreadable="locked"), replace(bench.held([]), columns=())):
         unread = strike(table)
         assert weigh(scale, unread, [reach()]) == Weighed(strike=unread, why="t could not be read when it struck")
-    seen = strike(bench.held([]))
+    seen, state = strike(bench.held([])), QueryState(checkpoint="other")
     why = "no query of the topic was seen at work when it struck"
-    assert weigh(scale, seen, []) == Weighed(strike=seen, why=why)
+    assert weigh(scale, seen, []) == Weighed(strike=seen, why=why, idle=True)
+    for more in ({"error": "Kafka did not answer"}, {"position": {0: 5}}, {"queries": (state,)}):
+        other = strike(bench.held([]), **more)
+        assert weigh(scale, other, []) == Weighed(strike=other, why=why), "something may have been at work"
     locked = replace(bench.held([]), unreadable="locked")
     out = weigh(scale, strike(bench.held(bench.first(2)), locked), [reach()])
     assert out.point == WRITTEN, "the later look is left out"

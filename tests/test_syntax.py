@@ -16,9 +16,9 @@ GROUPED = "select account, {} from ledger group by account"
 
 @pytest.fixture(scope="module")
 def effects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Effects]:
-    bench = Bench(Path(tmp_path_factory.mktemp("ledger")), TOTALS)
-    yield bench.effects
-    bench.effects.__exit__(None, None, None)
+    # Not the answers that tests remember for each other.
+    with Bench(Path(tmp_path_factory.mktemp("ledger")), TOTALS).effects.fresh() as made:
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,8 @@ def effects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Effects]:
         "select account, max(amount) as peak, count(distinct id) as ids from ledger where id > 1 group by 1",
         "select upper(account) as account, count(*) filter (where id > 3) as n from ledger group by 1",
         "select 1 as account, count(*) as n from ledger",
+        "select account, amount > 3 as large, max(amount) as amount from ledger group by all",
+        "select count(*), sum(amount), account from ledger group by account",
     ],
 )
 def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str) -> None:
@@ -55,7 +57,6 @@ def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str
         "select account from ledger using sample 3 rows",
         "select count(*) as account from ledger",
         "select *, count(*) from ledger group by all",
-        "select count(*), account from ledger group by account",
         "select id, count(*) as n, n > 8 as account from ledger group by id",
         "select id, count(*) as n, n + 1 as more, case when MORE > 3 then 'x' end as account from ledger group by id",
     ],

@@ -51,7 +51,7 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
     known = [each for each in weighed if isinstance(each, Known)]
     if not findings or not known:
         return [replace(finding, fits=_labels(weighed), staked=_no_more(scale, weighed)) for finding in findings]
-    unseen = _labels([each for each in weighed if not isinstance(each, Known)])
+    unseen = _labels([each for each in weighed if not (isinstance(each, Known) or each.idle)])
     told = _Causes(scale, known, findings).told()
     told = [each if each.faults else replace(each, fits=(*each.fits, *unseen)) for each in told]
     return [each if each.staked else replace(each, staked=_no_more(scale, weighed)) for each in told]
@@ -60,7 +60,7 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
 def _no_more(scale: Scale, weighed: Sequence[Weighed]) -> bool | None:
     """Nothing else was at stake; nobody knows, if a snapshot does not say what was, a fault lasted, or an attempt came
     to an end without one."""
-    open_ = (not isinstance(each, Known) or each.strike.lasts for each in weighed)
+    open_ = (not (isinstance(each, Known) or each.idle) or each.strike.lasts for each in weighed)
     return None if scale.alone or any(open_) else False
 
 
@@ -163,12 +163,14 @@ class _Causes:
             return False
         if finding.kind is Kind.CORRUPTED and self._wrong_then(hit, key, finding):
             return False
-        if self._later(place, key, finding.kind):
+        if self._right_later(place, key, finding.kind):
             return False
         late = finding.kind is Kind.LOST and key in self.late[place]
-        return late or key in self.again[place] or key in self.missing[place]
+        # A window that a watermark closes is written by a later batch than its records came with.
+        closed = self.scale.case.aggregate and finding.kind is Kind.DUPLICATED and self._before(hit, key) > 0
+        return late or (closed and bool(hit.again)) or key in self.again[place] or key in self.missing[place]
 
-    def _later(self, place: int, key: Key, kind: Kind) -> bool:
+    def _right_later(self, place: int, key: Key, kind: Kind) -> bool:
         """Was what is missing or changed now still there, and right, when a later fault struck?"""
         gone = self.right[key] - self.end.rows[key]
         looks = [hit.at for hit in self.hits[place + 1 :] if hit.at.places is None]
@@ -213,7 +215,12 @@ class _Causes:
 
     def _after(self, place: int) -> Look:
         """The sink when the next fault struck, or in the end."""
-        return self.hits[place + 1].at if place + 1 < len(self.hits) else self.end
+        return next((hit.at for hit in self._later(place)), self.end)
+
+    def _later(self, place: int) -> list[Known]:
+        """The hits after one, but for those of attempts that had not done anything: the sink was as it had been."""
+        then = self.hits[place].last.rows
+        return [hit for hit in self.hits[place + 1 :] if hit.strike.worked or hit.at.rows != then]
 
     def _twice(self, place: int, hit: Known, key: Key) -> bool:
         right = self.right[key]
@@ -272,11 +279,11 @@ class _Causes:
     def _total(self, key: Key) -> Iterator[Told]:
         """The hits whose harm comes to just this total."""
         for place, hit in enumerate(self.hits):
-            if self._mended(place, key):
-                continue
             if any(self._repeated(place, key, inside, more) for inside, more in self._repeats(hit)):
                 yield Told((hit,), Harm.REPETITION)
                 return
+        # What is still planned when a later fault strikes was not lost by an earlier one.
+        for place, hit in reversed(list(enumerate(self.hits))):
             if any(self._missed(place, key, part) for part in self._parts(hit.missing)):
                 yield Told((hit,), Harm.LOSS)
                 return
@@ -303,7 +310,7 @@ class _Causes:
 
     def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
         """Is the total wrong by just that in the end, and was it when each later fault struck?"""
-        return self._fits(cut, key) and all(self._shows(hit, key, cut) for hit in self.hits[place + 1 :])
+        return self._fits(cut, key) and all(self._shows(hit, key, cut) for hit in self._later(place))
 
     def _shows(self, hit: Known, key: Key, cut: Cut) -> bool:
         there = hit.last.rows[key]
@@ -313,8 +320,13 @@ class _Causes:
         return any(there == self._at(hit.last, replace(cut, only=joined(low, part)), key) for part in parts)
 
     def _mended(self, place: int, key: Key) -> bool:
-        """Was the total right when a later fault struck? Then it was none of the earlier ones."""
-        return any(self._right(hit, key) for hit in self.hits[place + 1 :])
+        """Was the total right when a later fault struck, and not what this one's harm makes of it? Then it was none of
+        its doing."""
+        hit = self.hits[place]
+        harms = (*(_doubled(more) for _, more in self._repeats(hit)), *map(_left_out, self._parts(hit.missing)))
+        known = [cut for cut in harms if self._shown(cut, key) and self._fits(cut, key)]
+        right = (each for each in self._later(place) if self._right(each, key))
+        return any(not any(self._shows(each, key, cut) for cut in known) for each in right)
 
     def _right(self, hit: Known, key: Key) -> bool:
         """Was a total, when the fault struck, what the committed batches come to, or that with the batch in hand?"""
@@ -336,8 +348,9 @@ class _Causes:
 
     def _apart(self, mine: Cut, rival: Cut, touched: Iterable[Spans]) -> bool:
         """Does a total of the touched stretches speak for the one cut and against the other?"""
-        keys = (key for spans in touched for key in self._keys(spans))
-        return any(self._fits(mine, key) and not self._fits(rival, key) for key in keys)
+        theirs = whole(self.scale.case, self.scale.rows(rival))
+        keys = (key for spans in touched for key in self._keys(spans) if self._fits(mine, key))
+        return any(not self._same(key, theirs[key], self.all[key]) for key in keys)
 
     def _fits(self, cut: Cut, key: Key) -> bool:
         return self._same(key, self._whole(cut)[key], self.all[key])
@@ -355,7 +368,7 @@ class _Causes:
 
     def _several(self, key: Key) -> Iterator[Told]:
         """Hits that repeated something each."""
-        hits = [hit for hit in self.hits if hit.again][:HITS_MAX]
+        hits = [hit for place, hit in enumerate(self.hits) if key in self.again[place]][:HITS_MAX]
         for size in TOGETHER:
             for some in combinations(hits, size):
                 steps = [(hit, tuple(h.again for h in some[:place])) for place, hit in enumerate(some)]

@@ -125,10 +125,16 @@ def decide(
 
 
 def _shown(explained: Sequence[Finding], usable: Sequence[Control]) -> list[Finding]:
-    """Those that hits explain, and a control shows them, or others of that kind in that sink: it is not without
-    them."""
-    kinds = {(position, kind) for control in usable for position, kind, _ in control.findings}
-    return [finding for finding in explained if finding.faults and (finding.position, finding.kind) in kinds]
+    """Those that hits explain and a control shows, or where a loss or a single row is to be confirmed and it shows
+    another one of that kind in that sink: it is not without them."""
+    exact = {mark for control in usable for mark in control.findings}
+    kinds = {(position, kind) for position, kind, _ in exact}
+    return [
+        finding
+        for finding in explained
+        if finding.faults
+        and (signature(finding) in exact or (finding.to_confirm and (finding.position, finding.kind) in kinds))
+    ]
 
 
 def _confirmed(

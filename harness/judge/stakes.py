@@ -56,6 +56,8 @@ class Weighed:
     late: Spans = ()
     at: Look | None = None
     last: Look | None = None
+    idle: bool = False
+    """No query had begun when it struck: nothing was at stake for certain."""
 
     @property
     def open(self) -> Spans:
@@ -88,7 +90,9 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
     if at is None:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
     if not found:
-        return Weighed(strike=strike, why="no query of the topic was seen at work when it struck")
+        seen = strike.at.snapshot
+        idle = not (seen.queries or seen.error) and seen.position is None
+        return Weighed(strike=strike, why="no query of the topic was seen at work when it struck", idle=idle)
     late = strike.restart is not None and lasting(strike) is strike.restart
     if late and restart is None and len(found) > 1:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read before the next attempt")
@@ -200,7 +204,7 @@ class _Weighing:
         late = self.strike.restart
         left = late.snapshot.writing if late is not None else self.snapshot.left
         rolled_back = left is not None and not left.get(str(self.scale.position))
-        return bool(self.touched or self._unseen() or (self.begun and not rolled_back))
+        return bool(self.touched or self._unseen() or self.reach.after or (self.begun and not rolled_back))
 
     def _unseen(self) -> bool:
         """Does nothing show whether the sink has it? Spark's own word is that it has; the program may write later. Then
@@ -249,6 +253,8 @@ class _Weighing:
             return f"batch {self.reach.batch} held no record"
         if self.reach.taken and self.strike.paused:
             return "the driver stood still, and went on with what it had in hand"
+        if self.reach.taken and not self.reach.own:
+            return "what had begun to write was rolled back before the next attempt worked"
         if self.reach.taken:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"
@@ -328,14 +334,16 @@ class _Weighing:
             yield [*scale.case.expected, *rows(Cut(only=spans))]
 
     def _in_place(self) -> bool:
-        """Did several slices give to a key that has one row? Then rows are replaced, and a repetition adds none."""
-        rows = held(self.scale.case, self.scale.case.found)
-        seen = set[Key]()
+        """Did several slices give other rows to a key that has one? Then rows are replaced, and a repetition adds
+        none."""
+        case, seen = self.scale.case, Held()
+        rows = whole(case, case.found)
         for _, spans in self.scale.slices[:SLICES_MAX]:
-            keys = self.scale.keys(spans)
-            if any(rows[key].total() == 1 for key in keys & seen):
+            part = whole(case, self.scale.rows(Cut(only=spans)))
+            again = (key for key in part if key in seen and rows[key].total() == 1)
+            if any(not seen[key] == part[key] == rows[key] for key in again):
                 return True
-            seen |= keys
+            seen |= part
         return False
 
     def _seen(self, model: Sequence[Row]) -> bool:

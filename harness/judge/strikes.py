@@ -45,6 +45,8 @@ class Strike:
     why: str = ""
     moving: bool = False
     """The driver went on while the snapshot was taken."""
+    worked: bool = True
+    """Its attempt had been seen at work."""
     paused: bool = False
     """Nobody died: what was in hand is done once."""
     lasts: bool = False
@@ -114,6 +116,7 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
         replace(
             _strike(run, number, step),
             moving=faults.get(number) in LIVES,
+            worked=step.attempt in _worked(run),
             paused=faults.get(number) is Do.PAUSE_DRIVER and step.attempt not in alone,
             lasts=faults.get(number) is Do.DISCONNECT_DRIVER,
             counted=counted,
@@ -122,10 +125,16 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
     )
 
 
+def _worked(run: Run) -> set[int]:
+    """The attempts that were seen at work: a query of theirs took a batch, or they moved the offsets that they save."""
+    queries = {each for query in run.progressed.queries for each in query.first}
+    moves = pairwise(run.progressed.positions)
+    return queries | {now.attempt for was, now in moves if now.next != was.next}
+
+
 def ended(run: Run) -> set[int]:
     """The attempts that came to an end though no fault ended them: what they had in hand then, no snapshot tells."""
-    began = [*(each for query in run.progressed.queries for each in query.first)]
-    began += [position.attempt for position in run.progressed.positions]
+    began = _worked(run) | {position.attempt for position in run.progressed.positions}
     return {each for each in began if each < max(began)} - {
         step.attempt for step in run.steps if step.hit and died(step)
     }

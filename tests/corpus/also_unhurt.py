@@ -87,7 +87,8 @@ def at_most_once_of_what_never_arrives(run: Scene) -> Iterator[str]:
 def at_most_once_of_a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
     """The whole batch that was in hand is lost, hurt or not."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window=ROWS, holds=10, writing={"0": ("insert into payments",)})
+    there = {"0": ("insert into payments",)}
+    run.strike(1, window=ROWS, holds=10, writing=there, left=there)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm(*[run.tables] * 3)
     yield "without faults it arrives"

@@ -164,3 +164,16 @@ def a_stock_that_one_batch_only_takes_from(run: Scene) -> Iterator[str]:
     run.calm()
     yield "they are right"
     run.tables = []
+
+
+DISTINCT = replace(PER_RECORD, effect="select distinct id, account, amount from ledger")
+
+
+@adversary(2, held("1 repetition"), twin=void("is the same with it"))
+def a_record_that_was_sent_twice(run: Scene) -> Iterator[str]:
+    """The program takes doubles out, and one record came in two batches: with the same row, which replaces none."""
+    run.sink(DISTINCT)
+    run.records[25] = dict(run.records[3])
+    run.strike(1)
+    yield "the sink has the latest one, which differs"
+    run.sink(LATEST)

@@ -172,15 +172,3 @@ def sales_without_an_id(run: Scene) -> Iterator[str]:
     run.records[10]["amount"] = "1.99"
     run.found(tables=[run.rows((0, 15))])
     run.tables = [run.rows((0, 36), again=[(10, 11)])]
-
-
-@adversary(4, unknown("not deterministic without faults", kinds={DUPLICATED: 10}, batches=(1,), faults=(blame(1),)),
-    twin=violated(DUPLICATED, 10, blame(1), batches=(1,)),
-)  # fmt: skip
-def each_run_doubles_another_batch(run: Scene) -> Iterator[str]:
-    """All of the struck batch came twice. So did another batch in each control run, without any fault."""
-    run.strike(1)
-    run.tables = [run.rows((0, 40), again=[(10, 20)])]
-    run.calm(*[[run.rows((0, 40), again=[each])] for each in ((0, 10), (20, 30), (30, 40))])
-    yield "no batch did"
-    run.calm()

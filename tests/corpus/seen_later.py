@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.checkers.cells import Row
-from harness.scenario import Guarantee, Kind
+from harness.scenario import Expect, Guarantee, Kind, Word
 from harness.snapshot import RESTART, Batch, Query, QueryState
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
@@ -151,3 +151,71 @@ def right_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
     run.calm()
     yield "the second one found them wrong"
     run.found(2, tables=[wrong[:30]])
+
+
+def lettered(run: Scene, *batches: str) -> None:
+    """Counts by account, an account a letter."""
+    run.sink(COUNTS, types=[COUNTED])
+    run.records = [{"id": i, "account": name, "amount": "9.99"} for i, name in enumerate("".join(batches))]
+    run.batch_sizes(*map(len, batches))
+
+
+@adversary(5, violated(WRONG, 2, blame(1), batches=(1,)), twin=violated(WRONG, 2, batches=(1,), fits=()))
+def as_much_in_the_next_batch(run: Scene) -> Iterator[str]:
+    """Batch 1 had come again when the second fault struck. The batch in hand gives the same accounts as much, and was
+    not there: the totals of that moment look like those of an honest run with it."""
+    lettered(run, "abcd", "ab", "abccd", "aabcd")
+    run.strike(1)
+    run.strike(2, window="offsets-written", tables=[run.rows((0, 6), again=[(4, 6)])])
+    run.tables = [run.rows((0, 16), again=[(4, 6)])]
+    run.calm()
+    yield "it had come once, and the batch in hand was there"
+    run.found(2, tables=[run.rows((0, 11))])
+    run.steps[1] = replace(run.steps[1], window="sink-committed")
+
+
+@adversary(5, violated(WRONG, 2, blame(2, attempt=2), batches=(2,)), twin=violated(
+    WRONG, 4, blame(1), blame(2, attempt=2), batches=(1, 2)
+))  # fmt: skip
+def a_hit_that_has_no_part_in_it(run: Scene) -> Iterator[str]:
+    """Batch 2 came again. Batch 1 was struck too, and gives nothing to one of the accounts that are wrong."""
+    lettered(run, "abcd", "ccdd", "abb", "acd")
+    run.strike(1)
+    run.strike(2)
+    run.strike(3, window="offsets-written", tables=[run.rows((0, 11), again=[(8, 11)])])
+    run.tables = [run.rows((0, 14), again=[(8, 11)])]
+    run.calm()
+    yield "both came again"
+    run.found(2, tables=[run.rows((0, 11), again=[(4, 8)])])
+    run.found(3, tables=[run.rows((0, 11), again=[(4, 8), (8, 11)])])
+    run.tables = [run.rows((0, 14), again=[(4, 8), (8, 11)])]
+
+
+IDLE = blame(None, window="after 2.0 s", attempt=2)
+
+
+@adversary(5, violated(Kind.DUPLICATED, 10, IDLE, blame(1), batches=(1,)), twin=violated(
+    Kind.DUPLICATED, 10, IDLE, batches=(1,)
+))  # fmt: skip
+def an_attempt_that_had_done_nothing(run: Scene) -> Iterator[str]:
+    """Killed when batch 1 was in the sink; the second attempt was killed while it started. The third one wrote the
+    batch again: for either fault."""
+    run.strike(1, again=None)
+    run.strike(None, window="after 2.0 s", planned=2, committed=1, again=1)
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
+    yield "the second one had written it, and no row was there twice"
+    run.found(1, again=1)
+
+
+@adversary(7, violated(Kind.DUPLICATED, 1, batches=(3,)), twin=violated(
+    Kind.DUPLICATED, 1, batches=(3,), fits=(blame(None, window="after 1.0 s"),), as_expected=True
+))  # fmt: skip
+def killed_before_any_query(run: Scene) -> Iterator[str]:
+    """Killed while the program started. Later a row of a batch that nobody struck came twice."""
+    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    run.strike(None, window="after 1.0 s", states=(), tables=[[]], again=None)
+    run.strike(1, again=1)
+    run.tables = [run.rows((0, 40), again=[(30, 31)])]
+    run.calm()
+    yield "nobody could look who was at work"
+    run.found(1, error="Kafka did not answer")
