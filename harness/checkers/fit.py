@@ -102,7 +102,8 @@ def _unequal(effect: Described, sink: Described) -> str:
 
 
 def _decimals(column: Described) -> int | None:
-    """How many digits behind the point a column keeps; None where that is not limited, or means nothing."""
+    """How many digits behind the point a column keeps; None where that is not limited, or means nothing. Of those
+    before it nothing is asked: a server refuses a number that is too large for its column."""
     base, modifier = column.type.split("(")[0].strip(), _MODIFIER.search(column.type)
     if column.family == "number":
         if modifier is not None:
