@@ -184,9 +184,9 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
     for finding in findings:
         mark = signature(finding)
         always = _always(mark, controls)
-        if always:
+        if always and not _more(finding, controls):
             finding = replace(finding, unhurt=True, faults=(), fits=())
-        elif same and mark in about:
+        elif same and mark in about and not always:
             finding = _compared(finding, controls)
         if always or same or mark not in about:
             out.stand.append(finding)
@@ -220,6 +220,12 @@ def _always(mark: Signature, controls: Sequence[Control]) -> bool:
     shown = [control.findings[mark] for control in controls if mark in control.findings]
     alike = mark[1] not in MISFITS or all(each.found == shown[0].found for each in shown)
     return len(shown) == len(controls) and alike
+
+
+def _more(finding: Finding, controls: Sequence[Control]) -> bool:
+    """Are more rows missing, or too many, than any control shows? Then that is not all there without faults too."""
+    shown = [control.findings[signature(finding)].copies for control in controls]
+    return finding.kind in (Kind.LOST, Kind.DUPLICATED) and finding.copies > max(shown)
 
 
 def _key(finding: Finding) -> str:

@@ -110,3 +110,15 @@ def a_total_that_had_it_and_has_not(run: Scene) -> Iterator[str]:
     run.calm()
     yield "both have it in the end"
     run.tables = []
+
+
+@adversary(6, violated(Kind.DUPLICATED, 10, blame(1), batches=(1,)), twin=violated(
+    Kind.DUPLICATED, 10, batches=(1,), unhurt=True
+))  # fmt: skip
+def twice_unhurt_and_three_times_after_the_fault(run: Scene) -> Iterator[str]:
+    """The program writes each row of batch 1 twice, hurt or not. The struck batch came again: three times in all."""
+    run.strike(1, tables=[run.rows((0, 20), again=[(10, 20)])])
+    run.tables = [run.rows((0, 40), again=[(10, 20), (10, 20)])]
+    run.calm(*[[run.rows((0, 40), again=[(10, 20)])]] * 3)
+    yield "it did not"
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
