@@ -169,8 +169,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
         sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
         counts = [mismatched(scale, weighed) for weighed in sink.weighed]
     except UsageError as failure:
-        # The whole ledger has a right effect; what it would be of another one is a question of ours.
-        sink.unknown.append(f"{_ASKED.format(sink.name)}: {str(failure).splitlines()[0]}")
+        sink.unknown.append(scale.refused(failure))
         return
     if any(each.vague for each in sink.findings) and not keyed(scale):
         sink.notes.append(_VAGUE.format(run.scenario.guarantee, sink.name))
@@ -181,7 +180,6 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
             sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {why}")
 
 
-_ASKED = "the effect of {} cannot be run with records left out or counted twice"
 _VAGUE = (
     "under {}, nobody can tell what a wrong row of {} hides: a record that comes again, or not at all, may change or "
     "take away rows of others. Let the effect be one SELECT from `ledger`, with at most a GROUP BY"

@@ -26,8 +26,8 @@ from harness.checkers.compare import Key
 from harness.checkers.explain import TOO_HIGH, TOO_LOW, alike
 from harness.checkers.spans import Cut, Span, Spans, between, joined, meet, tail
 from harness.judge.look import Held, Look, held, named_by, whole
-from harness.judge.scale import Scale
-from harness.judge.stakes import SLICES_MAX, WRITING, Known, Weighed
+from harness.judge.scale import SLICES_MAX, Scale
+from harness.judge.stakes import WRITING, Known, Weighed
 from harness.scenario import Finding, Harm, Kind
 
 HITS_MAX = 5

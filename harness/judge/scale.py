@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
 from harness.checkers.spans import Cut, Offsets, Spans, between, highest
 from harness.effect import Effects
-from harness.judge.look import Held, Look, held
+from harness.errors import UsageError
+from harness.judge.look import Held, Look, held, whole
 from harness.scenario import Harm, Sink
 from harness.sinks import SinkTable
 
 Slice = tuple[int | None, Spans]
 """What was taken at once: the number of the batch, None where the pipeline keeps its offsets itself; its records."""
+SLICES_MAX = 1_000
+"""So many slices are asked one by one what they gave to the sink, or would hide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,24 @@ class Scale:
     @property
     def sql(self) -> str:
         return self.sink.effect or ""
+
+    @cached_property
+    def replaces(self) -> bool:
+        """Did several slices give other rows to a key that has one? Then rows are replaced, and a repetition adds
+        none."""
+        seen, rows = Held(), whole(self.case, self.case.found)
+        for _, spans in self.slices[:SLICES_MAX]:
+            part = whole(self.case, self.rows(Cut(only=spans)))
+            again = (key for key in part if key in seen and rows[key].total() == 1)
+            if any(not seen[key] == part[key] == rows[key] for key in again):
+                return True
+            seen |= part
+        return False
+
+    def refused(self, failure: UsageError) -> str:
+        """The whole ledger has a right effect; why there is none of a part of it."""
+        first = str(failure).splitlines()[0]
+        return f"the effect of {self.case.sink} cannot be run with records left out or counted twice: {first}"
 
     def rows(self, cut: Cut) -> list[Row]:
         """The effect over a cut of the ledger, its columns in the order of the case."""

@@ -20,7 +20,7 @@ from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
 from harness.errors import UsageError
 from harness.judge.inhand import feeding, handed, in_hand
 from harness.judge.look import Held, Look, blind, held, look, whole
-from harness.judge.scale import Scale, Slice, changed
+from harness.judge.scale import SLICES_MAX, Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike, lasting
 from harness.scenario import Harm, Stake
 
@@ -36,8 +36,6 @@ POINTS = (PLANNED, WRITING, WRITTEN)
 save them too early as well."""
 SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LOSS: (EARLY, PLANNED)}
 """Those at which only this harm is at stake, while the checkpoint stays."""
-SLICES_MAX = 1_000
-"""Of so many slices each is asked whether its loss would hide a repetition."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +102,7 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
             return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
         return _Weighing(scale, strike, in_hand(scale, strike, reach, last), at, last).weighed()
     except UsageError as failure:
-        words = f"the effect of {scale.case.sink} cannot be run with records left out or counted twice"
-        return Weighed(strike=strike, why=f"{words}: {str(failure).splitlines()[0]}")
+        return Weighed(strike=strike, why=scale.refused(failure))
 
 
 def _look(scale: Scale, seen: Seen) -> Look | None:
@@ -330,21 +327,8 @@ class _Weighing:
             yield rows(Cut(without=spans))
             return
         yield rows(Cut(again=(spans,)))
-        if scale.case.aggregate and not scale.table.unique and not self._in_place():
+        if scale.case.aggregate and not scale.table.unique and not scale.replaces:
             yield [*scale.case.expected, *rows(Cut(only=spans))]
-
-    def _in_place(self) -> bool:
-        """Did several slices give other rows to a key that has one? Then rows are replaced, and a repetition adds
-        none."""
-        case, seen = self.scale.case, Held()
-        rows = whole(case, case.found)
-        for _, spans in self.scale.slices[:SLICES_MAX]:
-            part = whole(case, self.scale.rows(Cut(only=spans)))
-            again = (key for key in part if key in seen and rows[key].total() == 1)
-            if any(not seen[key] == part[key] == rows[key] for key in again):
-                return True
-            seen |= part
-        return False
 
     def _seen(self, model: Sequence[Row]) -> bool:
         """Does the comparison see the model in the place of what the sink should hold, as a right run does?"""
