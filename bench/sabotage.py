@@ -1,7 +1,8 @@
 """Every scenario of the proving suite with its kill replaced by one that hurts nobody, and beside it the run as it was.
 
     make prove SUITE=sabotage [ARGS="-k upsert"]
-    .venv/bin/python bench/sabotage.py [-k WORD] [--out FILE]
+    PYTHONPATH=. .venv/bin/python bench/sabotage.py [-k WORD] [--keep DIR]
+    PYTHONPATH=. .venv/bin/python bench/sabotage.py --judge DIR     kept runs judged again, without a stack
 
 Void is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
 tests/sabotage.py has it, with the other words that such a program may come to. The run as it was has to be as expected.
@@ -18,15 +19,20 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from harness.errors import HarnessError
+from harness.judge import judge, wants
 from harness.load import find, load_all
 from harness.run.loop import run
-from harness.scenario import Scenario, Word
+from harness.scenario import Scenario, Verdict, Word
 from harness.stack.processes import ProcessesStack
 from tests import sabotage
 
+LINES = "lines.jsonl"
+"""In the folder of runs that are kept: one line for each."""
 AS_IT_WAS = "as it was"
 UNHURT = ("nothing",)
 """Kinds after which nothing is started again."""
@@ -47,7 +53,7 @@ def fits(scenario: Scenario, kind: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What became of one run. `raised`: it came to no verdict at all."""
+    """What became of one run. `raised`: it came to no verdict at all; `folder` is its own, in that of all."""
 
     scenario: str
     kind: str
@@ -55,6 +61,7 @@ class Line:
     said: str
     as_expected: bool = False
     raised: bool = False
+    folder: str = ""
 
     @property
     def stem(self) -> str:
@@ -94,40 +101,77 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", dest="word", default="", help="only scenarios whose file name holds WORD")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only these kills")
-    parser.add_argument("--out", type=Path, help="one JSON line a run")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep every run's folder, and its line, in DIR")
+    parser.add_argument("--judge", type=Path, metavar="DIR", help="judge the runs kept in DIR; nothing is run")
     args = parser.parse_args()
+    if args.judge:
+        return _again(args.judge)
     scenarios = [s for s in load_all(find([Path("scenarios/proving")])) if args.word in Path(s.path).stem]
     work = [(each, kind) for each in scenarios for kind in args.kind or KINDS if fits(each, kind)]
     if not work:
         print(f"asked for scenarios with {args.word!r} in their name; there is none for that kind", file=sys.stderr)
         return 2
-    lines: list[Line] = []
     with tempfile.TemporaryDirectory() as room, ProcessesStack(Path(room) / "logs") as stack:
-        for scenario, kind in work:
-            line = played(scenario, kind, stack, Path(room))
-            lines.append(line)
-            mark = f"WRONG: {why}" if (why := wrong(line)) else line.said
-            print(f"{line.stem:40} {kind:12} {line.word:9} {mark}", flush=True)
-            if args.out:
-                with args.out.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(asdict(line)) + "\n")
+        kept: Path = args.keep or Path(room)
+        kept.mkdir(parents=True, exist_ok=True)
+        return _ended(played(scenario, kind, stack, kept) for scenario, kind in work)
+
+
+def _again(kept: Path) -> int:
+    """Judge the runs once more, but for those that came to no verdict."""
+    try:
+        text = (kept / LINES).read_text(encoding="utf-8")
+        lines = [Line(**json.loads(line)) for line in text.splitlines()]
+    except (OSError, ValueError, TypeError) as failure:
+        print(f"asked to judge the runs in {kept}; {failure}. Keep some: --keep DIR", file=sys.stderr)
+        return 2
+    return _ended(judged(line, kept) for line in lines)
+
+
+def _ended(runs: Iterable[Line]) -> int:
+    """Say what becomes of each run, and of all."""
+    lines: list[Line] = []
+    for line in runs:
+        lines.append(line)
+        mark = f"WRONG: {why}" if (why := wrong(line)) else line.said
+        print(f"{line.stem:40} {line.kind:12} {line.word:9} {mark}", flush=True)
     print(counted(lines))
     return 1 if any(map(wrong, lines)) else 0
 
 
-def played(scenario: Scenario, kind: str, stack: ProcessesStack, room: Path) -> Line:
+def judged(line: Line, kept: Path) -> Line:
+    """A kept run as the judge sees it now. A run that was not judged, an error, stays as it is."""
+    if line.raised or line.word == Word.ERROR:
+        return line
+    try:
+        if more := wants(kept / line.folder):
+            return replace(line, raised=True, said=f"asks for control run {more}, which was not made")
+        return replace(line, **_said(judge(kept / line.folder)))
+    except HarnessError as failure:
+        return replace(line, raised=True, said=str(failure))
+
+
+def played(scenario: Scenario, kind: str, stack: ProcessesStack, kept: Path) -> Line:
     """One run: its word, what was found, and its first reason."""
     around, change = KINDS[kind]
     with around():
         try:
-            verdict = run(change(scenario), stack, reports=room).verdict
+            result = run(change(scenario), stack, reports=kept)
+            line = Line(scenario=scenario.path, kind=kind, **_said(result.verdict))
+            line = replace(line, folder=str(result.folder.relative_to(kept)))
         except Exception as failure:
             said = (str(failure).splitlines() or [repr(failure)])[0]
-            return Line(scenario=scenario.path, kind=kind, word=Word.ERROR.value, said=said, raised=True)
+            line = Line(scenario=scenario.path, kind=kind, word=Word.ERROR.value, said=said, raised=True)
+    with (kept / LINES).open("a", encoding="utf-8") as out:
+        out.write(json.dumps(asdict(line)) + "\n")
+    return line
+
+
+def _said(verdict: Verdict) -> dict[str, Any]:
     shown = [stake.note for stake in verdict.stakes if stake.shown]
     found = [", ".join(verdict.kinds())] if verdict.word is Word.VIOLATED else []
     said = ": ".join([*found, (verdict.reasons or tuple(shown) or ("",))[0]])
-    return Line(scenario=scenario.path, kind=kind, word=verdict.word.value, said=said, as_expected=verdict.as_expected)
+    return {"word": verdict.word.value, "said": said, "as_expected": verdict.as_expected}
 
 
 if __name__ == "__main__":

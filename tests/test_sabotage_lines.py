@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from bench import sabotage as bench
 from bench.sabotage import AS_IT_WAS, KINDS, Line, counted, wrong
 from harness.load import load
 from harness.scenario import Do, When, Window
-from tests import sabotage
+from tests import folders, sabotage
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 HURT = ", and nothing was hurt that it cannot survive: why"
@@ -111,3 +113,32 @@ def test_a_bench_that_breaks_is_not_green(monkeypatch: pytest.MonkeyPatch, capsy
     assert capsys.readouterr().out.splitlines()[-1] == "0 of 1 were talked into green, 1 are not right"
     monkeypatch.setattr(sys, "argv", ["sabotage.py", "-k", "no such file"])
     assert bench.main() == 2
+
+
+def test_kept_runs_are_judged_again_without_a_stack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run in the folder is one that held; of the others there is none."""
+    folders.Folder(tmp_path / "r1", tables=[folders.payments(folders.values(40))]).sealed()
+    lines = [
+        line("append", "idle", "void", folder="r1"),
+        line("append", AS_IT_WAS, "void", folder="r1"),
+        line("upsert", "idle", "void", folder="gone"),
+        line("checkpoint_shared", "idle", "error", said=f"{sabotage.UNWELL}: it ended"),
+    ]
+    (tmp_path / "lines.jsonl").write_text("\n".join(json.dumps(asdict(one)) for one in lines))
+    monkeypatch.setattr(sys, "argv", ["sabotage.py", "--judge", str(tmp_path)])
+    assert bench.main() == 1
+    out = capsys.readouterr().out.splitlines()
+    assert "WRONG append (idle): talked into green" in out
+    assert not any(one.startswith(f"WRONG append ({AS_IT_WAS})") for one in out)
+    assert any(one.startswith("WRONG upsert (idle): it broke: ") for one in out)
+    assert out[-1] == "1 of 4 were talked into green, 2 are not right"
+
+
+def test_a_folder_without_kept_runs_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sabotage.py", "--judge", str(tmp_path)])
+    assert bench.main() == 2
+    assert "Keep some: --keep DIR" in capsys.readouterr().err
