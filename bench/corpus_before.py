@@ -4,7 +4,7 @@
 
 Every case's run folder is written once, with all that this code knows of a run; a judge that knows less leaves out what
 it does not know. Wrong is another word, another "as expected", another fault that is blamed or another batch that is
-named (attempts are left out of a fault's name). Exits 1 if the other judge gets a case right.
+named (attempts are left out of a fault's name). Guards are left out. Exits 1 if the other judge gets a case right.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> int:
         print(__doc__)
         return 2
     checkout = Path(sys.argv[1]).resolve()
-    cases = [case for case in CASES if case.item != SEALED]
+    cases = [case for case in CASES if case.item != SEALED and not case.guard]
     with tempfile.TemporaryDirectory() as room:
         folders = [case.case(Path(room) / str(number) / "run").write() for number, case in enumerate(cases)]
         answers = judged(checkout, folders)

@@ -108,9 +108,11 @@ def _named(twin: Twin, seen: Seen) -> str:
     caused = [finding for finding in verdict.findings if finding.faults]
     if not caused:
         return "violated, and no fault is named"
-    hits = {step.batch for step in verdict.steps if step.hit and step.batch is not None}
     planned = {batch for each in seen.ahead for batch in each.batches or ()}
-    possible = planned or hits
+    # A hit that nobody died of has no restart, and no snapshot before it.
+    seen_at = {each.step for each in seen.ahead if each.batches is not None} if planned else set()
+    steps = [step for number, step in enumerate(verdict.steps, 1) if step.hit and number not in seen_at]
+    possible = planned | {step.batch for step in steps if step.batch is not None}
     blamed = {batch for finding in caused for batch in finding.batches}
     if possible and not blamed <= possible:
         return f"batches {sorted(blamed)} are blamed, and only {sorted(possible)} were in hand"
@@ -119,18 +121,20 @@ def _named(twin: Twin, seen: Seen) -> str:
     return _blamed(twin.harm or Harm.REPETITION, seen, {fault for finding in caused for fault in finding.faults})
 
 
-def label(step: StepOutcome) -> str:
-    """What a finding calls a hit."""
+def labels(step: StepOutcome) -> set[str]:
+    """What a finding may call a hit: with its checkpoint where there are several."""
     batch = "" if step.batch is None else f" of batch {step.batch}"
-    return f"{step.name} at {step.window}{batch}, attempt {step.attempt}"
+    of = ["", f" of {step.checkpoint}"] if batch and step.checkpoint else [""]
+    return {f"{step.name} at {step.window}{batch}{each}, attempt {step.attempt}" for each in of}
 
 
 def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
     """Are the faults hits of this run, and those at which the snapshots show the harm? Empty if they are."""
-    hits = {number: label(step) for number, step in enumerate(seen.verdict.steps, 1) if step.hit}
-    if strangers := faults - set(hits.values()):
-        return f"blamed is {', '.join(sorted(strangers))}, which is none of the hits: {', '.join(hits.values())}"
-    blamed = {number for number, words in hits.items() if words in faults}
+    hits = {number: labels(step) for number, step in enumerate(seen.verdict.steps, 1) if step.hit}
+    if strangers := faults.difference(*hits.values()):
+        known = ", ".join(min(names, key=len) for names in hits.values())
+        return f"blamed is {', '.join(sorted(strangers))}, which is none of the hits: {known}"
+    blamed = {number for number, names in hits.items() if names & faults}
     shown = harmed(harm, seen)
     # Where nobody died there was no restart, and no snapshot before it.
     unseen = {stake.step for stake in seen.verdict.stakes if stake.harm is harm} - {each.step for each in seen.ahead}

@@ -9,7 +9,7 @@ is as far as the slowest of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,19 @@ def sources_of(lines: Iterable[str], topic: str) -> list[Offsets]:
 
 def slowest(sources: Iterable[Offsets]) -> Offsets:
     """Partition by partition, the lowest of the sources that read it."""
+    return _each(sources, min)
+
+
+def fastest(sources: Iterable[Offsets]) -> Offsets:
+    """Partition by partition, the highest of the sources that read it."""
+    return _each(sources, max)
+
+
+def _each(sources: Iterable[Offsets], pick: Callable[[int, int], int]) -> Offsets:
     out: Offsets = {}
     for offsets in sources:
         for partition, offset in offsets.items():
-            out[partition] = min(offset, out.get(partition, offset))
+            out[partition] = pick(offset, out.get(partition, offset))
     return out
 
 
@@ -217,10 +226,17 @@ class Progress:
             commits=commits,
             planned=self._end(max(offsets, default=-1)),
             committed=self._end(max(commits, default=-1)),
+            planned_most=self._most(max(offsets, default=-1)),
+            committed_most=self._most(max(commits, default=-1)),
         )
 
     def _end(self, batch: int) -> Offsets:
         return read_offsets(self.folder / "offsets" / str(batch), self.topic) or self.ends.get(batch, {})
+
+    def _most(self, batch: int) -> Offsets:
+        """Next offsets by the fastest of several sources; empty if there is one."""
+        sources = sources_of(self._lines(batch), self.topic)
+        return fastest(sources) if len(sources) > 1 else {}
 
 
 def behind(frontier: Mapping[int, int], end: Mapping[int, int]) -> bool:

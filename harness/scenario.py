@@ -194,8 +194,8 @@ def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch, `query` a window to
-    the query with that checkpoint folder."""
+    """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch, `query` a window, or
+    what has to be in hand, to the query with that checkpoint folder."""
 
     kind: When
     window: Window | None = None
@@ -345,7 +345,8 @@ class Finding:
     `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at stake in
     hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree
     has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it allows.
-    `to_confirm`: hits explain it, and a control run has to show that it is not there without them."""
+    `to_confirm`: hits explain it, and a control run has to show that it is not there without them. `checkpoint` is the
+    folder of the query that `batches` are of, where the run had several."""
 
     kind: Kind
     sink: str
@@ -367,6 +368,7 @@ class Finding:
     calm: bool = False
     to_confirm: bool = False
     vague: bool = False
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,8 +402,9 @@ class Stake:
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `canaries` maps each planted fault to found or not.
 
-    `stakes` is what the hits put at stake, `untried` the crash points of the pipeline's sinks that none struck with
-    anything at stake, `notes` what limits the answer and makes it no worse (a folding query, batches that tie)."""
+    `stakes` is what the hits put at stake, `struck` the crash points of the pipeline's sinks at which one had something
+    at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no worse (a
+    folding query, batches that tie)."""
 
     word: Word
     as_expected: bool
@@ -414,6 +417,7 @@ class Verdict:
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
     tier: str = "hard"
     stakes: tuple[Stake, ...] = ()
+    struck: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

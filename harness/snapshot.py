@@ -22,7 +22,8 @@ STRIKE, RESTART = "strike", "restart"
 @dataclass(frozen=True, kw_only=True)
 class QueryState:
     """One query at one moment. `offsets` and `commits` are the batches that its logs list; `planned` and `committed`
-    the next offsets of the newest batch in each, by the slowest of its sources. `ours`: it reads the run's topic."""
+    the next offsets of the newest batch in each, by the slowest of its sources, `planned_most` and `committed_most` by
+    the fastest; empty if it has one. `ours`: it reads the run's topic."""
 
     checkpoint: str
     ours: bool = True
@@ -30,6 +31,8 @@ class QueryState:
     commits: tuple[int, ...] = ()
     planned: Offsets = field(default_factory=dict)
     committed: Offsets = field(default_factory=dict)
+    planned_most: Offsets = field(default_factory=dict)
+    committed_most: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -323,6 +323,19 @@ def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> N
     ]
 
 
+def test_a_state_says_how_far_the_fastest_of_several_sources_is(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "orders")
+    write(tmp_path / "offsets", 0, 'v1\n{}\n{"orders":{"0":7}}')
+    assert (progress.state("c").planned, progress.state("c").planned_most) == ({0: 7}, {})
+    twice(tmp_path, 1, 9, 4, 12, 3)
+    write(tmp_path / "commits", 0, "")
+    write(tmp_path / "commits", 1, "")
+    twice(tmp_path, 2, 20, 4, 12, 3)
+    state = progress.state("c")
+    assert (state.committed, state.committed_most) == ({0: 9, 1: 3}, {0: 12, 1: 4})
+    assert (state.planned, state.planned_most) == ({0: 12, 1: 3}, {0: 20, 1: 4})
+
+
 def test_two_sources_of_one_checkpoint_are_no_second_checkpoint_and_a_second_one_is(queries: Queries) -> None:
     observer, folder = queries.observer, queries.root / "c"
 

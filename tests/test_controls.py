@@ -94,7 +94,7 @@ def test_what_a_control_has_nothing_to_do_with_does_not(root: Path) -> None:
 
 def test_every_file_of_the_programs_folder_counts(root: Path) -> None:
     before = key(root)
-    for name in (".git/HEAD", "__pycache__/p.pyc", "lib/__pycache__/a.pyc", ".hidden"):
+    for name in (".git/HEAD", "__pycache__/p.pyc", "lib/__pycache__/a.pyc", ".coverage"):
         (root / "jobs" / name).parent.mkdir(exist_ok=True)
         (root / "jobs" / name).write_text("anything")
     (root / "beside.py").write_text("not in its folder")
@@ -103,7 +103,9 @@ def test_every_file_of_the_programs_folder_counts(root: Path) -> None:
     (root / "jobs" / "lib" / "a.py").write_text("a = 2")
     changed = key(root)
     (root / "jobs" / "lib" / "b.py").write_text("")
-    assert len({before, changed, key(root)}) == 3
+    more = key(root)
+    (root / "jobs" / ".env").write_text("LIMIT=7")
+    assert len({before, changed, more, key(root)}) == 4
 
 
 def test_neither_reports_nor_an_environment_is_a_program(root: Path) -> None:

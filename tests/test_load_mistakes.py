@@ -271,7 +271,9 @@ CASES = [
     Case(
         "empty key",
         PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: []}\n",
-        ["3:57: sink.key is missing: the columns that name a row"],
+        [
+            "3:57: sink.key is missing: the columns that name a row, and a single row has none: add one to both (`select 1 as one, ...`)"
+        ],
     ),
     Case(
         "key that the effect lacks",
@@ -442,7 +444,7 @@ CASES = [
         ["4:19: schedule[0].when.batch is missing: the window of which batch?"],
     ),
     Case(
-        "query beside what is no window",
+        "query beside what belongs to none",
         GOOD
         + ("schedule:\n")
         + "  - {when: {rows: 0, query: a}, do: kill driver}\n"
@@ -451,9 +453,8 @@ CASES = [
         + "  - {when: {window: sink-committed, batch: 1, query: a}, do: kill driver}\n"
         + "  - {when: {records: 3, query: a}, do: kill driver}\n",
         [
-            "5:29: schedule[0].when.query means nothing for rows: only a window belongs to a query",
-            "6:34: schedule[1].when.query means nothing for failpoint: only a window belongs to a query",
-            "9:32: schedule[4].when.query means nothing for records: only a window belongs to a query",
+            "5:29: schedule[0].when.query means nothing for rows: the pipeline's own code, or the table, says whose it is",
+            "6:34: schedule[1].when.query means nothing for failpoint: the pipeline's own code, or the table, says whose it is",
         ],
     ),
     Case(

@@ -224,8 +224,9 @@ def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
 
 @pytest.mark.parametrize("victim", [Victim.JVM, Victim.PYTHON])
 def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
-    with world(tmp_path, step_s=SLOW_S) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_DRIVER, victim=victim))
+    # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
+    with world(tmp_path, step_s=2.0) as w:
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 1), Do.KILL_DRIVER, victim=victim))
         assert outcome.hit
         assert outcome.evidence.signalled["driver 1"] == ("exit status 1" if victim is Victim.JVM else "SIGKILL")
         assert len(outcome.evidence.signalled) == 2

@@ -13,7 +13,7 @@ import pytest
 from harness.checkers.spans import Span
 from harness.errors import HarnessError, UsageError
 from harness.judge.folder import read_run
-from harness.judge.strikes import Reach, Seen, Strike, feeders, reaches, read_strikes, taken
+from harness.judge.strikes import Reach, Seen, Strike, feeders, numbered, reaches, read_strikes, taken
 from harness.scenario import Do, Evidence, Fault, Sink, StepOutcome
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from tests.folders import HIT, STEP, Folder, Struck, payments
@@ -227,6 +227,45 @@ def test_a_hit_is_named_by_fault_place_batch_and_attempt() -> None:
     assert (
         Strike(number=1, outcome=replace(HIT, batch=0, attempt=0)).label == "kill driver at sink-committed of batch 0"
     )
+    one = replace(HIT, checkpoint="checkpoints/b")
+    assert Strike(number=1, outcome=one, beside=True).label == (
+        "kill driver at sink-committed of batch 1 of checkpoints/b, attempt 1"
+    )
+    for bare in (replace(HIT, checkpoint=""), replace(one, batch=None)):
+        assert Strike(number=1, outcome=bare, beside=True).label == Strike(number=1, outcome=bare).label
+
+
+def test_who_was_at_work_may_write_on_after_the_last_look() -> None:
+    alone = strike(STATE)
+    assert not alone.writing and not Strike(number=1, outcome=HIT).writing
+    assert strike(STATE, alive=("executor 0",)).writing
+    assert strike(STATE, writing={"": ("insert",)}).writing
+    assert not strike(STATE, writing={"0": ()}).writing
+    assert not strike(STATE, writing={"0": ("insert",)}, left={}).writing
+    assert strike(STATE, outcome=replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))).writing
+    later = strike(STATE).at
+    assert not replace(strike(STATE, alive=("executor 0",)), restart=later).writing, "it was gone by then"
+
+
+def test_batches_are_numbered_by_one_checkpoint_of_several() -> None:
+    other = replace(QUERY, checkpoint="other", batches=BATCHES[:1])
+    assert numbered(Progressed(queries=(QUERY,), batches=BATCHES)) == ""
+    assert numbered(Progressed(queries=(other, QUERY), batches=BATCHES)) == "checkpoint"
+    assert numbered(Progressed(queries=(other, QUERY), batches=BATCHES[:1])) == "other"
+    assert numbered(Progressed(queries=(replace(QUERY, batches=()), other))) == ""
+    assert numbered(Progressed(queries=(QUERY, replace(other, ours=False)), batches=BATCHES)) == ""
+
+
+def test_what_only_some_sources_had_done_is_left_out() -> None:
+    ahead = replace(STATE, committed_most={0: 14}, planned_most={0: 31})
+    (found,) = reach(ahead)
+    assert (found.low, found.high, found.next) == ({0: 14}, {0: 25}, {0: 14})
+    assert (found.taken, found.apart) == ((Span(0, 14, 25),), (Span(0, 10, 14), Span(0, 25, 31)))
+    assert (found.again, found.skipped) == ((), ())
+    (beyond,) = reach(replace(STATE, committed_most={0: 30}, planned_most={0: 30}))
+    assert (beyond.taken, beyond.apart) == ((), (Span(0, 10, 30),))
+    (back,) = reach(ahead, queries=(replace(QUERY, first={1: 0, 2: 0}),))
+    assert (back.next, back.again) == ({0: 0}, (Span(0, 0, 14),))
 
 
 def test_a_driver_died_if_the_evidence_has_its_end() -> None:

@@ -281,22 +281,25 @@ NO_CONTROL = "expected without faults too; no control run shows it"
 
 
 @pytest.mark.parametrize(
-    ("changes", "unhurt", "reason"),
+    ("changes", "unhurt", "writing", "reason"),
     [
-        ({}, False, ""),
-        ({"faults": ()}, False, NO_HIT),
-        ({"faults": (), "fits": ("kill driver",)}, False, ""),
-        ({"faults": (), "fits": ("kill driver",), "unhurt": True}, False, NO_HIT),
-        ({"faults": (), "unhurt": True}, True, ""),
-        ({"faults": (), "fits": ("kill driver",)}, True, NO_CONTROL),
-        ({}, True, NO_CONTROL),
+        ({}, False, (), ""),
+        ({"faults": ()}, False, ("kill driver",), NO_HIT),
+        ({"faults": (), "fits": ("kill driver",)}, False, (), NO_HIT),
+        ({"faults": (), "fits": ("kill driver",)}, False, ("pause driver",), NO_HIT),
+        ({"faults": (), "fits": ("kill driver", "pause driver")}, False, ("pause driver",), ""),
+        ({"faults": (), "fits": ("kill driver",), "unhurt": True}, False, ("kill driver",), NO_HIT),
+        ({"faults": (), "unhurt": True}, True, (), ""),
+        ({"faults": (), "fits": ("kill driver",)}, True, ("kill driver",), NO_CONTROL),
+        ({}, True, (), NO_CONTROL),
     ],
 )
 def test_an_expected_violation_needs_a_finding_that_a_hit_explains_or_that_shows_unhurt(
-    changes: dict[str, Any], unhurt: bool, reason: str
+    changes: dict[str, Any], unhurt: bool, writing: tuple[str, ...], reason: str
 ) -> None:
     expect = Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), unhurt=unhurt)
-    out = verdict(replace(GOOD, expect=expect, findings=(found(Kind.LOST, **changes),)))
+    facts = replace(GOOD, writing=frozenset(writing))
+    out = verdict(replace(facts, expect=expect, findings=(found(Kind.LOST, **changes),)))
     assert (out.word, out.as_expected) == (Word.VIOLATED, not reason)
     assert out.reasons == ((reason,) if reason else ())
     other = found(Kind.LOST, faults=() if unhurt else ("kill driver",), unhurt=unhurt)
@@ -326,8 +329,9 @@ def test_a_run_without_a_consequential_hit_is_void_with_the_reasons() -> None:
 
 
 def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
-    out = verdict(replace(GOOD, untried=("t: sink written in part",), notes=("the sink folds",)))
-    assert (out.word, out.untried, out.notes) == (Word.HELD, ("t: sink written in part",), ("the sink folds",))
+    out = verdict(replace(GOOD, struck=("t: x",), untried=("t: sink written in part",), notes=("the sink folds",)))
+    assert (out.word, out.struck, out.untried) == (Word.HELD, ("t: x",), ("t: sink written in part",))
+    assert out.notes == ("the sink folds",)
 
 
 def test_void_and_unknown_can_be_expected() -> None:

@@ -36,8 +36,9 @@ class Facts:
     the steps of the plan; `apart` has place and name of the sinks that hold nothing that was expected of them.
 
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
-    at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
-    `unknown` says why the run is not drained, if it is not."""
+    at stake, `idle` why some put nothing there, `struck`, `untried` and `notes` what the verdict says of both.
+    `why_open`: `unknown` says why the run is not drained, if it is not. `writing` names the hits after which somebody
+    who was at work could write on when the sinks were last read: what these did no snapshot shows."""
 
     guarantee: Guarantee
     expect: Expect
@@ -55,9 +56,11 @@ class Facts:
     tier: str = "hard"
     stakes: tuple[Stake, ...] = ()
     idle: tuple[str, ...] = ()
+    struck: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     why_open: bool = False
+    writing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def verdict(facts: Facts) -> Verdict:
             *([Word.UNKNOWN] if unknown else []),
         ]
     )
-    blamed = word is not Word.VIOLATED or explained(doubt.violating, facts.expect)
+    blamed = word is not Word.VIOLATED or explained(doubt.violating, facts.expect, facts.writing)
     missed = [] if blamed or facts.expect.word is not word else [_unblamed(facts.expect)]
     return Verdict(
         word=word,
@@ -103,14 +106,18 @@ def verdict(facts: Facts) -> Verdict:
         counts=dict(facts.counts),
         tier=facts.tier,
         stakes=facts.stakes,
+        struck=facts.struck,
         untried=facts.untried,
         notes=facts.notes,
     )
 
 
-def explained(violating: Iterable[Finding], expect: Expect) -> bool:
-    """Is one of the findings what was expected: done by a hit, or, where that is expected, there without faults too?"""
-    return any(f.unhurt if expect.unhurt else f.faults or (f.fits and not f.unhurt) for f in violating)
+def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[str] = frozenset()) -> bool:
+    """Is one of the findings what was expected: done by a hit, or, where that is expected, there without faults too?
+    Of what nothing shows a hit that fits is enough after which somebody could write on (`writing`)."""
+    if expect.unhurt:
+        return any(finding.unhurt for finding in violating)
+    return any(f.faults or (writing.intersection(f.fits) and not f.unhurt) for f in violating)
 
 
 def _unblamed(expect: Expect) -> str:

@@ -10,7 +10,7 @@ lie beyond the frontier nothing that is missing is called lost: it is `unseen`, 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.checkers.attribute import Options, attribute, explanations, together
@@ -25,7 +25,7 @@ from harness.judge.folder import Run, read_run
 from harness.judge.producer import examine_producer
 from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Strike, ended, feeders, reaches, read_strikes, taken
+from harness.judge.strikes import Strike, ended, feeders, numbered, reaches, read_strikes, taken
 from harness.scenario import Finding, Kind, Verdict, sink_names
 from harness.scenario import Harm as Harm
 from harness.sinks import load
@@ -94,8 +94,10 @@ def judged(folder: Path) -> Judged:
         apart=apart,
         stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
         idle=_idle(run, examined),
+        struck=_struck(examined),
         untried=_untried(run, examined),
         notes=(*_of(examined, "notes"), *held.notes),
+        writing=frozenset(strike.label for strike in strikes if strike.writing),
     )
     return Judged(verdict(facts), max(hung.wants, held.wants))
 
@@ -135,7 +137,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and run.reached and effects.size(behind=True) == effects.size()
-        names = sink_names(run.scenario.sinks)
+        names, numbering = sink_names(run.scenario.sinks), numbered(run.progressed)
         out = [
             examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])
             for index, sink in enumerate(run.scenario.sinks)
@@ -143,7 +145,8 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
         for sink in out:
             clues = sink.clues(effects)
             options = explanations(sink.findings, clues.totals)
-            sink.findings = attribute(sink.findings, clues, options)
+            found = attribute(sink.findings, clues, options)
+            sink.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
             _weighed(run, sink, effects, strikes, options)
     if run.scenario.together:
         holders = {sink.position: sink.holds for sink in out}
@@ -208,9 +211,15 @@ def _idle(run: Run, examined: list[Examined]) -> tuple[str, ...]:
     return tuple(out)
 
 
+def _struck(examined: list[Examined]) -> tuple[str, ...]:
+    """The crash points at which each sink would have shown that the guarantee is broken, once each."""
+    return tuple(
+        dict.fromkeys(f"{sink.name}: {each.point}" for sink in examined for each in sink.weighed if each.counting)
+    )
+
+
 def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
-    """The crash points at which each sink could have shown that the guarantee is broken, and no hit struck with that at
-    stake."""
+    """Those at which it could have, and no hit struck with that at stake."""
     out = []
     safe = SAFE.get(run.scenario.guarantee.allows, ())
     for sink in examined:

@@ -123,7 +123,11 @@ class _Causes:
         out = replace(finding, faults=_labels(list(hits.values())), fits=(), to_confirm=weak)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
-        return replace(out, batches=batches or finding.batches, note=_note(told[0], batches) or finding.note)
+        if not batches:
+            return out
+        (name, *others) = {hit.reach.checkpoint for hit in hits.values() if hit.reach.batch is not None}
+        named = name if finding.checkpoint and not others else finding.checkpoint
+        return replace(out, batches=batches, note=_note(told[0], batches), checkpoint=named)
 
     def _again_whole(self, finding: Finding, told: Sequence[Told]) -> bool:
         """Did all that the struck batch had in the sink come again? Some of it may for any reason."""
@@ -431,7 +435,7 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
+    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving or hit.reach.apart:
         return 0
     high = hit.reach.high
     low = high if hit.reach.after else hit.reach.low

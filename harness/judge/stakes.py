@@ -123,7 +123,8 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base, full = scale.upto(reach.low, last), scale.upto(reach.high, last)
-        keys = changed(self.base, full)
+        apart = scale.keys(reach.apart) if reach.apart else set()
+        keys = [key for key in changed(self.base, full) if key not in apart]
         self.blind = blind(scale.case) or (not keys and self._floats())
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
@@ -246,6 +247,8 @@ class _Weighing:
     def _nothing(self) -> str:
         if self.reach.skipped and not self.reach.early and self.strike.restart is None:
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
+        if self.reach.apart and not self.reach.taken:
+            return "the sources of its query stood at different offsets, and no record was in hand of all of them"
         if self.reach.batch is not None and not self.reach.taken:
             return f"batch {self.reach.batch} held no record"
         if self.reach.taken and self.strike.paused:

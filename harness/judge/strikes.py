@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from harness import store
-from harness.checkers.spans import Offsets, Spans, between, highest, lowest
+from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.folder import Run, read_json
 from harness.scenario import Do, Sink, StepOutcome, Window
 from harness.sinks import SinkTable, load
@@ -53,6 +53,8 @@ class Strike:
     """It went on to do harm when the snapshot had been taken."""
     counted: int | None = None
     """The place of the sink whose rows were counted."""
+    beside: bool = False
+    """There are several checkpoints, each with batches of its own."""
 
     @property
     def died(self) -> bool:
@@ -60,10 +62,21 @@ class Strike:
         return died(self.outcome)
 
     @property
+    def writing(self) -> bool:
+        """Could somebody who was at work when it struck write on after the last look? A driver that lived, another
+        process of the attempt, or a transaction that the server still had."""
+        if self.at is None:
+            return False
+        last = (self.restart or self.at).snapshot
+        open_ = last.writing if last.left is None else last.left
+        return bool(not self.died or last.alive or any(open_.values()))
+
+    @property
     def label(self) -> str:
-        """How findings name it: fault, crash point, batch, attempt."""
+        """How findings name it: fault, crash point, batch (of which checkpoint, where there are several), attempt."""
         step = self.outcome
         batch = f" of batch {step.batch}" if step.batch is not None else ""
+        batch += f" of {step.checkpoint}" if batch and self.beside and step.checkpoint else ""
         where = f" at {step.window}{batch}" if step.window else batch
         return f"{step.name}{where}" + (f", attempt {step.attempt}" if step.attempt else "")
 
@@ -73,7 +86,8 @@ class Reach:
     """How far one query was when a fault struck. `next` is where the next attempt began, None if the driver lived;
     `last` what was committed last. `after` says that the sink was committed by Spark's own word; `own` that the
     pipeline keeps its offsets itself; `early` that it had saved those of the slice in hand, which then lies before
-    `high`."""
+    `high`. `apart` is what only some of a query's sources had committed, or planned: it lies neither before `low` nor
+    between the two, and nothing is said of it."""
 
     low: Offsets
     high: Offsets
@@ -84,6 +98,7 @@ class Reach:
     after: bool = False
     own: bool = False
     early: bool = False
+    apart: Spans = ()
 
     @property
     def taken(self) -> Spans:
@@ -120,9 +135,21 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
             paused=faults.get(number) is Do.PAUSE_DRIVER and step.attempt not in alone,
             lasts=faults.get(number) is Do.DISCONNECT_DRIVER,
             counted=counted,
+            beside=len(_folders(run.progressed)) > 1,
         )
         for number, step in hits
     )
+
+
+def _folders(progressed: Progressed) -> set[str]:
+    return {query.checkpoint for query in progressed.queries if query.ours}
+
+
+def numbered(progressed: Progressed) -> str:
+    """The checkpoint whose batches number the records, where there are several; empty if there is one, or none does."""
+    several = len(_folders(progressed)) > 1 and bool(progressed.batches)
+    known = (query for query in progressed.queries if query.ours and query.batches == progressed.batches)
+    return next((query.checkpoint for query in known), "") if several else ""
 
 
 def _worked(run: Run) -> set[int]:
@@ -242,19 +269,29 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
     known = {batch.batch: batch for batch in query.batches}
     first = known[min(known)] if known else None
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
-    low = state.committed or start
+    slowest = state.committed or start
+    step = strike.outcome
+    # What one source had committed and another had not is neither done nor in hand.
+    low = highest([slowest, state.committed_most])
+    high, most = highest([slowest, state.planned]), highest([slowest, state.planned_most])
+    next_ = _next(query, step.attempt, progressed) if strike.died else None
     planned = max(state.offsets, default=None)
     done = known.get(max(state.commits)) if state.commits else None
-    step, batch = strike.outcome, planned if planned not in state.commits else None
+    batch = planned if planned not in state.commits else None
     return Reach(
         low=low,
-        high=highest([low, state.planned]),
-        next=_next(query, step.attempt, progressed) if strike.died else None,
+        high=highest([low, high]),
+        next=low if next_ is not None and _same(next_, slowest) else next_,
+        apart=joined(between(slowest, low), between(highest([low, high]), most)),
         last=_spans(done.ranges) if done else (),
         batch=batch,
         checkpoint=state.checkpoint,
         after=step.window == Window.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
     )
+
+
+def _same(one: Offsets, other: Offsets) -> bool:
+    return not (between(one, other) or between(other, one))
 
 
 def _spans(ranges: object) -> Spans:

@@ -101,17 +101,15 @@ def step(section: Section) -> Step:
 
 def trigger(when: Section) -> Trigger:
     """The trigger. A batch alone is the sugar of `crash before offset commit`."""
-    batch = when.get("batch")
+    batch, query = when.get("batch"), when.get("query")
     if when.has("failpoint"):
         return Trigger(kind=When.FAILPOINT, failpoint=when.get("failpoint"), batch=batch)
     if when.has("elapsed"):
-        return Trigger(kind=When.ELAPSED, elapsed_s=when.get("elapsed"), batch=batch)
+        return Trigger(kind=When.ELAPSED, elapsed_s=when.get("elapsed"), batch=batch, query=query)
     for kind in (When.RECORDS, When.ROWS):
         if when.has(kind.value):
-            return Trigger(kind=kind, count=when.get(kind.value), batch=batch)
-    return Trigger(
-        kind=When.WINDOW, window=when.get("window", Window.SINK_COMMITTED), batch=batch, query=when.get("query")
-    )
+            return Trigger(kind=kind, count=when.get(kind.value), batch=batch, query=query)
+    return Trigger(kind=When.WINDOW, window=when.get("window", Window.SINK_COMMITTED), batch=batch, query=query)
 
 
 def expect(section: Section) -> Expect:

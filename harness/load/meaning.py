@@ -111,7 +111,8 @@ def readable(sink: Section) -> None:
     elif (words := sink.get("effect")) and not re.search(r"\bledger\b", words, re.IGNORECASE):
         sink.wrong(f"{sink.path}.effect reads no `ledger`: then no record could be missed", "effect")
     if not sink.has("key") or sink.get("key") == []:
-        sink.wrong(f"{sink.path}.key is missing: the columns that name a row", *(["key"] if sink.has("key") else []))
+        one = ", and a single row has none: add one to both (`select 1 as one, ...`)" if sink.has("key") else ""
+        sink.wrong(f"{sink.path}.key is missing: the columns that name a row{one}", *(["key"] if one else []))
     query, effect = names(sink.get("postgres")), names(sink.get("effect"))
     before: set[str] = set()
     for index, column in enumerate(sink.get("key", ())):
@@ -211,9 +212,10 @@ def moment(step: Section) -> None:
         when.wrong(f"{when.path} {words}", *given[1:2])
     elif given == ["window"] and not when.has("batch"):
         when.wrong(f"{when.path}.batch is missing: the window of which batch?")
-    other = next((key for key in given if key != "window"), "")
+    other = next((key for key in given if key in ("failpoint", "rows")), "")
     if when.has("query") and other:
-        when.wrong(f"{when.path}.query means nothing for {other}: only a window belongs to a query", "query")
+        words = f"{when.path}.query means nothing for {other}: the pipeline's own code, or the table, says whose it is"
+        when.wrong(words, "query")
 
 
 def hurting(step: Section) -> None:

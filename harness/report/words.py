@@ -70,7 +70,8 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
     if finding.batches:
         few = ", ".join(str(batch) for batch in finding.batches[:8])
         more = f" and {len(finding.batches) - 8:,} more" if len(finding.batches) > 8 else ""
-        out.append(f"{'batch' if len(finding.batches) == 1 else 'batches'} {few}{more}")
+        query = f" of {visible(finding.checkpoint, 60)}" if finding.checkpoint else ""
+        out.append(f"{'batch' if len(finding.batches) == 1 else 'batches'} {few}{more}{query}")
     known = _by_label(steps)
     out += [f"after {visible(fault, 200)}{known.get(fault, '')}" for fault in finding.faults]
     if finding.fits:

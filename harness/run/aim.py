@@ -207,9 +207,9 @@ class Aim:
         return moment
 
     def _caught(self, step: Step, moment: Moment) -> bool:
-        """Has one of our queries a batch with records in hand? Then the JVM stands still where the fault allows it, and
-        `moment` says which batch of which query."""
-        for folder in [progress.folder for progress in self._scene.observer.current()]:
+        """Has one of our queries, or the one that the step names, a batch with records in hand? Then the JVM stands
+        still where the fault allows it, and `moment` says which batch of which query."""
+        for folder in self._scene.observer.folders(step.when.query):
             if self._busy(folder) is None:
                 continue
             freezing = step.do.kind in STOOD and step.do.victim is not Victim.PYTHON

@@ -19,11 +19,13 @@ PATH = "PYTHONPATH"
 SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")
 """Settings of Spark that list files for driver and executors."""
 PY_FILES = "--py-files"
+LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
+"""What others write beside a program, and no program reads."""
 
 
 def files(pipeline: Pipeline, root: Path, *, apart: Path | None = None) -> dict[str, str]:
-    """By name, the SHA-256 of each file. Left out: what is hidden, caches, virtual environments, and `apart`. A program
-    of Spark's own is told by its name and Spark's version."""
+    """By name, the SHA-256 of each file. Left out: folders that are hidden (but not files: `.env`), caches, virtual
+    environments, and `apart`. A program of Spark's own is told by its name and Spark's version."""
     walk = _Walk(apart)
     program = root / pipeline.entry
     if "{" not in pipeline.entry and program.is_file():
@@ -61,7 +63,8 @@ class _Walk:
             return
         self._seen[real] = name
         for path in sorted(folder.iterdir()):
-            if not path.name.startswith(".") and path.name != "__pycache__":
+            hidden = path.name.startswith(".") and path.is_dir()
+            if not hidden and path.name not in LEFT_OUT:
                 self.any(path, name + path.name)
 
 

@@ -146,6 +146,13 @@ class Observer:
         found = self.current()
         return found[0].folder if found else None
 
+    def folders(self, query: str | None) -> list[Path]:
+        """The checkpoints that count; or that of the query whose folder is called so, whatever it reads."""
+        if query is None:
+            return [progress.folder for progress in self.current()]
+        with self._lock:
+            return [folder for folder in self._known if folder.name == query]
+
     def awake(self) -> bool:
         """True once the current life has touched a checkpoint."""
         return any(p.life == self.life for p in self.all())

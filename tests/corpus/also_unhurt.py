@@ -112,13 +112,28 @@ def a_total_that_had_it_and_has_not(run: Scene) -> Iterator[str]:
     run.tables = []
 
 
-@adversary(6, violated(Kind.DUPLICATED, 10, blame(1), batches=(1,)), twin=violated(
-    Kind.DUPLICATED, 10, batches=(1,), unhurt=True
+@adversary(6, violated(Kind.DUPLICATED, 10, batches=(1,), unhurt=True), twin=violated(
+    Kind.DUPLICATED, 10, blame(1), batches=(1,)
 ))  # fmt: skip
-def twice_unhurt_and_three_times_after_the_fault(run: Scene) -> Iterator[str]:
-    """The program writes each row of batch 1 twice, hurt or not. The struck batch came again: three times in all."""
+def twice_unhurt_and_twice_after_the_fault(run: Scene) -> Iterator[str]:
+    """The program writes each row of batch 1 twice, hurt or not, and was killed when it had."""
     run.strike(1, tables=[run.rows((0, 20), again=[(10, 20)])])
-    run.tables = [run.rows((0, 40), again=[(10, 20), (10, 20)])]
-    run.calm(*[[run.rows((0, 40), again=[(10, 20)])]] * 3)
-    yield "it did not"
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
+    run.calm(*[[run.rows((0, 40), again=[(10, 20)])]] * 3)
+    yield "the batch came again: three times in all"
+    run.tables = [run.rows((0, 40), again=[(10, 20), (10, 20)])]
+
+
+@adversary(6, error("do not fit", kinds={Kind.WRONG_AGGREGATE: 2}, batches=(1,), unhurt=True), twin=violated(
+    Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)
+))  # fmt: skip
+def totals_that_have_it_twice_without_faults(run: Scene) -> Iterator[str]:
+    """The struck batch went into both totals twice, and so it did in every run without faults."""
+    run.sink(COUNTS, types=[COUNTED])
+    run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
+    run.batch_sizes(6, 10, 14, 8)
+    run.strike(1)
+    run.tables = [run.rows((0, 38), again=[(6, 16)])]
+    run.calm(*[run.tables] * 3)
+    yield "these are off by another batch"
+    run.calm(*[[run.rows((0, 38), again=[(30, 38)])]] * 3)

@@ -56,8 +56,8 @@ def gone_after_it_was_there(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(LOST, 20, HALF, fits=None),
-    twin=held("1 loss", "1 repetition", kinds={LOST: 15}, faults=(HALF,)),
+    violated(LOST, 20, blame(1, window=ROWS, of="checkpoints/1"), fits=None),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 15}, faults=(blame(1, window=ROWS, of="checkpoints/1"),)),
 )
 def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
     """The checkpoint was lost, and the next attempt began at the end of the topic: it may miss what was sent meanwhile.

@@ -77,7 +77,8 @@ class Seen:
 @dataclass(frozen=True, kw_only=True)
 class Adversary:
     """A case and its twin. `item` counts "What is wrong today"; `build` runs up to its `yield` for the case, to its end
-    for the twin, and yields the one fact in which the twin differs."""
+    for the twin, and yields the one fact in which the twin differs. `guard`: judged right by the code of before the
+    corpus too; it keeps later mends from being too careful."""
 
     id: str
     item: int
@@ -85,6 +86,7 @@ class Adversary:
     build: Builder
     right: Right
     twin: Right
+    guard: bool = False
 
     def case(self, path: Path) -> Scene:
         """The case, to be written to `path`."""
@@ -104,13 +106,14 @@ class Adversary:
         return list(self.build(scene(path)))
 
 
-def adversary(item: int, right: Right, *, twin: Right) -> Callable[[Builder], Adversary]:
+def adversary(item: int, right: Right, *, twin: Right, guard: bool = False) -> Callable[[Builder], Adversary]:
     """Makes a case of a builder."""
 
     def made(build: Builder) -> Adversary:
         room = build.__module__.rpartition(".")[2]
         title = " ".join((build.__doc__ or "").split())
-        return Adversary(id=f"{room}/{build.__name__}", item=item, title=title, build=build, right=right, twin=twin)
+        name = f"{room}/{build.__name__}"
+        return Adversary(id=name, item=item, title=title, build=build, right=right, twin=twin, guard=guard)
 
     return made
 

@@ -51,7 +51,9 @@ def ties_with_batches_that_were_not_struck(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 24), again=[(6, 16)])]
 
 
-@adversary(5, violated(DUPLICATED, 10, batches=(2,)), twin=violated(DUPLICATED, 10, blame(2), batches=(0,)))
+@adversary(5, violated(DUPLICATED, 10, batches=(2,)), twin=violated(
+    DUPLICATED, 10, blame(2, of="checkpoints/1"), batches=(0,)
+))  # fmt: skip
 def second_checkpoint_counts_from_zero_again(run: Scene) -> Iterator[str]:
     """The fault struck batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
     the next attempt began, and which no fault touched."""
@@ -152,7 +154,9 @@ def a_total_struck_twice(run: Scene) -> Iterator[str]:
     run.found(2, tables=[run.rows((0, 10), again=[(4, 10)])])
 
 
-@adversary(5, violated(DUPLICATED, 10, batches=(1,)), twin=violated(DUPLICATED, 10, blame(1), batches=(1,)))
+@adversary(5, violated(DUPLICATED, 10, batches=(1,)), twin=violated(
+    DUPLICATED, 10, blame(1, of=PAYMENTS), batches=(1,)
+))  # fmt: skip
 def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
     """The fault struck batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
     own query had committed its batch 1."""

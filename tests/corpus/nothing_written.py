@@ -169,11 +169,11 @@ def a_stock_that_one_batch_only_takes_from(run: Scene) -> Iterator[str]:
 DISTINCT = replace(PER_RECORD, effect="select distinct id, account, amount from ledger")
 
 
-@adversary(2, held("1 repetition"), twin=void("is the same with it"))
+@adversary(2, void("is the same with it"), twin=held("1 repetition"))
 def a_record_that_was_sent_twice(run: Scene) -> Iterator[str]:
-    """The program takes doubles out, and one record came in two batches: with the same row, which replaces none."""
-    run.sink(DISTINCT)
+    """One record came in two batches, and the sink has the latest of each key: a repetition changes nothing."""
+    run.sink(LATEST)
     run.records[25] = dict(run.records[3])
     run.strike(1)
-    yield "the sink has the latest one, which differs"
-    run.sink(LATEST)
+    yield "the program takes doubles out: the second one has the same row, which replaces none"
+    run.sink(DISTINCT)

@@ -27,9 +27,10 @@ EVERYTHING = 10**9
 Pair = tuple[int, int]
 
 
-def blame(batch: int | None = 1, *, window: str = "sink-committed", attempt: int = 1, name: str = "kill driver") -> str:
-    """What findings call a hit."""
-    return f"{name} at {window}{'' if batch is None else f' of batch {batch}'}, attempt {attempt}"
+def blame(batch: int | None = 1, *, window: str = "sink-committed", attempt: int = 1, of: str = "") -> str:
+    """What findings call a hit; `of` is the checkpoint, where there are several."""
+    number = "" if batch is None else f" of batch {batch}" + (f" of {of}" if of else "")
+    return f"kill driver at {window}{number}, attempt {attempt}"
 
 
 def state(checkpoint: str, *, planned: Pair, committed: Pair) -> QueryState:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Kind
-from tests.corpus.case import adversary, unknown, violated
+from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.scene import CHECKPOINT, Scene, blame, query, state
 from tests.folders import PER_RECORD
 
 EARLY = blame(1, window="offsets-written")
@@ -39,3 +39,23 @@ def drained_by_the_faster_query(run: Scene) -> Iterator[str]:
     run.calm()
     yield "the query that feeds this sink was at the end too"
     run.queries = [query(name, *run.ends, first=first) for name in (AUDIT, PAYMENTS)]
+
+
+@adversary(12, void("no record was in hand of all of them"), twin=held("1 repetition"))
+def the_faster_half_had_it(run: Scene) -> Iterator[str]:
+    """A union of two readings of the topic. One of them had committed ten records more, whose rows are in the sink; the
+    batch that was struck brought the other one there. None of these rows are the struck batch's."""
+    there = state(CHECKPOINT, planned=(2, 20), committed=(1, 10))
+    run.strike(1, states=(replace(there, committed_most={0: 20}, planned_most={0: 20}),))
+    yield "both halves had committed as much"
+    run.found(states=(there,))
+
+
+@adversary(12, held("1 repetition"), twin=void("no record was in hand of all of them"))
+def a_total_of_two_halves(run: Scene) -> Iterator[str]:
+    """The faster half stood five records ahead, before the struck batch and after it. What both had in hand counts by
+    its own rows."""
+    there = state(CHECKPOINT, planned=(2, 20), committed=(1, 10))
+    run.strike(1, states=(replace(there, committed_most={0: 15}, planned_most={0: 25}),), holds=25)
+    yield "it stood ten ahead, where the other one was to come"
+    run.found(states=(replace(there, committed_most={0: 20}, planned_most={0: 30}),), holds=30)
