@@ -54,6 +54,23 @@ def test_a_long_trigger_interval_is_no_stall(play: Play, every: int, word: Word)
     assert (verdict.word, verdict.findings) == (word, ())
 
 
+HOP: dict[str, Any] = {
+    "input": {"records": 300},
+    "schedule": [{"when": {"window": "offsets-written", "batch": 1}, "do": "kill driver"}],
+}
+
+
+@pytest.mark.parametrize(("flag", "word"), [("--makes", Word.HELD), ("--forgets", Word.VIOLATED)])
+def test_a_second_hop_that_is_slow_is_waited_for_and_one_that_loses_is_caught(
+    play: Play, flag: str, word: Word
+) -> None:
+    """The first one has its table late as well: long after the last record of the topic is committed."""
+    keys = HOP if flag == "--forgets" else {**HOP, "setup": {"postgres": "select"}}
+    verdict = play("second_hop", flag, **keys).verdict
+    assert verdict.word is word
+    assert set(verdict.kinds()) == ({"lost"} if word is Word.VIOLATED else set())
+
+
 def test_at_most_once_does_not_allow_a_loss_that_was_not_at_stake(play: Play) -> None:
     verdict = play("transactions/offsets_before", **EARLY, setup={"postgres": LOSER}).verdict
     assert (verdict.word, set(verdict.kinds())) == (Word.VIOLATED, {"lost"})

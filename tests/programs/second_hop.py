@@ -16,6 +16,7 @@ rows are still on their way.
 from __future__ import annotations
 
 import argparse
+import functools
 import threading
 import time
 from pathlib import Path
@@ -25,14 +26,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 EVERY_S = 20
 PAYMENT = "id bigint, account string"
+MAKE = "create table if not exists payments (id bigint primary key, account text)"
 SAVE = "insert into payments (id, account) values (%s, %s) on conflict (id) do nothing"
 
 
-def batch(payments: DataFrame, number: int) -> None:
+def batch(args: argparse.Namespace, mark: Path, payments: DataFrame, number: int) -> None:
     """Upsert one batch."""
     rows = [(row["id"], row["account"]) for row in payments.collect()]
+    if args.forgets and rows and mark.exists():
+        mark.unlink()
+        rows = rows[10:]
     database = psycopg2.connect("")  # by libpq's PG* variables
     with database, database.cursor() as cursor:
+        if args.makes:
+            cursor.execute(MAKE)
         cursor.executemany(SAVE, rows)
     database.close()
 
@@ -41,7 +48,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("bootstrap", "topic", "folder"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--makes", action="store_true", help="make the table with the first rows, so late")
+    parser.add_argument("--forgets", action="store_true", help="a second attempt leaves out the first ten rows")
     args = parser.parse_args()
+    born, mark = Path(args.folder) / "born", Path(args.folder) / "again"
+    (mark if born.exists() else born).touch()
     spark = SparkSession.builder.appName("second hop").getOrCreate()
     between = Path(args.folder) / "between"
     between.mkdir(exist_ok=True)
@@ -55,7 +66,8 @@ def main() -> None:
     payments = records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
     first = payments.writeStream.format("json").option("checkpointLocation", f"{args.folder}/checkpoints/first")
     written = spark.readStream.schema(PAYMENT).json(str(between))
-    second = written.writeStream.foreachBatch(batch).option("checkpointLocation", f"{args.folder}/checkpoints/second")
+    second = written.writeStream.foreachBatch(functools.partial(batch, args, mark))
+    second = second.option("checkpointLocation", f"{args.folder}/checkpoints/second")
     threading.Event().wait(EVERY_S - time.time() % EVERY_S)
     second.trigger(processingTime=f"{EVERY_S} seconds").start()
     first.start(str(between))
