@@ -4,13 +4,14 @@
 
 Every case's run folder is written once, with all that this code knows of a run; a judge that knows less leaves out what
 it does not know. Wrong is another word, another "as expected", another fault that is blamed or another batch that is
-named (attempts are left out of a fault's name). Guards are left out. Exits 1 if the other judge gets a case right.
+named (attempts and checkpoints are left out of a fault's name). Exits 1 if the other judge gets a case right.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,8 +52,9 @@ def judged(checkout: Path, folders: list[Path]) -> list[dict[str, Any]]:
 
 
 def unnumbered(fault: str) -> str:
-    """A fault without the attempt, which older code did not name."""
-    return fault.rpartition(", attempt ")[0] or fault
+    """A fault without attempt and checkpoint, which older code did not name."""
+    bare = fault.rpartition(", attempt ")[0] or fault
+    return re.sub(r"( of batch \d+) of \S+$", r"\1", bare)
 
 
 def wrong(case: Adversary, said: Mapping[str, Any]) -> list[str]:
@@ -74,7 +76,7 @@ def main() -> int:
         print(__doc__)
         return 2
     checkout = Path(sys.argv[1]).resolve()
-    cases = [case for case in CASES if case.item != SEALED and not case.guard]
+    cases = [case for case in CASES if case.item != SEALED]
     with tempfile.TemporaryDirectory() as room:
         folders = [case.case(Path(room) / str(number) / "run").write() for number, case in enumerate(cases)]
         answers = judged(checkout, folders)

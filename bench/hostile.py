@@ -60,13 +60,12 @@ HOP: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("flag", "word"), [("--makes", Word.HELD), ("--forgets", Word.VIOLATED)])
+@pytest.mark.parametrize(("flags", "word"), [((), Word.HELD), (("--forgets",), Word.VIOLATED)])
 def test_a_second_hop_that_is_slow_is_waited_for_and_one_that_loses_is_caught(
-    play: Play, flag: str, word: Word
+    play: Play, flags: tuple[str, ...], word: Word
 ) -> None:
-    """The first one has its table late as well: long after the last record of the topic is committed."""
-    keys = HOP if flag == "--forgets" else {**HOP, "setup": {"postgres": "select"}}
-    verdict = play("second_hop", flag, **keys).verdict
+    """It makes its table itself, and so late: long after the last record of the topic is committed."""
+    verdict = play("second_hop", "--makes", *flags, setup={"postgres": "select"}, **HOP).verdict
     assert verdict.word is word
     assert set(verdict.kinds()) == ({"lost"} if word is Word.VIOLATED else set())
 

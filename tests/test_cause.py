@@ -55,6 +55,14 @@ def test_rows_that_were_there_before_and_are_there_twice_after_are_repeated_by_t
     assert {each.batches for each in out} == {(1,)}
 
 
+@pytest.mark.parametrize(("ids", "weak"), [("14", CONFIRM), ("14, 16", ALONE), ("14, 15", ALONE)])
+def test_one_row_alone_may_have_come_again_for_any_reason(make: Make, ids: str, weak: bool) -> None:
+    effect = f"select id, account, amount from ledger where id < 10 or id in ({ids})"
+    bench = make(replace(PER_RECORD, effect=effect))
+    out = judged(bench, bench.rows() + bench.rows(*batch(1)), (bench.first(2), reach()))
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), weak)}
+
+
 def test_rows_of_another_batch_that_are_there_twice_fit_no_hit(make: Make) -> None:
     bench = make()
     out = judged(bench, bench.rows() + bench.rows(*batch(2)), (bench.first(2), reach()))
@@ -765,6 +773,23 @@ def test_what_is_no_finite_number_may_be_in_between(make: Make) -> None:
     assert off(bench, [(row[0], "999") if row[0] == "a1" else row for row in bench.first(1)]) == 1
 
 
+def test_what_only_some_sources_had_is_left_out_of_the_totals_that_have_to_be_right(make: Make) -> None:
+    bench = make(COUNTED)
+    scale, apart = bench.scale(), (Span(0, 5, 6),)
+    for (name, *_), count in ((row, int((row[0],) not in scale.keys(apart))) for row in bench.first(2)):
+        wrong = other(bench.first(2), 1, str(name))
+        assert mismatched(scale, hit(bench, wrong, reach(2, 2), scale=scale)) == 1
+        assert mismatched(scale, hit(bench, wrong, reach(2, 2, apart=apart), scale=scale)) == count
+    assert 0 < len(scale.keys(apart)) < len(bench.first(2))
+
+
+def test_nobody_knows_what_else_was_at_stake_where_sources_stood_apart(make: Make) -> None:
+    bench = make()
+    end = [row for row in bench.rows() if row not in bench.rows(*batch(2))]
+    staked = [judged(bench, end, (bench.first(1), reach(apart=apart))) for apart in ((), (Span(0, 10, 11),))]
+    assert [{each.staked for each in out} for out in staked] == [{False}, {None}]
+
+
 def test_fingerprints_may_be_in_between(make: Make) -> None:
     bench = make(TOTALS)
     scale = bench.scale()
@@ -772,6 +797,16 @@ def test_fingerprints_may_be_in_between(make: Make) -> None:
     assert mismatched(scale, weighed) == 0
     done = weigh(scale, strike(bench.marked(other(bench.first(2), 1))), [reach(2, 2)])
     assert mismatched(scale, done) == 1
+
+
+@pytest.mark.parametrize(("most", "faults"), [(3, (ONE,)), (2, ())])
+def test_a_row_of_a_shared_key_is_explained_if_it_can_be_looked_for_in_every_other_slice(
+    make: Make, monkeypatch: pytest.MonkeyPatch, most: int, faults: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("harness.judge.cause.SLICES_MAX", most)
+    bench = make(BY_ACCOUNT)
+    out = judged(bench, bench.rows() + bench.rows(*batch(1)), (bench.first(2), reach()))
+    assert {each.faults for each in out} == {faults}
 
 
 def test_upto_counts_both_partitions() -> None:

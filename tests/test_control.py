@@ -107,22 +107,6 @@ def test_a_row_that_is_wrong_in_every_control_is_an_error_of_effect_or_pipeline(
     assert out.notes == []
 
 
-def test_a_total_that_snapshots_explain_stands_where_controls_have_it_wrong_otherwise() -> None:
-    one = found(Kind.WRONG_AGGREGATE, faults=("f",), found=(ROW,))
-    other = replace(one, faults=(), found=({**ROW, "n": "77"},))
-    assert decide([one], [one], controls([other], [other], [other])) == Decided(stand=[one])
-    same = replace(one, faults=())
-    for shown in ([same] * 3, [same, other, other]):
-        assert decide([one], [one], controls(*([each] for each in shown))).stand != [one], "one has just that"
-    weak = replace(one, to_confirm=True)
-    assert decide([weak], [weak], controls([other], [other], [other])).error
-    loose = replace(one, faults=())
-    assert decide([loose], [loose], controls([other], [other], [other])).error
-    row = replace(one, kind=Kind.CORRUPTED)
-    wrong = replace(other, kind=Kind.CORRUPTED)
-    assert decide([row], [row], controls([wrong], [wrong], [wrong])).error
-
-
 def test_controls_that_differ_leave_what_some_show_and_what_none_shows_open() -> None:
     one, two, three, known = found(), found(key="2"), found(key="3"), found(key="4", faults=("f",))
     findings = [one, two, three, known]

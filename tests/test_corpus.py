@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus import CASES
+from tests.corpus import CASES, EVERY
 from tests.corpus.case import Adversary, Right, look
 
 ITEMS = range(1, 16)
@@ -18,12 +18,12 @@ def ids(case: Adversary) -> str:
     return case.id
 
 
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("case", EVERY, ids=ids)
 def test_a_case_has_its_one_right_verdict_and_reason(case: Adversary, tmp_path: Path) -> None:
     assert look(case.case(tmp_path / "run").write()).misses(case.right) == {}, case.title
 
 
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("case", EVERY, ids=ids)
 def test_its_twin_has_another(case: Adversary, tmp_path: Path) -> None:
     (fact,) = case.differs(tmp_path / "case")
     assert look(case.other(tmp_path / "run").write()).misses(case.twin) == {}, f"{case.title} But: {fact}"
@@ -34,14 +34,14 @@ def told(right: Right) -> tuple[object, ...]:
     return right.word, right.as_expected, right.faults
 
 
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("case", EVERY, ids=ids)
 def test_case_and_twin_are_told_apart(case: Adversary) -> None:
     assert told(case.right) != told(case.twin)
     assert case.title.endswith(".") and len(case.title) > 40
 
 
 def test_every_item_has_its_cases() -> None:
-    names = [case.id for case in CASES]
+    names = [case.id for case in EVERY]
     assert len(set(names)) == len(names)
     assert set(ITEMS) <= {case.item for case in CASES}
     assert len(CASES) >= CASES_MIN

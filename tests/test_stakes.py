@@ -12,6 +12,7 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.checkers.spans import Cut, Span, joined
+from harness.errors import UsageError
 from harness.judge import judge
 from harness.judge.look import look, named_by
 from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
@@ -45,6 +46,38 @@ def test_a_batch_that_has_not_begun_to_write_puts_loss_at_stake(make: Make) -> N
     stake = out.counting[0]
     assert (stake.step, stake.position, stake.sink, stake.point) == (1, 0, "t", PLANNED)
     assert (stake.attempt, stake.checkpoint, stake.batch) == (1, "checkpoint", 1)
+
+
+TAKEN_AWAY = replace(
+    PER_RECORD,
+    effect="select _partition as id, 'a' as account, 1 as amount from ledger where _offset < 5 "
+    "except all select _partition, 'a', 1 from ledger where _offset between 5 and 6",
+)
+
+
+def test_rows_that_the_batch_would_take_away_and_that_are_still_there_show_that_it_was_not_written(make: Make) -> None:
+    bench = make(TAKEN_AWAY)
+    assert (len(bench.first(1)), len(bench.first(2))) == (10, 6)
+    out = hit(bench, bench.first(1))
+    assert (out.point, out.missing, [harm for harm, _, _, _ in told(out)]) == (PLANNED, batch(1), [GONE])
+    assert hit(bench, bench.first(2)).again == batch(1)
+
+
+def test_what_only_some_sources_of_a_query_had_is_not_in_hand(make: Make) -> None:
+    bench = make()
+    apart = replace(reach(2, 2), batch=1, apart=batch(1))
+    assert hit(bench, bench.first(2), apart).why == (
+        "the sources of its query stood at different offsets, and no record was in hand of all of them"
+    )
+    far = replace(reach(2, 1), apart=(Span(0, 5, 8),))
+    out = hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), far)
+    assert (out.point, out.again) == (PLANNED, ()), "these rows may be those of the source that went ahead"
+    assert hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), reach(2, 1)).point == WRITING
+
+
+def test_an_effect_that_cannot_be_run_over_a_part_is_refused_in_one_line(make: Make) -> None:
+    words = make().scale().refused(UsageError("more than one row\nLINE 1: select"))
+    assert words == "the effect of t cannot be run with records left out or counted twice: more than one row"
 
 
 def test_a_batch_that_is_written_puts_repetition_at_stake(make: Make) -> None:

@@ -208,6 +208,12 @@ def test_offsets_kept_by_hand_at_the_very_moment_of_the_strike_were_before() -> 
     assert found.skipped == (Span(0, 10, 20),)
 
 
+def test_offsets_that_were_saved_after_the_strike_are_no_last_ones() -> None:
+    moves = [(1, 1.0, {0: 5}), (1, 2.0, {0: 10}), (1, 4.0, {0: 20})]
+    found = by_hand(moves, {0: 10}, sent={0: 18})
+    assert (found.last, found.high) == ((Span(0, 5, 10),), {0: 18})
+
+
 def test_offsets_that_were_lost_begin_again() -> None:
     found = by_hand([(1, 1.0, {0: 10}), (2, 4.0, {}), (2, 5.0, {0: 15})], {0: 10})
     assert (found.next, found.again, found.taken, found.last) == ({}, (Span(0, 0, 10),), (), (Span(0, 0, 10),))
@@ -243,8 +249,10 @@ def test_who_was_at_work_may_write_on_after_the_last_look() -> None:
     assert not strike(STATE, writing={"0": ()}).writing
     assert not strike(STATE, writing={"0": ("insert",)}, left={}).writing
     assert strike(STATE, outcome=replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))).writing
-    later = strike(STATE).at
-    assert not replace(strike(STATE, alive=("executor 0",)), restart=later).writing, "it was gone by then"
+    two = strike(STATE, alive=("executor 0", "executor 1"))
+    assert replace(two, restart=strike(STATE, alive=("driver 2", "executor 1")).at).writing
+    for alive in ((), ("driver 2", "executor 2"), None):
+        assert not replace(two, restart=strike(STATE, alive=alive).at).writing, "they were gone by then"
 
 
 def test_batches_are_numbered_by_one_checkpoint_of_several() -> None:
@@ -254,6 +262,9 @@ def test_batches_are_numbered_by_one_checkpoint_of_several() -> None:
     assert numbered(Progressed(queries=(other, QUERY), batches=BATCHES[:1])) == "other"
     assert numbered(Progressed(queries=(replace(QUERY, batches=()), other))) == ""
     assert numbered(Progressed(queries=(QUERY, replace(other, ours=False)), batches=BATCHES)) == ""
+    anew = replace(QUERY, batches=BATCHES[:1], first={2: 0, 3: 0})
+    assert numbered(Progressed(queries=(QUERY, anew), batches=BATCHES[:1])) == "checkpoint since attempt 2"
+    assert numbered(Progressed(queries=(QUERY, replace(anew, first={})), batches=BATCHES[:1])) == "checkpoint"
 
 
 def test_what_only_some_sources_had_done_is_left_out() -> None:

@@ -58,9 +58,12 @@ def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]
 
 
 def _no_more(scale: Scale, weighed: Sequence[Weighed]) -> bool | None:
-    """Nothing else was at stake; nobody knows, if a snapshot does not say what was, a fault lasted, or an attempt came
-    to an end without one."""
-    open_ = (not (isinstance(each, Known) or each.idle) or each.strike.lasts for each in weighed)
+    """Nothing else was at stake; nobody knows, if a snapshot does not say what was, a fault lasted, an attempt came to
+    an end without one, or the sources of a query stood apart."""
+    open_ = (
+        not (isinstance(each, Known) or each.idle) or each.strike.lasts or (each.reach and each.reach.apart)
+        for each in weighed
+    )
     return None if scale.alone or any(open_) else False
 
 
@@ -126,7 +129,8 @@ class _Causes:
         if not batches:
             return out
         (name, *others) = {hit.reach.checkpoint for hit in hits.values() if hit.reach.batch is not None}
-        named = name if finding.checkpoint and not others else finding.checkpoint
+        # Of several, the names of the faults say which batch is whose.
+        named = "" if others or not all(hit.strike.beside for hit in hits.values()) else name
         return replace(out, batches=batches, note=_note(told[0], batches), checkpoint=named)
 
     def _again_whole(self, finding: Finding, told: Sequence[Told]) -> bool:
@@ -419,8 +423,6 @@ class _Causes:
 
 
 def _note(told: Told, batches: Sequence[int]) -> str:
-    if not batches:
-        return ""
     words = TOO_HIGH if told.harm is Harm.REPETITION else TOO_LOW
     return f"{words} {'batch' if len(batches) == 1 else 'batches'} {' and '.join(map(str, batches))}"
 
@@ -435,7 +437,7 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving or hit.reach.apart:
+    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
         return 0
     high = hit.reach.high
     low = high if hit.reach.after else hit.reach.low
@@ -443,8 +445,11 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     base, full = (scale.upto(end, look) for end in (low, high))
     partly = look.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
+    apart = scale.keys(hit.reach.apart)
     steps, wrong = [held for _, held in scale.steps(look)] if scale.late else [], 0
     for key, rows in look.rows.items():
+        if key in apart:
+            continue
         ends = base[key], full[key]
         open_ = rows in ends or (key in partly and _partial(scale, look, rows, ends))
         open_ = open_ or _earlier(scale, look, rows, list(_totals(steps, key, full[key])))

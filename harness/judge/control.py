@@ -133,16 +133,8 @@ def _shown(explained: Sequence[Finding], usable: Sequence[Control]) -> list[Find
         finding
         for finding in explained
         if finding.faults
-        and not _other(finding, usable)
         and (signature(finding) in exact or (finding.to_confirm and (finding.position, finding.kind) in kinds))
     ]
-
-
-def _other(finding: Finding, controls: Sequence[Control]) -> bool:
-    """Is it a total that snapshots explain to the row, which every control that has it wrong has otherwise?"""
-    shown = [control.findings[signature(finding)] for control in controls if signature(finding) in control.findings]
-    exact = finding.kind is Kind.WRONG_AGGREGATE and finding.faults and not finding.to_confirm
-    return bool(exact) and all(each.found != finding.found for each in shown)
 
 
 def _confirmed(
@@ -191,7 +183,7 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
     about = {signature(finding) for finding in doubtful}
     for finding in findings:
         mark = signature(finding)
-        always = _always(mark, controls) and not _other(finding, controls)
+        always = _always(mark, controls)
         if always and not _more(finding, controls):
             finding = replace(finding, unhurt=True, faults=(), fits=())
         elif same and mark in about and not always:

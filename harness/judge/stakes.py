@@ -132,7 +132,9 @@ class _Weighing:
         late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
         self.touched = [key for key in keys if key not in late and self.last.rows[key] != self.base[key]]
         # Where the batch changes nothing that shows, nothing shows that it was written, but for Spark's own word.
-        self.there = bool(keys) and all(map(_has, (self.last.rows[key] for key in keys), (full[key] for key in keys)))
+        self.there = bool(keys) and all(
+            self.last.rows[key] != self.base[key] and _has(self.last.rows[key], full[key]) for key in keys
+        )
         self.whole = self.there or reach.after
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
@@ -253,8 +255,6 @@ class _Weighing:
             return f"batch {self.reach.batch} held no record"
         if self.reach.taken and self.strike.paused:
             return "the driver stood still, and went on with what it had in hand"
-        if self.reach.taken and not self.reach.own:
-            return "what had begun to write was rolled back before the next attempt worked"
         if self.reach.taken:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"

@@ -67,9 +67,11 @@ class Strike:
         process of the attempt, or a transaction that the server still had."""
         if self.at is None:
             return False
-        last = (self.restart or self.at).snapshot
+        first, last = self.at.snapshot, (self.restart or self.at).snapshot
         open_ = last.writing if last.left is None else last.left
-        return bool(not self.died or last.alive or any(open_.values()))
+        # The next attempt is there by then, and was not at work when it struck.
+        stayed = set(first.alive or ()) & set(last.alive or ())
+        return bool(not self.died or stayed or any(open_.values()))
 
     @property
     def label(self) -> str:
@@ -141,15 +143,20 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
     )
 
 
-def _folders(progressed: Progressed) -> set[str]:
-    return {query.checkpoint for query in progressed.queries if query.ours}
+def _folders(progressed: Progressed) -> list[str]:
+    return [query.checkpoint for query in progressed.queries if query.ours]
 
 
 def numbered(progressed: Progressed) -> str:
-    """The checkpoint whose batches number the records, where there are several; empty if there is one, or none does."""
-    several = len(_folders(progressed)) > 1 and bool(progressed.batches)
-    known = (query for query in progressed.queries if query.ours and query.batches == progressed.batches)
-    return next((query.checkpoint for query in known), "") if several else ""
+    """The checkpoint whose batches number the records, where there are several; empty if there is one, or none does. Of
+    one that was deleted and begun anew in its place, with the attempt that began it."""
+    folders = _folders(progressed)
+    several = len(folders) > 1 and bool(progressed.batches)
+    known = [query for query in progressed.queries if query.ours and query.batches == progressed.batches]
+    if not several or not known:
+        return ""
+    name, attempt = known[0].checkpoint, min(known[0].first, default=0)
+    return f"{name} since attempt {attempt}" if folders.count(name) > 1 and attempt else name
 
 
 def _worked(run: Run) -> set[int]:

@@ -76,7 +76,9 @@ def points(verdict: Verdict) -> list[Points]:
     """By sink, in the order of the scenario; the crash points that belong to no known sink come last."""
     struck: dict[str, dict[str, list[Stake]]] = {}
     for stake in sorted(verdict.stakes, key=lambda stake: stake.position):
-        struck.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
+        own = struck.setdefault(stake.sink, {})
+        if any(each.counts for each in verdict.stakes if (each.sink, each.point) == (stake.sink, stake.point)):
+            own.setdefault(stake.point, []).append(stake)
     untried: dict[str, list[str]] = {sink: [] for sink in struck}
     for text in verdict.untried:
         sink, point = _of_sink(text, struck)
@@ -141,7 +143,8 @@ def _point(name: str, stakes: Sequence[Stake]) -> str:
 
 
 def _joined(of_sinks: Iterable[tuple[str, Sequence[str]]]) -> str:
-    parts = [(sink, ", ".join(visible(point, NAME) for point in few(names))) for sink, names in of_sinks if names]
-    if len(parts) == 1:
+    every = list(of_sinks)
+    parts = [(sink, ", ".join(visible(point, NAME) for point in few(names))) for sink, names in every if names]
+    if len(every) == 1 and parts:
         return parts[0][1]
     return "; ".join(f"{visible(sink, NAME)}: {names}" if sink else names for sink, names in parts) or "none"

@@ -197,7 +197,7 @@ class Aim:
         else:
             self._until(when, lambda: monotonic() - self._began >= (when.elapsed_s or 0.0))
         if when.batch is not None:
-            self._until(when, lambda: scene.observer.newest_batch() >= (when.batch or 0))
+            self._until(when, lambda: self._newest(when) >= (when.batch or 0))
         # A driver that has just been born, or waits for its restart, has nothing in hand: to kill it would hurt nobody.
         self._until(when, lambda: scene.supervisor.alive and scene.awake())
         moment = Moment(when.batch, before=scene.observer.listing())
@@ -205,6 +205,12 @@ class Aim:
             # Nor has one between two batches.
             self._until(when, lambda: self._caught(step, moment))
         return moment
+
+    def _newest(self, when: Trigger) -> int:
+        """The highest batch that is planned; of the query that is named."""
+        observer = self._scene.observer
+        listings = [observer.listing(folder) for folder in observer.folders(when.query)]
+        return max((batch for listing in listings for batch in listing.get("offsets", ())), default=-1)
 
     def _caught(self, step: Step, moment: Moment) -> bool:
         """Has one of our queries, or the one that the step names, a batch with records in hand? Then the JVM stands

@@ -147,11 +147,13 @@ class Observer:
         return found[0].folder if found else None
 
     def folders(self, query: str | None) -> list[Path]:
-        """The checkpoints that count; or that of the query whose folder is called so, whatever it reads."""
+        """The checkpoints that count; or that of the query whose folder is called so, whatever it reads, if the present
+        attempt has touched it."""
         if query is None:
             return [progress.folder for progress in self.current()]
         with self._lock:
-            return [folder for folder in self._known if folder.name == query]
+            here = [folder for folder, progress in self._known.items() if progress.life == self.life]
+        return [folder for folder in here if folder.name == query]
 
     def awake(self) -> bool:
         """True once the current life has touched a checkpoint."""

@@ -127,13 +127,14 @@ def twice_unhurt_and_twice_after_the_fault(run: Scene) -> Iterator[str]:
 @adversary(6, error("do not fit", kinds={Kind.WRONG_AGGREGATE: 2}, batches=(1,), unhurt=True), twin=violated(
     Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)
 ))  # fmt: skip
-def totals_that_have_it_twice_without_faults(run: Scene) -> Iterator[str]:
-    """The struck batch went into both totals twice, and so it did in every run without faults."""
+def a_batch_that_always_counts_twice(run: Scene) -> Iterator[str]:
+    """The program counts its second batch twice, hurt or not. That batch was struck; it is another one in the control
+    runs, which set their own pace, so that their totals are others."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)
     run.strike(1)
     run.tables = [run.rows((0, 38), again=[(6, 16)])]
-    run.calm(*[run.tables] * 3)
-    yield "these are off by another batch"
-    run.calm(*[[run.rows((0, 38), again=[(30, 38)])]] * 3)
+    run.calm(*[[run.rows((0, 38), again=[(6, 18)])]] * 3)
+    yield "without faults it does not"
+    run.calm()

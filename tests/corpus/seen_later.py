@@ -232,7 +232,10 @@ def a_row_of_the_batch_in_hand(run: Scene) -> Iterator[str]:
     nobody was left to write. A row of the batch came twice, and so it was expected."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
     run.strike(1, window=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
+    run.moments.append(replace(run.moments[0], moment=RESTART, writing={}))
+    there = {"1-strike": ["executor 0"], "1-restart": ["driver 2"]}
+    run.edits = {f"snapshots/{moment}/snapshot.json": {"alive": alive} for moment, alive in there.items()}
     run.tables = [run.rows((0, 40), again=[(12, 13)])]
     run.calm()
     yield "a process of that attempt lived on"
-    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": ["executor 0"]}}
+    run.edits["snapshots/1-restart/snapshot.json"] = {"alive": ["driver 2", "executor 0"]}

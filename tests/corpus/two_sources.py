@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Kind
+from harness.scenario import Guarantee, Kind
+from tests.corpus.cancelling import NOT_THEN
 from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.counters import OPEN, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.scene import CHECKPOINT, Scene, blame, query, state
 from tests.folders import PER_RECORD
@@ -51,11 +53,31 @@ def the_faster_half_had_it(run: Scene) -> Iterator[str]:
     run.found(states=(there,))
 
 
-@adversary(12, held("1 repetition"), twin=void("no record was in hand of all of them"))
-def a_total_of_two_halves(run: Scene) -> Iterator[str]:
-    """The faster half stood five records ahead, before the struck batch and after it. What both had in hand counts by
-    its own rows."""
+@adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
+def errors_that_cancel_between_two_halves(run: Scene) -> Iterator[str]:
+    """One of two readings stood a record ahead. When the fault struck batch 2, batch 0 was in the totals twice; that
+    batch 3, of the same size, was lost afterwards makes them right again."""
+    counting(run, 2, 3, 5, 2)
+    run.records[10]["account"] = "b"
+    there = state(CHECKPOINT, planned=(3, 20), committed=(2, 10))
+    run.strike(2, states=(replace(there, committed_most={0: 11}),), tables=[run.rows((0, 20), again=[(0, 4)])])
+    yield "the totals were right when it struck"
+    run.found(tables=[run.rows((0, 20))])
+
+
+@adversary(9, unknown(OPEN, kinds={Kind.LOST: 10}, faults=None, fits=None), twin=held(
+    "1 loss", "1 repetition", kinds={Kind.LOST: 8}, faults=None, fits=None
+))  # fmt: skip
+def what_one_half_had_in_hand_is_lost(run: Scene) -> Iterator[str]:
+    """At-most-once. One reading of the topic writes the even payments and stood two records ahead, the other one the
+    odd ones. All that they had in hand is lost, of which some only one had: nobody knows what that was."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     there = state(CHECKPOINT, planned=(2, 20), committed=(1, 10))
-    run.strike(1, states=(replace(there, committed_most={0: 15}, planned_most={0: 25}),), holds=25)
-    yield "it stood ten ahead, where the other one was to come"
-    run.found(states=(replace(there, committed_most={0: 20}, planned_most={0: 30}),), holds=30)
+    ahead = replace(there, committed_most={0: 12}, planned_most={0: 22})
+    writing = {"0": ("insert into payments",)}
+    had = [row for row in run.rows((0, 12)) if row[0] != "11"]
+    run.strike(1, window="after row 1", states=(ahead,), tables=[had], writing=writing, left=writing)
+    run.tables = [[row for row in run.rows((0, 40)) if int(row[0] or 0) not in (11, *range(12, 20), 20)]]
+    run.calm()
+    yield "these arrived"
+    run.tables = [run.rows((0, 12), (20, 40))]
