@@ -783,6 +783,17 @@ def test_what_only_some_sources_had_is_left_out_of_the_totals_that_have_to_be_ri
     assert 0 < len(scale.keys(apart)) < len(bench.first(2))
 
 
+def test_rows_of_the_source_that_was_ahead_came_again_too(make: Make) -> None:
+    bench = make()
+    ahead = (Span(0, 10, 12),)
+    again, far = bench.rows(*batch(1), *ahead), replace(reach(), apart=ahead)
+    assert causes(judged(bench, bench.rows() + again, (bench.first(1) + again, far))) == {
+        (Kind.DUPLICATED, (ONE,), (), ALONE)
+    }
+    alone = judged(bench, bench.rows() + bench.rows(*ahead), (bench.first(1) + bench.rows(*ahead), far))
+    assert causes(alone) == {(Kind.DUPLICATED, (), (ONE,), ALONE)}, "nothing of the batch that both had in hand"
+
+
 def test_nobody_knows_what_else_was_at_stake_where_sources_stood_apart(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(*batch(2))]

@@ -414,10 +414,21 @@ def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -
         assert names == [("checkpoint", True), ("hop", False)]
 
 
+@pytest.mark.parametrize("when", [Trigger(kind=When.RECORDS, count=0), Trigger(kind=When.ELAPSED, elapsed_s=0.0)])
+def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_path: Path, when: Trigger) -> None:
+    with world(tmp_path, "--broken", "hop", batches=60, step_s=SLOW_S) as w:
+        w.scene = replace(w.scene, in_flight=lambda: "")
+        (outcome,) = w.play(step(replace(when, query="hop", batch=2), Do.KILL_DRIVER))
+        assert outcome.hit and outcome.checkpoint == "hop"
+        assert outcome.batch is not None and outcome.batch >= 2
+
+
 def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aim, "HOP_S", 0.3)
     never = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=1, query="nowhere")
     with world(tmp_path) as w:
         (outcome,) = w.play(step(never, Do.KILL_DRIVER))
         assert not outcome.hit
-        assert outcome.evidence.note == "sink-committed of batch 1 of query nowhere never came: all batches are done"
+        missing = "no query's checkpoint is a folder 'nowhere', there are checkpoint"
+        never_came = "sink-committed of batch 1 of query nowhere never came"
+        assert outcome.evidence.note == f"{never_came}: {missing}; all batches are done"

@@ -87,7 +87,10 @@ class _Causes:
         self._tables: dict[Cut, Held] = {}
         self._exact: dict[Cut, Held] = {}
         self._whole_again: dict[int, bool] = {}
-        self.again = [self._keys(hit.again) for hit in hits]
+        # What sources that stood apart had in hand, each for itself: a row of it that was there and came again did so
+        # after the fault.
+        self.apart = [self._keys(hit.reach.apart) for hit in hits]
+        self.again = [self._keys(hit.again) | (self.apart[n] if hit.again else set()) for n, hit in enumerate(hits)]
         self.missing = [self._keys(hit.missing) for hit in hits]
         self.late = [self._keys(hit.late) for hit in hits]
         self.end = Look(scale.case, held(scale.case, scale.case.found))
@@ -176,7 +179,8 @@ class _Causes:
         late = finding.kind is Kind.LOST and key in self.late[place]
         # A window that a watermark closes is written by a later batch than its records came with.
         closed = self.scale.case.aggregate and finding.kind is Kind.DUPLICATED and self._before(hit, key) > 0
-        return late or (closed and bool(hit.again)) or key in self.again[place] or key in self.missing[place]
+        staked = self.again[place] | self.missing[place] | self.apart[place]
+        return late or (closed and bool(hit.again)) or key in staked
 
     def _right_later(self, place: int, key: Key, kind: Kind) -> bool:
         """Was what is missing or changed now still there, and right, when a later fault struck?"""

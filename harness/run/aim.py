@@ -62,10 +62,17 @@ class Aim:
             if look():
                 return True
             if why and not self._lags(trigger):
-                raise WaitError(f"{trigger} never came: {why}")
+                raise WaitError(f"{trigger} never came: {self._unknown(trigger)}{why}")
             return Waiting(f"batch {self._scene.observer.newest_batch()}")
 
         until(str(trigger), looking, within_s=LONGEST_S, every_s=TICK_S)
+
+    def _unknown(self, trigger: Trigger) -> str:
+        """That no query has the name that was asked for; empty if one has."""
+        seen = self._scene.observer.names()
+        if trigger.query is None or trigger.query in seen:
+            return ""
+        return f"no query's checkpoint is a folder {trigger.query!r}, there are {', '.join(seen) or 'none'}; "
 
     def _lags(self, trigger: Trigger) -> bool:
         """May a query that is waited for by name still come to its batch?"""

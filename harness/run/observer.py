@@ -155,6 +155,11 @@ class Observer:
             here = [folder for folder, progress in self._known.items() if progress.life == self.life]
         return [folder for folder in here if folder.name == query]
 
+    def names(self) -> list[str]:
+        """What the folders of all checkpoints are called, in the order of first sight."""
+        with self._lock:
+            return list(dict.fromkeys(folder.name for folder in self._known))
+
     def awake(self) -> bool:
         """True once the current life has touched a checkpoint."""
         return any(p.life == self.life for p in self.all())
