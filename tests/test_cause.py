@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.checkers.cells import Row
-from harness.checkers.spans import Span
+from harness.checkers.spans import Span, joined
 from harness.judge.cause import mismatched
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
@@ -583,6 +583,18 @@ def test_a_batch_struck_twice_and_counted_three_times_is_both_hits(make: Make) -
     out = judged(bench, bench.rows(again=(batch(1), batch(1))), (once, reach()), (twice, reach()))
     assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, TWO), (), ALONE)}
     assert {each.note for each in out} == {"too high by exactly batch 1"}
+
+
+def test_three_batches_counted_twice_are_their_three_hits(make: Make) -> None:
+    bench = make(TOTALS)
+    parts = [batch(0), batch(1), batch(2), batch(3)]
+    again = (batch(1), batch(2), batch(3))
+    looks = [bench.rows(*joined(*parts[: n + 2]), again=again[:n]) for n in range(3)]
+    mets = [(rows, reach(n + 2, n + 1)) for n, rows in enumerate(looks)]
+    out = judged(bench, bench.rows(again=again), *mets)
+    three = tuple(f"kill driver at sink-committed of batch 1, attempt {attempt}" for attempt in (1, 2, 3))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, three, (), ALONE)}
+    assert {each.batches for each in out} == {(1, 2, 3)}
 
 
 def test_two_batches_counted_twice_are_their_two_hits(make: Make) -> None:

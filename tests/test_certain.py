@@ -81,6 +81,14 @@ def test_of_a_column_that_records_make_smaller_nothing_is_said(make: Make) -> No
     assert {(each.key["account"] == "a0", each.harms) for each in out} == {(True, NOTHING), (False, GONE)}
 
 
+def test_a_record_that_adds_nothing_makes_no_sum_smaller(make: Make) -> None:
+    bench = make(NETS, records=[{**each, "amount": "0" if each["id"] < 4 else each["amount"]} for each in values(40)])
+    assert told(bench, bench.rows(without=batch(2))) == {(GONE, False)}
+    half = [{**each, "amount": "0.50" if each["id"] < 4 else each["amount"]} for each in values(40)]
+    bench = make(NETS, records=half)
+    assert told(bench, bench.rows(without=batch(2))) == {(GONE, False)}
+
+
 def test_of_what_is_no_sum_nothing_is_said(make: Make) -> None:
     bench = make(PEAK)
     end: list[Row] = [(bench.rows()[0][0], "0.5"), *bench.rows()[1:]]
