@@ -58,7 +58,7 @@ def test_a_batch_lost_unhurt_and_one_of_its_size_counted_twice_are_never_held(pl
     verdict = play("total", *same, **TOTAL, schedule=[{"when": when, "do": CRASH}], sink=COUNT).verdict
     assert verdict.steps[0].hit
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
-    assert "comes to the same totals, and one lost would hide it" in said(verdict)
+    assert "comes to the same totals" in said(verdict)
 
 
 # 6: an effect that is wrong.
@@ -116,7 +116,9 @@ def test_at_most_once_allows_the_loss_of_what_was_at_stake(play: Play) -> None:
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
 def test_a_query_with_two_sources_is_drained_by_the_slower_one(play: Play, flags: tuple[str, ...], word: Word) -> None:
     setup = {"postgres": f"create table halves (half text, id bigint{', primary key (half, id)' if flags else ''})"}
-    result = play("both_halves", *flags, setup=setup, schedule=[{"when": {"batch": 2}, "do": CRASH}])
+    # All at once, so that each takes as much as it may, and the slower one is done a batch later.
+    keys: dict[str, Any] = {"setup": setup, "input": {"records": 600, "rate": "20000/s"}}
+    result = play("both_halves", *flags, schedule=[{"when": {"batch": 2}, "do": CRASH}], **keys)
     assert result.verdict.word is word
     assert set(result.verdict.kinds()) == (set() if flags else {"duplicated"})
     assert result.verdict.counts["unseen"] == 0

@@ -1,4 +1,4 @@
-"""A query with two sources on one topic, one of them slow; each payment is written once for each source."""
+"""A query with two sources on one topic, one of them slower; each payment is written once for each source."""
 
 # /// onceproof
 # args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --folder, "{folder}"]
@@ -18,7 +18,7 @@ import functools
 import source
 from pyspark.sql import DataFrame
 
-FAST, SLOW = 300, 40
+FAST, SLOW = 100, 80
 
 
 def main() -> None:
