@@ -89,6 +89,22 @@ def test_a_record_that_adds_nothing_makes_no_sum_smaller(make: Make) -> None:
     assert told(bench, bench.rows(without=batch(2))) == {(GONE, False)}
 
 
+def test_each_column_tells_for_itself(make: Make) -> None:
+    bench = make(TOTALS)
+    first, *rest = bench.rows()
+    lower = (first[0], first[1], "0.01")
+    assert told(bench, [lower, *rest]) == {(GONE, False)}, "the count is right"
+    assert told(bench, [(first[0], "1", first[2]), *rest]) == {(GONE, False)}, "the sum is right"
+    assert told(bench, [(first[0], first[1], None), *rest]) == {(GONE, False)}, "null is the sum of nothing"
+
+
+def test_where_a_key_has_several_totals_nobody_can_tell_which_is_which(make: Make) -> None:
+    bench = make(replace(TOTALS, effect="select account, id % 8 < 4 as low, count(*) as n from ledger group by all"))
+    for allows in (Harm.LOSS, Harm.REPETITION):
+        out = bench.findings(replace(bench.scale(bench.rows(again=(batch(1),))), allows=allows), [])
+        assert {(each.kind, each.vague, each.harms) for each in out} == {(Kind.WRONG_AGGREGATE, True, NOTHING)}
+
+
 def test_of_what_is_no_sum_nothing_is_said(make: Make) -> None:
     bench = make(PEAK)
     end: list[Row] = [(bench.rows()[0][0], "0.5"), *bench.rows()[1:]]
