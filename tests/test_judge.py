@@ -845,3 +845,15 @@ def test_a_total_that_is_not_there_refutes_no_batch(tmp_path: Path) -> None:
     folder.tables = [[("a0", "29", "29"), ("a2", "1", "1")]]
     (gone,) = [each for each in judge(folder.write()).findings if each.kind is Kind.WRONG_AGGREGATE]
     assert gone.batches == (1,)
+
+
+def test_before_the_drain_an_effect_that_cannot_be_run_over_a_part_is_that_of_all_records(tmp_path: Path) -> None:
+    whole = "case when (select count(*) from ledger) < 40 then error('a part') else true end"
+    sink = replace(PER_RECORD, effect=f"select id, account, amount from ledger where {whole}")
+    folder = Folder(tmp_path / "run", frontier=30)
+    folder.claim(sinks=(sink,))
+    folder.tables = [payments(folder.records)]
+    folder.strikes = [Struck(tables=[payments(folder.records[:20])])]
+    found = judge(folder.write())
+    assert (found.word, found.findings) == (Word.VOID, ())
+    assert "cannot be run with records left out" in found.reasons[0]

@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.judge import judge
 from harness.judge.look import look, named_by
 from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
-from harness.judge.strikes import Reach, Strike
+from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks import SinkTable
 from harness.snapshot import RESTART, QueryState
@@ -73,6 +73,26 @@ def test_what_only_some_sources_of_a_query_had_is_not_in_hand(make: Make) -> Non
     out = hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), far)
     assert (out.point, out.again) == (PLANNED, ()), "these rows may be those of the source that went ahead"
     assert hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), reach(2, 1)).point == WRITING
+
+
+def test_of_two_queries_nothing_is_said_if_the_sink_could_not_be_read_before_the_next_attempt(make: Make) -> None:
+    bench = make()
+    at = strike(bench.held(bench.first(2)))
+    assert at.at is not None
+    unread = replace(at, restart=Seen(snapshot=replace(at.at.snapshot, moment=RESTART), tables=(None,)))
+    out = weigh(bench.scale(), unread, [reach(), reach(3, 2)])
+    assert (out.stakes, out.why) == ((), "t could not be read before the next attempt")
+    assert weigh(bench.scale(), unread, [reach()]).stakes, "the only query is the one that feeds it"
+
+
+def test_fingerprints_of_floating_point_totals_say_nothing(make: Make) -> None:
+    bench = make(
+        replace(TOTALS, effect="select account, sum(cast(amount as double)) as x from ledger group by account")
+    )
+    table, names = bench.marked(bench.rows()), list(bench.columns)
+    assert look(bench.scale().case, table, names=names) is None
+    whole = make(TOTALS)
+    assert look(whole.scale().case, whole.marked(whole.rows()), names=list(whole.columns)) is not None
 
 
 def test_an_effect_that_cannot_be_run_over_a_part_is_refused_in_one_line(make: Make) -> None:

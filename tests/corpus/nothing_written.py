@@ -135,6 +135,25 @@ def an_effect_that_one_record_decides(run: Scene) -> Iterator[str]:
     run.claim(sinks=(replace(run.scenario.sinks[0]),))
 
 
+UNRUN = "cannot be run with records left out or counted twice"
+
+
+@adversary(5, violated(Kind.WRONG_AGGREGATE, 4, said=UNRUN, fits=None), twin=violated(
+    Kind.WRONG_AGGREGATE, 4, blame(1), batches=(1,)
+))  # fmt: skip
+def a_rival_that_the_effect_cannot_be_run_with(run: Scene) -> Iterator[str]:
+    """The struck batch came again. Of a ledger that has the last batch twice the effect is no query, so nobody can tell
+    whether that one comes to the same."""
+    effect = RATED.effect or ""
+    run.sink(replace(RATED, effect=effect.replace("id = 13", "id = 33")), types=[PEAK])
+    run.strike(1)
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
+    run.calm()
+    yield "the rate is a number"
+    run.sink(replace(RATED, effect=effect.replace("(select amount from ledger where id = 13)", "7.0")), types=[PEAK])
+    run.tables = [run.rows((0, 40), again=[(10, 20)])]
+
+
 FIRST = replace(TOTALS, effect="select account, min(amount) as peak from ledger group by account")
 WINDOWS = replace(TOTALS, effect="select 'w' || id // 10 as account, max(amount) as peak from ledger group by 1")
 
