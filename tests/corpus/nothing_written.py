@@ -142,8 +142,8 @@ UNRUN = "cannot be run with records left out or counted twice"
     Kind.WRONG_AGGREGATE, 4, blame(1), batches=(1,)
 ))  # fmt: skip
 def a_rival_that_the_effect_cannot_be_run_with(run: Scene) -> Iterator[str]:
-    """The struck batch came again. Of a ledger that has the first batch twice the effect is no query, so nobody can tell
-    whether that one comes to the same."""
+    """The struck batch came again. Of a ledger that has the first batch twice the effect is no query, so nobody can
+    tell whether that one comes to the same."""
     effect = RATED.effect or ""
     run.sink(replace(RATED, effect=effect.replace("id = 13", "id = 3")), types=[PEAK])
     run.strike(1)
