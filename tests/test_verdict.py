@@ -63,6 +63,7 @@ def test_held_only_if_everything_is_in_order() -> None:
         counts=COUNTS,
         tier="hard",
         stakes=(STAKE,),
+        struck=("t: batch planned, sink not written",),
     )
     assert verdict(replace(GOOD, tier="soft")).tier == "soft"
 
@@ -329,7 +330,14 @@ def test_a_run_without_a_consequential_hit_is_void_with_the_reasons() -> None:
 
 
 def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
-    out = verdict(replace(GOOD, struck=("t: x",), untried=("t: sink written in part",), notes=("the sink folds",)))
+    out = verdict(
+        replace(
+            GOOD,
+            stakes=(replace(STAKE, sink="t", point="x"),) * 2,
+            untried=("t: sink written in part",),
+            notes=("the sink folds",),
+        )
+    )
     assert (out.word, out.struck, out.untried) == (Word.HELD, ("t: x",), ("t: sink written in part",))
     assert out.notes == ("the sink folds",)
 

@@ -36,8 +36,8 @@ class Facts:
     the steps of the plan; `apart` has place and name of the sinks that hold nothing that was expected of them.
 
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
-    at stake, `idle` why some put nothing there, `struck`, `untried` and `notes` what the verdict says of both.
-    `why_open`: `unknown` says why the run is not drained, if it is not. `writing` names the hits after which somebody
+    at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
+    `unknown` says why the run is not drained, if it is not. `writing` names the hits after which somebody
     who was at work could write on when the sinks were last read: what these did no snapshot shows."""
 
     guarantee: Guarantee
@@ -56,7 +56,6 @@ class Facts:
     tier: str = "hard"
     stakes: tuple[Stake, ...] = ()
     idle: tuple[str, ...] = ()
-    struck: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     why_open: bool = False
@@ -106,13 +105,13 @@ def verdict(facts: Facts) -> Verdict:
         counts=dict(facts.counts),
         tier=facts.tier,
         stakes=facts.stakes,
-        struck=facts.struck,
+        struck=tuple(dict.fromkeys(f"{stake.sink}: {stake.point}" for stake in facts.stakes if stake.counts)),
         untried=facts.untried,
         notes=facts.notes,
     )
 
 
-def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[str] = frozenset()) -> bool:
+def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[str]) -> bool:
     """Is one of the findings what was expected: done by a hit, or, where that is expected, there without faults too?
     Of what nothing shows a hit that fits is enough after which somebody could write on (`writing`)."""
     if expect.unhurt:

@@ -94,7 +94,6 @@ def judged(folder: Path) -> Judged:
         apart=apart,
         stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
         idle=_idle(run, examined),
-        struck=_struck(examined),
         untried=_untried(run, examined),
         notes=(*_of(examined, "notes"), *held.notes),
         writing=frozenset(strike.label for strike in strikes if strike.writing),
@@ -211,15 +210,9 @@ def _idle(run: Run, examined: list[Examined]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _struck(examined: list[Examined]) -> tuple[str, ...]:
-    """The crash points at which each sink would have shown that the guarantee is broken, once each."""
-    return tuple(
-        dict.fromkeys(f"{sink.name}: {each.point}" for sink in examined for each in sink.weighed if each.counting)
-    )
-
-
 def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
-    """Those at which it could have, and no hit struck with that at stake."""
+    """The crash points at which each sink could have shown that the guarantee is broken, and no hit struck with that at
+    stake."""
     out = []
     safe = SAFE.get(run.scenario.guarantee.allows, ())
     for sink in examined:

@@ -123,7 +123,7 @@ class _Weighing:
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
         self.base, full = scale.upto(reach.low, last), scale.upto(reach.high, last)
-        apart = scale.keys(reach.apart) if reach.apart else set()
+        apart = scale.keys(reach.apart)
         keys = [key for key in changed(self.base, full) if key not in apart]
         self.blind = blind(scale.case) or (not keys and self._floats())
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is

@@ -128,16 +128,16 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
     faults = dict(enumerate((step.do.kind for step in run.scenario.schedule), 1))
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
     counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
-    alone = ended(run)
+    alone, worked, beside = ended(run), _worked(run), len(_folders(run.progressed)) > 1
     return tuple(
         replace(
             _strike(run, number, step),
             moving=faults.get(number) in LIVES,
-            worked=step.attempt in _worked(run),
+            worked=step.attempt in worked,
             paused=faults.get(number) is Do.PAUSE_DRIVER and step.attempt not in alone,
             lasts=faults.get(number) is Do.DISCONNECT_DRIVER,
             counted=counted,
-            beside=len(_folders(run.progressed)) > 1,
+            beside=beside,
         )
         for number, step in hits
     )
@@ -280,16 +280,16 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
     step = strike.outcome
     # What one source had committed and another had not is neither done nor in hand.
     low = highest([slowest, state.committed_most])
-    high, most = highest([slowest, state.planned]), highest([slowest, state.planned_most])
+    high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
     next_ = _next(query, step.attempt, progressed) if strike.died else None
     planned = max(state.offsets, default=None)
     done = known.get(max(state.commits)) if state.commits else None
     batch = planned if planned not in state.commits else None
     return Reach(
         low=low,
-        high=highest([low, high]),
+        high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
-        apart=joined(between(slowest, low), between(highest([low, high]), most)),
+        apart=joined(between(slowest, low), between(high, most)),
         last=_spans(done.ranges) if done else (),
         batch=batch,
         checkpoint=state.checkpoint,

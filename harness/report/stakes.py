@@ -76,17 +76,16 @@ def points(verdict: Verdict) -> list[Points]:
     """By sink, in the order of the scenario; the crash points that belong to no known sink come last."""
     struck: dict[str, dict[str, list[Stake]]] = {}
     for stake in sorted(verdict.stakes, key=lambda stake: stake.position):
-        own = struck.setdefault(stake.sink, {})
-        if any(each.counts for each in verdict.stakes if (each.sink, each.point) == (stake.sink, stake.point)):
-            own.setdefault(stake.point, []).append(stake)
+        struck.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
     untried: dict[str, list[str]] = {sink: [] for sink in struck}
     for text in verdict.untried:
         sink, point = _of_sink(text, struck)
         untried.setdefault(sink, []).append(point)
-    return [
-        Points(sink, tuple(_point(name, own) for name, own in struck.get(sink, {}).items()), tuple(left))
-        for sink, left in untried.items()
-    ]
+    counting = {
+        sink: tuple(_point(name, own) for name, own in points.items() if any(stake.counts for stake in own))
+        for sink, points in struck.items()
+    }
+    return [Points(sink, counting.get(sink, ()), tuple(left)) for sink, left in untried.items()]
 
 
 def struck(verdict: Verdict) -> list[str]:
