@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -28,7 +28,9 @@ from harness.errors import HarnessError, UsageError
 from harness.ledger import SOURCE, read_source
 
 SECONDS_MAX = 300.0
+GIVE_UP_S = 0.05
 WHOLE = Cut()
+Answer = TypeVar("Answer")
 FETCH_ROWS = 50_000
 
 OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
@@ -102,6 +104,7 @@ class Effects:
         """`where` names the scenario in errors. Raises HarnessError if the ledger cannot be read, UsageError if a
         column of the workload does not fit the records."""
         self._where = where
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-effect")
         self._db = duckdb.connect(":memory:", config=dict(CLOSED))
         self._db.execute("set TimeZone = 'UTC'")
         self._db.execute("set enable_progress_bar = false")
@@ -110,13 +113,17 @@ class Effects:
         try:
             self._fill(source)
         except BaseException:
-            self._db.close()
+            self._close()
             raise
 
     def __enter__(self) -> Effects:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._thread.shutdown()
         self._db.close()
 
     def table(self, sql: str, *, behind: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
@@ -124,22 +131,28 @@ class Effects:
 
         Raises UsageError with DuckDB's words if the SQL is wrong."""
         self._narrow(behind=behind, batch=batch, cut=cut)
-        with self._asked(sql):
-            names, types = self.shape(sql)
-            families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
-            cells = [_as_text(position, family) for position, family in enumerate(families)]
-            shape = ", ".join(f"c{position}" for position in range(len(names)))
+        names, types = self.shape(sql)
+        families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
+        cells = [_as_text(position, family) for position, family in enumerate(families)]
+        shape = ", ".join(f"c{position}" for position in range(len(names)))
+
+        def rows() -> list[Row]:
             result = self._db.execute(f"select {', '.join(cells)} from ({_bare(sql)}) as effect({shape})")
-            rows: list[Row] = []
+            out: list[Row] = []
             while part := result.fetchmany(FETCH_ROWS):
-                rows += canonical_rows(part, families)
-        return Table(columns=names, types=types, families=families, rows=rows)
+                out += canonical_rows(part, families)
+            return out
+
+        return Table(columns=names, types=types, families=families, rows=self._asked(sql, rows))
 
     def shape(self, sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names and types of the effect's columns. Raises UsageError if it is not one query, or wrong."""
-        with self._asked(sql):
+
+        def columns() -> list[Any]:
             self._tree(sql)
-            described = self._db.execute(f"describe {_bare(sql)}").fetchall()
+            return self._db.execute(f"describe {_bare(sql)}").fetchall()
+
+        described = self._asked(sql, columns)
         return tuple(str(row[0]) for row in described), tuple(str(row[1]) for row in described)
 
     def aggregates(self, sql: str) -> bool:
@@ -277,19 +290,26 @@ class Effects:
             f"  effect: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
         )
 
-    @contextmanager
-    def _asked(self, sql: str) -> Iterator[None]:
-        """Run a user's SQL: bounded, and every refusal in words."""
-        timer = threading.Timer(SECONDS_MAX, self._db.interrupt)
-        timer.start()
+    def _asked(self, sql: str, work: Callable[[], Answer]) -> Answer:
+        """Run a user's SQL: bounded, every refusal in words, and in a thread of its own: a signal waits for whoever is
+        in DuckDB."""
+        asked = self._thread.submit(work)
         try:
-            yield
-        except duckdb.InterruptException as failure:
-            raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
+            return asked.result(SECONDS_MAX)
+        except TimeoutError as late:
+            self._end(asked)
+            raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from late
         except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
-        finally:
-            timer.cancel()
+        except BaseException:
+            self._end(asked)
+            raise
+
+    def _end(self, asked: Future[Any]) -> None:
+        """Give up what is still being asked: the connection is for one thread at a time."""
+        while not asked.done():
+            self._db.interrupt()
+            wait([asked], timeout=GIVE_UP_S)
 
 
 # ASOF finds at most one range a record, so that batches which overlap can never double a record.

@@ -23,6 +23,7 @@ from harness.run import controls
 from harness.run.controls import control, digest
 from harness.run.depends import files
 from harness.scenario import Do, Expect, Fault, Input, Pipeline, Scenario, Sink, Step, Trigger, When, Word
+from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.stack import cache
 from harness.store import RunFolder
 
@@ -184,7 +185,9 @@ class Played:
     """Stands in for a run without faults: writes what one leaves, and counts."""
 
     def __init__(self, **outcome: Any) -> None:
-        self.outcome = {"drained": True, "error": None, "stalled": None, "deaths": [], "gap_s": 0.5, **outcome}
+        ended = {"drained": True, "reasons": [], "error": None, "stalled": None, "deaths": [], "gap_s": 0.5}
+        self.outcome = {**ended, **outcome}
+        self.unreadable = ""
         self.times = 0
         self.portions: tuple[int, ...] = ()
 
@@ -195,6 +198,16 @@ class Played:
         self.portions = portions
         (room.path / "ledger").mkdir()
         (room.path / "ledger" / "attempts.log").write_bytes(b"run %d" % self.times)
+        room.sink.mkdir()
+        columns = (SinkColumn(name="id", type="bigint", family="number"),)
+        table = SinkTable(
+            name="postgres payments",
+            backend="postgres",
+            target="payments",
+            columns=columns,
+            unreadable=self.unreadable,
+        )
+        save(room.path, 0, table)
         room.save(1, plan={"seed": seed}, run={"outcome": self.outcome}, checkpoint={"batches": []})
 
 
@@ -230,7 +243,7 @@ def test_a_control_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_ca
     assert run_of(first)["digest"] == run_of(second)["digest"]
     for folder in (first, second):
         names = sorted(path.name for path in folder.iterdir())
-        assert names == ["checkpoint.json", "ledger", "plan.json", "run.json"]
+        assert names == ["checkpoint.json", "ledger", "plan.json", "run.json", "sink"]
         assert (folder / "ledger" / "attempts.log").read_bytes() == b"run 1"
         assert [path.name for path in folder.parent.iterdir()] == ["1"]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -243,12 +256,20 @@ def test_each_number_is_a_run_of_its_own(root: Path) -> None:
     assert texts == [b"run 1", b"run 2", b"run 3"]
 
 
-@pytest.mark.parametrize("outcome", [{"error": "it ended with status 1"}, {"drained": False}])
+@pytest.mark.parametrize(
+    "outcome", [{"error": "it ended with status 1"}, {"drained": False}, {"reasons": ["the server was at work"]}]
+)
 def test_one_that_came_to_no_end_is_kept_in_the_run_alone(root: Path, outcome: dict[str, Any]) -> None:
     play = Played(**outcome)
     assert run_of(made(root, play))["outcome"] == play.outcome
     assert not run_of(made(root, play, run="later"))["cached"]
     assert play.times == 2
+
+
+def test_one_whose_sink_could_not_be_read_is_kept_in_the_run_alone(root: Path) -> None:
+    play = Played()
+    play.unreadable = "there is no table payments"
+    assert [run_of(made(root, play, run=run))["cached"] for run in ("run", "later")] == [False, False]
 
 
 def test_an_interrupted_one_leaves_nothing(root: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 from harness import effect, ledger
 from harness.checkers.cells import canonical
 from harness.effect import OWN_COLUMNS, Effects, Source
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, Interrupted, UsageError
 from tests.folders import COLUMNS, values
 
 SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
@@ -240,6 +243,22 @@ def test_an_endless_effect_is_stopped(db: Effects, monkeypatch: pytest.MonkeyPat
     endless = "with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) as n from r"
     with pytest.raises(UsageError, match=r"it ran longer than 0\.2 s"):
         db.table(endless)
+
+
+def test_a_signal_ends_an_endless_effect_and_the_next_one_is_answered(db: Effects) -> None:
+    endless = "with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) as n from r"
+
+    def stop(number: int, frame: object) -> None:
+        raise Interrupted("interrupted")
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with pytest.raises(Interrupted):
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            db.table(endless)
+        assert db.table("select count(*) as n from ledger").rows == [("20",)]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_column_that_does_not_fit_the_records_is_named(tmp_path: Path) -> None:

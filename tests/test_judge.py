@@ -22,7 +22,7 @@ from harness.checkers.cells import Row, canonical
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
-from harness.judge.folder import _done
+from harness.judge.folder import done as committed_all
 from harness.ledger import State
 from harness.scenario import Do, Evidence, Expect, Fault, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
@@ -446,7 +446,8 @@ def test_a_stalled_pipeline_violates_if_it_gets_done_unhurt(folder: Folder) -> N
     assert (judge(folder.write()).word, judged(folder.path).wants) == (Word.UNKNOWN, 1)
     shutil.rmtree(folder.path)
     calm = replace(folder, frontier=None)
-    calm._control(1, [payments(folder.records)])
+    for number in (1, 2, 3):
+        calm._control(number, [payments(folder.records)])
     verdict = judge(folder.write())
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"stalled": 1})
     assert verdict.findings[0].note == "nothing was committed in the last 91 s"
@@ -831,9 +832,9 @@ def took(batch: int, start: int, end: int) -> Batch:
 )
 def test_a_query_is_done_when_it_has_committed_the_whole_topic(batches: tuple[Batch, ...], done: bool) -> None:
     query = Query(checkpoint="c", batches=batches, first={1: 0})
-    assert _done(query, {0: 40}) is done
-    assert _done(query, {0: 40, 1: 1}) is False, "nothing was read of a partition that has a record"
-    assert _done(query, {1: 0}) is True, "nor of one that has none"
+    assert committed_all(query, {0: 40}) is done
+    assert committed_all(query, {0: 40, 1: 1}) is False, "nothing was read of a partition that has a record"
+    assert committed_all(query, {1: 0}) is True, "nor of one that has none"
 
 
 def test_a_total_that_is_not_there_refutes_no_batch(tmp_path: Path) -> None:

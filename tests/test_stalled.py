@@ -11,15 +11,16 @@ import pytest
 from harness.judge.control import Control, Decided
 from harness.judge.folder import Run, read_run
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Strike
-from harness.scenario import Finding, Kind, Pipeline
+from harness.judge.strikes import Seen, Strike
+from harness.scenario import Finding, Kind, Pipeline, StepOutcome
+from harness.snapshot import Batch, Position, Query, QueryState, Snapshot
 from tests.folders import HIT, Folder, payments
 
-LABEL = "kill driver at sink-committed of batch 1, attempt 1"
-STRIKES = (
-    Strike(number=1, outcome=replace(HIT, name="pause driver")),
-    Strike(number=2, outcome=HIT),
-)
+LABEL = "kill driver at sink-committed of batch 1, attempt 2"
+EARLIER = "kill driver at sink-committed of batch 0, attempt 1"
+FIRST, SECOND = (replace(HIT, batch=0, attempt=1), replace(HIT, attempt=2))
+STRIKES = (Strike(number=1, outcome=FIRST), Strike(number=2, outcome=SECOND))
+"""Two kills. The batch that was in hand at the second one is never committed."""
 WORDS = "nothing was committed in the last 91 s"
 OPEN = f"{WORDS}; a control run without faults did not get done either"
 FAILED = "the pipeline does not work without faults either: boom"
@@ -27,11 +28,18 @@ UNHURT = f"{WORDS}; unhurt it went {{}} s without a commit"
 BLAMED = Finding(kind=Kind.STALLED, sink="", position=-1, note=WORDS, faults=(LABEL,))
 
 
-def run(path: Path, said: object, interval: float | None = None) -> Run:
+def run(path: Path, said: object, interval: float | None = None, *, committed_by: int = 2, **changes: Any) -> Run:
+    """A run whose first batch was committed by the attempt `committed_by`, and nothing else."""
     folder = Folder(path / "run", outcome={"stalled": said})
     folder.tables = [payments(folder.records)]
     folder.claim(pipeline=Pipeline(entry="p.py", interval_s=interval))
-    return read_run(folder.write())
+    batches = (
+        Batch(batch=0, ranges={0: (0, 10)}, committed=True, attempts=tuple(range(1, committed_by + 1))),
+        Batch(batch=1, ranges={0: (10, 20)}, committed=False, attempts=(2, 3)),
+    )
+    query = Query(checkpoint="checkpoint", batches=batches, first={1: 0, 2: 0, 3: 1})
+    found = read_run(folder.write())
+    return replace(found, progressed=replace(found.progressed, queries=(query,), **changes))
 
 
 def said(**changes: Any) -> dict[str, Any]:
@@ -64,7 +72,12 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
     ("controls", "decided"),
     [
         ([], Decided(stand=[replace(BLAMED, faults=())], wants=1)),
-        ([Control(number=1, gap_s=900.0)], Decided(stand=[BLAMED])),
+        ([Control(number=1, gap_s=900.0)], Decided(stand=[replace(BLAMED, faults=())], wants=2)),
+        (
+            [Control(number=number, gap_s=900.0) for number in (1, 2)],
+            Decided(stand=[replace(BLAMED, faults=())], wants=3),
+        ),
+        ([Control(number=number, gap_s=900.0) for number in (1, 2, 3)], Decided(stand=[BLAMED])),
         ([Control(number=1, error="boom")], Decided(error=["the pipeline does not work without faults either: boom"])),
         (
             [Control(number=1, open=True)],
@@ -72,7 +85,7 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
         ),
     ],
 )
-def test_a_stall_beyond_the_declared_interval_is_blamed_once_a_control_got_done(
+def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_done(
     tmp_path: Path, controls: list[Control], decided: Decided
 ) -> None:
     assert stalled(run(tmp_path, said(), 30.0), STRIKES, controls) == decided
@@ -81,7 +94,11 @@ def test_a_stall_beyond_the_declared_interval_is_blamed_once_a_control_got_done(
 @pytest.mark.parametrize(
     ("what", "control", "decided"),
     [
-        (said(), Control(number=1, gap_s=30.0), Decided(stand=[BLAMED])),
+        (
+            said(),
+            Control(number=1, gap_s=30.0),
+            Decided(unknown=[f"{WORDS}; only 1 of 3 control runs were made"], wants=2),
+        ),
         (said(), Control(number=1, gap_s=91.0 / 3), Decided(unknown=[UNHURT.format("30.3333")])),
         (said(), Control(number=1, gap_s=100.0), Decided(unknown=[UNHURT.format(100)])),
         (said(), Control(number=1, open=True), Decided(unknown=[OPEN])),
@@ -115,6 +132,54 @@ def test_who_gives_up_is_the_faults_victim_if_three_controls_live(
     assert stalled(run(tmp_path, GAVE_UP), STRIKES, controls) == decided
 
 
+CALMS = [CALM, CALM, CALM]
+
+
+def blamed(out: Decided) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    (finding,) = out.stand
+    return finding.faults, finding.fits
+
+
+def test_of_two_hits_after_which_nothing_was_done_nobody_knows_which_did_it(tmp_path: Path) -> None:
+    assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=1), STRIKES, CALMS)) == ((), (EARLIER, LABEL))
+    assert blamed(stalled(run(tmp_path / "b", GAVE_UP, committed_by=2), STRIKES, CALMS)) == ((LABEL,), ())
+
+
+def test_a_pipeline_that_got_something_done_after_every_hit_stopped_by_itself(tmp_path: Path) -> None:
+    assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=3), STRIKES, CALMS)) == ((), ())
+
+
+def test_offsets_of_its_own_that_moved_are_something_done(tmp_path: Path) -> None:
+    moves = (Position(attempt=1, at_s=0.0, next={0: 0}), Position(attempt=3, at_s=9.0, next={0: 10}))
+    still = (*moves[:1], replace(moves[1], next={0: 0}))
+    alone = replace(run(tmp_path, GAVE_UP).progressed, queries=(), positions=moves)
+    kept = run(tmp_path / "b", GAVE_UP)
+    assert blamed(stalled(replace(kept, progressed=alone), STRIKES, CALMS)) == ((), ())
+    stayed = replace(kept, progressed=replace(alone, positions=still))
+    assert blamed(stalled(stayed, STRIKES, CALMS)) == ((), (EARLIER, LABEL))
+
+
+def test_of_two_hits_in_one_attempt_the_one_that_was_survived_did_not_do_it(tmp_path: Path) -> None:
+    pause = replace(HIT, name="pause driver", attempt=2)
+
+    def struck(step: StepOutcome, committed: int) -> Strike:
+        state = QueryState(checkpoint="checkpoint", committed={0: committed})
+        snapshot = Snapshot(step=1, moment="strike", attempt=2, at_s=1.0, queries=(state,))
+        return Strike(number=1, outcome=step, at=Seen(snapshot=snapshot, tables=()))
+
+    seen = run(tmp_path, GAVE_UP)
+    assert blamed(stalled(seen, (struck(pause, 0), struck(SECOND, 10)), CALMS)) == ((LABEL,), ())
+    paused = LABEL.replace("kill", "pause")
+    assert blamed(stalled(seen, (struck(pause, 10), struck(SECOND, 10)), CALMS)) == ((), (paused, LABEL))
+
+
+def test_the_slowest_of_the_controls_counts(tmp_path: Path) -> None:
+    slow = [replace(CALM, gap_s=1.0), replace(CALM, gap_s=91.0 / 3), replace(CALM, gap_s=2.0)]
+    assert stalled(run(tmp_path, said()), STRIKES, slow) == Decided(unknown=[UNHURT.format("30.3333")])
+    brief = [replace(CALM, gap_s=1.0)] * 3
+    assert stalled(run(tmp_path / "b", said()), STRIKES, brief) == Decided(stand=[BLAMED])
+
+
 def test_without_interval_and_control_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
     why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
     assert stalled(run(tmp_path, said()), STRIKES, []) == Decided(unknown=[f"{WORDS}; {why}"], wants=1)
@@ -127,7 +192,7 @@ def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: 
 
 
 def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
-    out = stalled(run(tmp_path, said()), (), [Control(number=1)])
+    out = stalled(run(tmp_path, said()), (), [Control(number=1)] * 3)
     assert out.stand == [replace(BLAMED, faults=())]
 
 
@@ -137,5 +202,5 @@ def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
 def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: object) -> None:
     out = stalled(run(tmp_path, word), STRIKES, [Control(number=1)])
     assert out == Decided(unknown=["it stood still; unhurt it went 0 s without a commit"])
-    bare = stalled(run(tmp_path / "b", {"idle_s": 5}), STRIKES, [Control(number=1)])
+    bare = stalled(run(tmp_path / "b", {"idle_s": 5}), STRIKES, [Control(number=1)] * 3)
     assert bare.stand == [replace(BLAMED, note="")]

@@ -39,7 +39,7 @@ def strike(*states: QueryState, outcome: StepOutcome = HIT, **changes: Any) -> S
 
 
 def reach(*states: QueryState, queries: tuple[Query, ...] = (QUERY,), sink: Sink = SINK, **changes: Any) -> list[Reach]:
-    return reaches(strike(*states, **changes), Progressed(queries=queries), sink)
+    return reaches(strike(*states, **changes), Progressed(queries=queries, end={0: 40}), sink)
 
 
 def test_a_batch_that_is_planned_and_not_committed() -> None:
@@ -118,7 +118,14 @@ def test_a_lost_checkpoint_puts_everything_at_stake_that_the_next_one_begins_bef
     (found,) = reach(STATE, queries=(old, beyond))
     assert (found.next, found.skipped) == ({0: 30}, (Span(0, 10, 30),))
     two = (old, beyond, replace(new, checkpoint="other"))
-    assert reach(STATE, queries=two)[0].next == {0: 0}, "the slower of two new ones"
+    assert reach(STATE, queries=two)[0].next == {0: 30}, "this one had no more to do, and the other is another query's"
+    more = replace(old, batches=old.batches[:1])
+    assert reach(STATE, queries=(more, *two[1:]))[0].next == {0: 0}, "the slower of two new ones"
+    there = (more, replace(new, checkpoint="other", first={1: 0}), replace(new, checkpoint="other"))
+    assert reach(STATE, queries=there)[0].next is None, "the new one of another query"
+    named = (more, replace(new, checkpoint="other"))
+    assert reach(STATE, queries=named)[0].next == {0: 0}
+    assert reach(STATE, queries=named, sink=replace(SINK, query="checkpoint"))[0].next is None
     later = (old, replace(new, first={3: 0}), beyond)
     assert reach(STATE, queries=later)[0].next == {0: 30}, "the first of them"
     foreign = (old, replace(new, ours=False, first={2: 0}), replace(beyond, first={3: 0}))

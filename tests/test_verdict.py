@@ -277,7 +277,7 @@ def test_a_violation_that_the_schedule_did_not_cause_is_not_the_expected_one() -
     assert (missed.word, missed.as_expected) == (Word.VIOLATED, False)
 
 
-NO_HIT = "no hit explains a finding: the violation is not the one that the schedule was to cause"
+NO_HIT = "nothing shows that a hit did it: the violation is not known to be the one that the schedule was to cause"
 NO_CONTROL = "expected without faults too; no control run shows it"
 
 

@@ -69,19 +69,19 @@ def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described], 
 
 def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
     """Why a repetition could not be seen in this sink, though the scenario does not say so; empty if it could."""
-    if sink.folds or not table.folds:
-        return ""
-    cure = "Read the sink by a query that keeps every row, or say `view: deduplicated` of this one"
-    return f"{name or sink.name} is a query that folds equal rows: {table.folding}. {cure}"
+    called, cure = name or sink.name, "a query that keeps every row, or say `view: deduplicated` of this one"
+    if not sink.folds and table.folds:
+        return f"{called} is a query that folds equal rows: {table.folding}. Read the sink by {cure}"
+    if not sink.folds and table.folds is None and table.folding:
+        words = f"whether the query {called} folds equal rows could not be tried: {table.folding}"
+        return f"{words}. Read the sink as a table, or by {cure}"
+    return ""
 
 
 def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
-    """What the sink's query leaves open, and the scenario may leave open; empty if nothing."""
-    called = name or sink.name
+    """What the sink's query leaves open, and the scenario says so; empty if nothing."""
     if sink.folds and table.folds is not False:
-        return f"{called}: the sink's query folds equal rows: a repetition does not show in it"
-    if table.folds is None and table.folding:
-        return f"{called}: whether the sink's query folds equal rows could not be tried: {table.folding}"
+        return f"{name or sink.name}: the sink's query folds equal rows: a repetition does not show in it"
     return ""
 
 

@@ -122,7 +122,7 @@ def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[s
 def _unblamed(expect: Expect) -> str:
     if expect.unhurt:
         return "expected without faults too; no control run shows it"
-    return "no hit explains a finding: the violation is not the one that the schedule was to cause"
+    return "nothing shows that a hit did it: the violation is not known to be the one that the schedule was to cause"
 
 
 def worst(words: Iterable[Word]) -> Word:

@@ -95,7 +95,7 @@ def judged(folder: Path) -> Judged:
         stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
         idle=_idle(run, examined),
         untried=_untried(run, examined),
-        notes=(*_of(examined, "notes"), *held.notes),
+        notes=(*_of(examined, "notes"), *held.notes, *_untested(examined)),
         writing=frozenset(strike.label for strike in strikes if strike.writing),
     )
     return Judged(verdict(facts), max(hung.wants, held.wants))
@@ -190,9 +190,12 @@ _LATE = "shown late (then say `settle`)"
 _CANCEL = "one batch lost and another counted twice"
 
 
-def _findings(run: Run) -> list[Finding]:
-    """The findings of a control run."""
-    return [finding for sink in _examine(run, ()) for finding in sink.findings]
+def _findings(run: Run) -> list[Finding] | None:
+    """The findings of a control run; None if it was not drained, or not every sink could be compared."""
+    examined = _examine(run, ())
+    if not all(sink.drained and sink.case is not None for sink in examined):
+        return None
+    return [finding for sink in examined for finding in sink.findings]
 
 
 def _idle(run: Run, examined: list[Examined]) -> tuple[str, ...]:
@@ -208,6 +211,13 @@ def _idle(run: Run, examined: list[Examined]) -> tuple[str, ...]:
             for why in [weighed.why] if weighed.why else notes:
                 out[f"{step}: {why}"] = None
     return tuple(out)
+
+
+def _untested(examined: list[Examined]) -> list[str]:
+    """Sinks beside one that was put to the test, in which no hit would have shown anything."""
+    counting = [any(weighed.counting for weighed in sink.weighed) for sink in examined]
+    left = [sink.name for sink, counts in zip(examined, counting, strict=True) if not counts and sink.case is not None]
+    return [f"{name} was not put to the test: no hit would have shown anything there" for name in left if any(counting)]
 
 
 def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
 @dataclass(frozen=True, kw_only=True)
 class Control:
     """One control run: its findings by what they are about. `error` says why the unhurt pipeline did not work, `open`
-    that it did not get done."""
+    that it did not get done, or that a sink of it could not be compared: what it does not show says nothing then."""
 
     number: int
     findings: Mapping[Signature, Finding] = field(default_factory=dict)
@@ -55,9 +55,9 @@ def signature(finding: Finding) -> Signature:
     return finding.position, finding.kind, tuple(finding.key.items())
 
 
-def read_controls(run: Run, findings: Callable[[Run], Sequence[Finding]]) -> list[Control]:
-    """The control runs that lie in the run's folder; `findings` judges one. Raises HarnessError and UsageError for one
-    that is damaged."""
+def read_controls(run: Run, findings: Callable[[Run], Sequence[Finding] | None]) -> list[Control]:
+    """The control runs that lie in the run's folder; `findings` judges one, and gives None for one that shows nothing.
+    Raises HarnessError and UsageError for one that is damaged."""
     found = []
     for number in range(1, CONTROLS_MAX + 1):
         folder = run.folder / "controls" / str(number)
@@ -79,15 +79,16 @@ def folder_run(run: Run, number: int) -> Run | str:
         raise HarnessError(f"{folder} is damaged: {failure}") from failure
 
 
-def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding]]) -> Control:
+def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding] | None]) -> Control:
     if isinstance(run, str):
         return Control(number=number, error=run)
     outcome: Mapping[str, Any] = run.outcome
     if outcome.get("error"):
         return Control(number=number, error=str(outcome["error"]))
-    if not run.drained:
+    found = findings(run) if run.drained and not outcome.get("reasons") else None
+    if found is None:
         return Control(number=number, open=True, gap_s=run.progressed.gap_s)
-    by = {signature(finding): finding for finding in findings(run) if finding.kind is not Kind.RECOVERED}
+    by = {signature(finding): finding for finding in found if finding.kind is not Kind.RECOVERED}
     return Control(number=number, findings=by, gap_s=run.progressed.gap_s)
 
 

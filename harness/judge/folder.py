@@ -62,12 +62,13 @@ class Run:
         # A checkpoint that was deleted and begun anew comes again: the last one counts.
         ours = {query.checkpoint: query for query in self.progressed.queries if query.ours}.values()
         newest = max((attempt for query in ours for attempt in query.first), default=0)
-        return all(_done(query, self.progressed.end) for query in ours if newest in query.first)
+        return all(done(query, self.progressed.end) for query in ours if newest in query.first)
 
 
-def _done(query: Query, end: Offsets) -> bool:
-    done = [batch for batch in query.batches if batch.committed and batch.ranges]
-    ranges = max(done, key=lambda batch: batch.batch).ranges if done else {}
+def done(query: Query, end: Offsets) -> bool:
+    """Has the query committed the topic up to `end`?"""
+    kept = [batch for batch in query.batches if batch.committed and batch.ranges]
+    ranges = max(kept, key=lambda batch: batch.batch).ranges if kept else {}
     return all(ranges.get(partition, (0, 0))[1] >= offset for partition, offset in end.items())
 
 

@@ -21,10 +21,14 @@ def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach 
     `many` may feed it, and `found` are those that had begun."""
     if many > len(found):
         return None
-    steps = list(scale.steps(at)) if scale.late and len(found) > 1 else []
-    fit = [reach for reach in found if _agrees(scale, reach, at, steps)] if len(found) > 1 else list(found)
-    alike = all((reach.low, reach.high) == (fit[0].low, fit[0].high) for reach in fit)
-    return fit[0] if fit and alike else None
+    if len(found) < 2:
+        return found[0] if found else None
+    # A sink may be late, whether or not the scenario says so: a query that is ahead of it may feed it all the same.
+    steps = list(scale.steps(at))
+    fit = [reach for reach in found if _agrees(scale, reach, at, steps)]
+    if not fit or any((reach.low, reach.high) != (fit[0].low, fit[0].high) for reach in fit):
+        return None
+    return fit[0] if scale.late or _agrees(scale, fit[0], at, []) else None
 
 
 def _agrees(scale: Scale, reach: Reach, at: Look, steps: Sequence[tuple[Offsets, Held]]) -> bool:
@@ -53,6 +57,9 @@ def in_hand(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
     if not reach.own:
         return reach
     writing = bool(handed(scale, strike))
+    if _beyond(scale, reach, now):
+        # It writes before it saves: it was done with the slice that the saved offsets call done.
+        reach = replace(reach, last=())
     return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
 
 
@@ -61,7 +68,7 @@ def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | N
     hand. Nothing of that is there, or a part while somebody writes; if nobody can be seen to, what is missing has to be
     where a writer stopped. One row alone may be missing for any reason, and all of them where the sink shows its rows
     late. None if it does not."""
-    if scale.late and not writing:
+    if not reach.last or (scale.late and not writing):
         return None
     low = _back(reach.low, reach.last)
     before, saved = scale.upto(low, now), scale.upto(reach.low, now)
@@ -75,6 +82,13 @@ def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | N
             return None
         low = _back(reach.low, left)
     return replace(reach, low=low, high=reach.low, last=(), early=True)
+
+
+def _beyond(scale: Scale, reach: Reach, now: Look) -> bool:
+    """Does the sink show something of what comes after the saved offsets?"""
+    before, saved, full = (scale.upto(end, now) for end in (_back(reach.low, reach.last), reach.low, reach.high))
+    keys = [key for key in changed(saved, full) if now.rows[key] not in (saved[key], before[key])]
+    return any(not scale.case.aggregate or now.rows[key] == full[key] for key in keys)
 
 
 def _back(ends: Offsets, spans: Spans) -> dict[int, int]:

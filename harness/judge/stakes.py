@@ -60,9 +60,10 @@ class Weighed:
     @property
     def open(self) -> Spans:
         """What may be missing after it: what was in hand, what saved offsets call done, and what a driver that went on
-        had committed by the time of the snapshot."""
-        done = self.reach is not None and (self.reach.own or self.strike.moving)
-        return joined(self.missing, self.reach.last if self.reach is not None and done else ())
+        had committed between the trigger and the snapshot."""
+        if self.reach is None:
+            return self.missing
+        return joined(self.missing, self.reach.last if self.reach.own else self.reach.since)
 
     @property
     def counting(self) -> tuple[Stake, ...]:

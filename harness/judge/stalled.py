@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from harness.judge.control import CONTROLS_MAX, SLOWER, Control, Decided
 from harness.judge.folder import Run
@@ -26,7 +27,8 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
-    blamed = replace(finding, faults=tuple(strike.label for strike in strikes[-1:]))
+    labels = tuple(strike.label for strike in _since(run, strikes))
+    blamed = replace(finding, faults=labels) if len(labels) == 1 else replace(finding, fits=labels)
     interval = run.scenario.pipeline.interval_s
     declared = interval is not None and not dead
     if interval is not None and declared and idle_s <= SLOWER * interval:
@@ -37,19 +39,41 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     if failed:
         often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
         return Decided(unknown=[f"{words}; {often}: {failed[0].error}"])
-    # Whoever dies may do so now and then, hurt or not.
-    asked = CONTROLS_MAX if dead else 1
-    if declared and not controls:
-        return Decided(stand=[finding], wants=1)
-    if len(controls) < asked:
-        why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
-        made = f"only {len(controls)} of {asked} control runs were made" if controls else why
-        return Decided(unknown=[f"{words}; {made}"], wants=len(controls) + 1)
-    if any(control.open for control in controls[:asked]):
+    if any(control.open for control in controls):
         return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
-    if not (dead or declared) and idle_s <= SLOWER * controls[0].gap_s:
-        return Decided(unknown=[f"{words}; unhurt it went {controls[0].gap_s:g} s without a commit"])
+    longest = max((control.gap_s for control in controls), default=0.0)
+    if controls and not (dead or declared) and idle_s <= SLOWER * longest:
+        return Decided(unknown=[f"{words}; unhurt it went {longest:g} s without a commit"])
+    # Whoever dies or hangs may do so now and then, hurt or not.
+    wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
+    if wants and declared:
+        return Decided(stand=[finding], wants=wants)
+    if wants:
+        why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
+        made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
+        return Decided(unknown=[f"{words}; {made}"], wants=wants)
     return Decided(stand=[blamed])
+
+
+def _since(run: Run, strikes: Sequence[Strike]) -> list[Strike]:
+    """The hits that may have done it: those after which no other attempt got anything done, nor the same one before the
+    next hit. Empty if each of them was survived."""
+    progressed = run.progressed
+    worked = {max(b.attempts) for query in progressed.queries for b in query.batches if b.committed and b.attempts}
+    worked |= {now.attempt for was, now in pairwise(progressed.positions) if now.next != was.next}
+    late = [strike for strike in strikes if strike.outcome.attempt >= max(worked, default=0)]
+    return [hit for place, hit in enumerate(late) if not any(_survived(hit, each) for each in late[place + 1 :])]
+
+
+def _survived(one: Strike, other: Strike) -> bool:
+    """Was something committed between two hits in one attempt?"""
+    return one.outcome.attempt == other.outcome.attempt and _done(one) != _done(other)
+
+
+def _done(strike: Strike) -> object:
+    """What was committed when it struck; None if nobody looked."""
+    snapshot = strike.at.snapshot if strike.at is not None else None
+    return snapshot and (snapshot.position, {state.checkpoint: state.committed for state in snapshot.queries})
 
 
 def _number(said: object, name: str) -> float:

@@ -14,14 +14,14 @@ from itertools import pairwise
 
 from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
-from harness.judge.folder import Run, read_json
+from harness.judge.folder import Run, done, read_json
 from harness.scenario import Do, Sink, StepOutcome, Window
 from harness.sinks import SinkTable, load
 from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
 
 LIVES = (Do.KILL_EXECUTOR, Do.DISCONNECT_DRIVER)
 """The faults under which a driver neither dies nor stands still."""
-KILLS = (Do.KILL_DRIVER, Do.KILL_EXECUTOR, Do.CRASH_APPLICATION)
+KILLS = (Do.KILL_DRIVER, Do.KILL_EXECUTOR, Do.CRASH_APPLICATION, Do.STOP_DRIVER)
 """Faults whose victims must be gone when the snapshot is taken."""
 
 
@@ -86,15 +86,16 @@ class Strike:
 @dataclass(frozen=True, kw_only=True)
 class Reach:
     """How far one query was when a fault struck. `next` is where the next attempt began, None if the driver lived;
-    `last` what was committed last. `after` says that the sink was committed by Spark's own word; `own` that the
-    pipeline keeps its offsets itself; `early` that it had saved those of the slice in hand, which then lies before
-    `high`. `apart` is what only some of a query's sources had committed, or planned: it lies neither before `low` nor
-    between the two, and nothing is said of it."""
+    `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
+    says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
+    it had saved those of the slice in hand, which then lies before `high`. `apart` is what only some of a query's
+    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it."""
 
     low: Offsets
     high: Offsets
     next: Offsets | None = None
     last: Spans = ()
+    since: Spans = ()
     batch: int | None = None
     checkpoint: str = ""
     after: bool = False
@@ -184,6 +185,8 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
     fault = run.scenario.schedule[number - 1].do.kind if number <= len(run.scenario.schedule) else None
     if fault in KILLS and (why := _undead(step, at.snapshot)):
         return Strike(number=number, outcome=step, why=why)
+    if fault is Do.KILL_EXECUTOR and (why := _later(step, at.snapshot)):
+        return Strike(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
     return Strike(number=number, outcome=step, at=at, restart=_seen(run, number, RESTART))
@@ -197,6 +200,16 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
         return "nobody could look whether its victims were gone"
     alive = set(step.evidence.signalled) & set(snapshot.alive)
     return f"{', '.join(sorted(alive))} lived on when it had struck" if alive else ""
+
+
+def _later(step: StepOutcome, snapshot: Snapshot) -> str:
+    """Why its snapshot is not of the moment at which the fault struck; empty if nothing says so."""
+    after = step.evidence.checkpoint_after
+    for state in snapshot.queries if after else ():
+        new = sorted(set(state.offsets) - set(after.get("offsets", ())))
+        if state.checkpoint == step.checkpoint and new:
+            return f"its snapshot is of a later moment: batch {new[-1]} was planned by then"
+    return ""
 
 
 def _seen(run: Run, number: int, moment: str) -> Seen | None:
@@ -215,7 +228,8 @@ def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
         return [_by_hand(snapshot, progressed, died=strike.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
     named = [pair for pair in states if _may_feed(pair[0].checkpoint, sink)]
-    return [_reach(state, query, strike, progressed) for state, query in named]
+    found = [_reach(state, query, strike, progressed, sink) for state, query in named]
+    return [reach for reach in found if reach is not None]
 
 
 def lasting(strike: Strike) -> Seen:
@@ -272,25 +286,33 @@ def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequen
     return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
 
 
-def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progressed) -> Reach:
+def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progressed, sink: Sink) -> Reach | None:
+    """None if nobody knows what it had committed."""
     known = {batch.batch: batch for batch in query.batches}
     first = known[min(known)] if known else None
+    newest = known.get(max(state.commits)) if state.commits else None
+    if state.commits and not (state.committed or newest):
+        return None
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
-    slowest = state.committed or start
+    # Spark may have purged the offsets of the last committed batch.
+    slowest = state.committed or ({p: end for p, (_, end) in newest.ranges.items()} if newest else start)
     step = strike.outcome
     # What one source had committed and another had not is neither done nor in hand.
     low = highest([slowest, state.committed_most])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
-    next_ = _next(query, step.attempt, progressed) if strike.died else None
+    next_ = _next(query, step.attempt, progressed, sink) if strike.died else None
     planned = max(state.offsets, default=None)
-    done = known.get(max(state.commits)) if state.commits else None
     batch = planned if planned not in state.commits else None
+    last = _spans(newest.ranges) if newest else ()
+    own = strike.moving and step.checkpoint == state.checkpoint
+    committed = own and max(state.commits, default=-1) not in step.evidence.checkpoint_before.get("commits", ())
     return Reach(
         low=low,
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
         apart=joined(between(slowest, low), between(high, most)),
-        last=_spans(done.ranges) if done else (),
+        last=last,
+        since=last if committed else (),
         batch=batch,
         checkpoint=state.checkpoint,
         after=step.window == Window.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
@@ -306,15 +328,19 @@ def _spans(ranges: object) -> Spans:
     return between({p: s for p, (s, _) in ranges.items()}, {p: e for p, (_, e) in ranges.items()})
 
 
-def _next(query: Query, attempt: int, progressed: Progressed) -> Offsets | None:
+def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> Offsets | None:
     """Where the next attempt that was seen at work began: in this query's checkpoint, else in a new one."""
     later = [each for q in progressed.queries if q.ours for each in q.first if each > attempt]
     if not attempt or not later:
         return None
     if own := [each for each in query.first if each > attempt]:
         return _began(query, min(own))
-    fresh = [q for q in progressed.queries if q.ours and q.first and min(q.first) == min(later)]
-    begun = [found for q in fresh if (found := _began(q, min(later))) is not None]
+    fresh = [q for q in _ours(progressed, sink) if q.first and min(q.first) == min(later)]
+    earlier = {q.checkpoint for q in progressed.queries if min(q.first, default=0) <= attempt}
+    # One of another name is another query's, or this one's that was left behind: not if this one had no more to do.
+    left = not done(query, progressed.end)
+    ours = [q for q in fresh if q.checkpoint == query.checkpoint or (left and q.checkpoint not in earlier)]
+    begun = [found for q in ours if (found := _began(q, min(later))) is not None]
     return lowest(begun) if begun else None
 
 

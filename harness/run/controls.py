@@ -30,6 +30,7 @@ from harness.run.depends import files
 from harness.run.live import Live
 from harness.run.supervisor import tail
 from harness.scenario import Scenario, plain
+from harness.sinks import load
 from harness.stack import cache
 from harness.stack.base import Stack
 from harness.store import RunFolder, disk
@@ -104,7 +105,7 @@ def control(
             (play or unhurt)(scenario, stack, room, seed=seed, root=root, portions=tuple(portions or ()))
         room.save(1, run={"cached": cached, "digest": key})
         outcome = room.read()["run"]["outcome"]
-        if not cached and outcome["drained"] and not outcome["error"]:
+        if not cached and _done(room, outcome, scenario):
             _keep(room, kept)
     journal.write(
         "control",
@@ -127,6 +128,14 @@ def fresh(target: Path) -> Iterator[RunFolder]:
         temporary.rename(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _done(room: RunFolder, outcome: Mapping[str, Any], scenario: Scenario) -> bool:
+    """Did it come to its end, and could every sink be read? Another try may show more of one that did not."""
+    if not outcome["drained"] or outcome["reasons"] or outcome["error"]:
+        return False
+    tables = [load(room.path, place) for place in range(len(scenario.sinks))]
+    return all(table is not None and not table.unreadable for table in tables)
 
 
 def _keep(room: RunFolder, kept: Path) -> None:

@@ -25,6 +25,7 @@ from tests.corpus import (
     unconfirmed,
     vague,
     what_is_read,
+    witnesses,
     wrong_effects,
 )
 from tests.corpus.case import Adversary
@@ -51,6 +52,7 @@ ROOMS = (
     seen_later,
     unconfirmed,
     vague,
+    witnesses,
 )
 
 

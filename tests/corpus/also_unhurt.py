@@ -63,7 +63,7 @@ def a_pipeline_that_hangs_by_itself(run: Scene) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
     run.calm("10 of 40 records were not behind the committed frontier")
     yield "without faults it gets done"
-    run.calm([])
+    run.calm()
 
 
 @adversary(9, violated(LOST, 5, batches=(1,), unhurt=True, fits=()), twin=held(

@@ -17,7 +17,7 @@ def expected(run: Scene, *kinds: Kind, **more: Any) -> None:
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=kinds, **more))
 
 
-@adversary(7, violated(DUPLICATED, 10, batches=(3,), said="no hit explains a finding"), twin=violated(
+@adversary(7, violated(DUPLICATED, 10, batches=(3,), said="nothing shows that a hit did it"), twin=violated(
     DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
 def rows_of_a_batch_that_was_not_struck(run: Scene) -> Iterator[str]:
@@ -30,7 +30,7 @@ def rows_of_a_batch_that_was_not_struck(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 40), again=[STRUCK])]
 
 
-@adversary(7, violated(DUPLICATED, 10, unhurt=True, said="no hit explains a finding"), twin=violated(
+@adversary(7, violated(DUPLICATED, 10, unhurt=True, said="nothing shows that a hit did it"), twin=violated(
     DUPLICATED, 10, unhurt=True, as_expected=True
 ))  # fmt: skip
 def also_without_faults(run: Scene) -> Iterator[str]:
@@ -56,7 +56,7 @@ def not_without_faults(run: Scene) -> Iterator[str]:
     run.calm(*[run.tables] * 3)
 
 
-@adversary(7, violated(DUPLICATED, 10, batches=(1,), said="no hit explains a finding"), twin=violated(
+@adversary(7, violated(DUPLICATED, 10, batches=(1,), said="nothing shows that a hit did it"), twin=violated(
     DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
 def of_the_struck_batch_and_before_the_fault(run: Scene) -> Iterator[str]:
@@ -70,7 +70,7 @@ def of_the_struck_batch_and_before_the_fault(run: Scene) -> Iterator[str]:
     run.found(tables=[run.rows((0, 20))])
 
 
-@adversary(7, violated(LOST, 10, batches=(2,), said="no hit explains a finding"), twin=violated(
+@adversary(7, violated(LOST, 10, batches=(2,), said="nothing shows that a hit did it"), twin=violated(
     LOST, 10, blame(1, window="offsets-written"), batches=(1,), as_expected=True
 ))  # fmt: skip
 def a_loss_beside_the_fault(run: Scene) -> Iterator[str]:

@@ -180,7 +180,8 @@ class Scene(Folder):
         return list(self.moments)
 
     def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
-        calm = replace(self, frontier=None, moments=[], unread={}, edits={}, tamper=None)
+        whole = None if self.positions else [query(CHECKPOINT, len(self.records), first={1: 0})]
+        calm = replace(self, frontier=None, queries=whole, moments=[], unread={}, edits={}, tamper=None)
         Folder._control(calm, number, tables)
         if not isinstance(tables, str):
             path = self.path / "controls" / str(number) / "checkpoint.json"

@@ -1,0 +1,236 @@
+"""Items 2, 5, 6, 8, 9: what is no witness. A control that nobody could read, the progress of another query, a snapshot
+of another moment, rows that contradict what the saved offsets are taken to say, a hit that was survived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Do, Evidence, Fault, Guarantee, Kind
+from harness.snapshot import Query
+from tests.corpus.case import adversary, error, held, unknown, violated, void
+from tests.corpus.own_offsets import by_hand
+from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.stalled import stall
+from tests.folders import PER_RECORD, STEP
+
+LOST, DUPLICATED, CORRUPTED = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED
+PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
+HALF, LATER = "after 15 rows", "after 25 rows"
+KILLED = replace(STEP, name="kill executor", do=Fault(kind=Do.KILL_EXECUTOR))
+
+
+def unread(run: Scene) -> None:
+    """No control run's sink could be read."""
+    words = {"unreadable": "relation payments does not exist"}
+    run.edits = {f"controls/{number}/sink/0.json": words for number in (1, 2, 3)}
+
+
+def executor(run: Scene) -> None:
+    """The only fault killed an executor: its driver stood still from then on until all had been read."""
+    step = run.steps[0]
+    evidence = Evidence(
+        signalled={"5000": "SIGKILL"},
+        checkpoint_before=step.evidence.checkpoint_after,
+        checkpoint_after=step.evidence.checkpoint_after,
+        in_flight="records",
+    )
+    run.steps[0] = replace(step, name=KILLED.name, evidence=evidence)
+    run.found(again=None)
+    run.claim(schedule=(KILLED,))
+
+
+@adversary(9, unknown("got done", kinds={LOST: 1}, batches=(1,), fits=None), twin=violated(
+    LOST, 1, batches=(1,), unhurt=True
+))  # fmt: skip
+def controls_that_nobody_could_read(run: Scene) -> Iterator[str]:
+    """Under at-most-once a record of the struck batch is missing. Three control runs came to their end, and the table
+    was gone when they were to be read."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    left_out = run.rows((0, 15), (16, 40))
+    run.strike(1, window=HALF, tables=[left_out[:19]])
+    run.tables = [left_out]
+    run.calm([left_out], [left_out], [left_out])
+    unread(run)
+    yield "it was there, and the record was missing in each"
+    run.edits = {}
+
+
+@adversary(6, unknown("got done", kinds={CORRUPTED: 39}, fits=None), twin=error(
+    "effect and pipeline do not fit", kinds={CORRUPTED: 39}, unhurt=True
+))  # fmt: skip
+def a_wrong_effect_and_controls_that_nobody_could_read(run: Scene) -> Iterator[str]:
+    """The effect is wrong about every amount. What no control shows is not the fault's, if none shows anything."""
+    run.strike(1)
+    wrong = [(*row[:2], "0") for row in run.rows((0, 40))]
+    run.found(tables=[wrong[:20]])
+    run.tables = [wrong]
+    run.calm([wrong], [wrong], [wrong])
+    unread(run)
+    yield "they could be read"
+    run.edits = {}
+
+
+@adversary(6, unknown("got done", kinds={LOST: 1}, batches=(1,), fits=None), twin=violated(
+    LOST, 1, batches=(1,), unhurt=True
+))  # fmt: skip
+def controls_that_did_not_reach_the_end_of_the_topic(run: Scene) -> Iterator[str]:
+    """They call themselves drained, and their last batch is not committed: what is not there may still come."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    left_out = run.rows((0, 15), (16, 40))
+    run.strike(1, window=HALF, tables=[left_out[:19]])
+    run.tables = [left_out]
+    run.calm([left_out], [left_out], [left_out])
+    run.edits = {f"controls/{number}/checkpoint.json": {"frontier": {"0": 30}} for number in (1, 2, 3)}
+    yield "they had committed all of it"
+    run.edits = {}
+
+
+@adversary(9, violated(LOST, 10, batches=(1,), fits=None), twin=held(
+    "1 loss", "1 repetition", kinds={LOST: 5}, batches=(2,), faults=None, fits=None
+))  # fmt: skip
+def lost_before_an_executor_died(run: Scene) -> Iterator[str]:
+    """At-most-once; an executor was killed in the middle of batch 2. Batch 1 was committed by then, and nothing of it
+    was in the sink: it was not at stake, though the driver lived."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(2, window=LATER, tables=[run.rows((0, 10), (20, 25))])
+    executor(run)
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "batch 1 was there, and the rest of batch 2 is what never comes"
+    run.found(tables=[run.rows((0, 25))])
+    run.tables = [run.rows((0, 25), (30, 40))]
+
+
+@adversary(2, void("is of a later moment: batch 2"), twin=held("1 loss", "1 repetition"))
+def a_snapshot_of_the_next_batch(run: Scene) -> Iterator[str]:
+    """An executor was killed in batch 1, of which nothing passes the effect. The snapshot has batch 2 half written, and
+    by the evidence that was not planned when the fault was done."""
+    run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10 or id >= 20"))
+    run.strike(1, window=HALF, planned=3, committed=2, holds=25)
+    executor(run)
+    logs = {"offsets": (0, 1), "commits": (0,)}
+    run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, checkpoint_after=logs))
+    yield "it was planned"
+    logs = {"offsets": (0, 1, 2), "commits": (0, 1)}
+    run.steps[0] = replace(run.steps[0], batch=2, evidence=replace(run.steps[0].evidence, checkpoint_after=logs))
+
+
+def two(run: Scene) -> None:
+    """Two queries. The one that feeds the sink has nothing more to do when the other one is struck."""
+    run.sink(replace(PER_RECORD, query="payments"))
+    run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 10, 20, first={1: 0})]
+    run.batches = []
+    idle = state(PAYMENTS, planned=(4, 40), committed=(4, 40))
+    states = (idle, state(AUDIT, planned=(2, 20), committed=(1, 10)))
+    run.strike(2, window="after 3.0 s", checkpoint=AUDIT, again=None, holds=40, states=states)
+
+
+@adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
+def another_query_begins_anew(run: Scene) -> Iterator[str]:
+    """The checkpoint of another query was lost, and that one begins at the first record again."""
+    two(run)
+    assert run.queries is not None
+    run.queries.append(query(AUDIT, 40, first={2: 0}))
+    yield "it was that of the query which feeds the sink"
+    run.queries[-1] = query(PAYMENTS, 40, first={2: 0})
+
+
+@adversary(2, void("every planned batch was committed"), twin=held("1 loss", "1 repetition"))
+def a_new_query_in_the_next_attempt(run: Scene) -> Iterator[str]:
+    """One query in each attempt, under other names, and the first one had no more to do: nobody knows whether the
+    second one feeds this sink."""
+    run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 40, first={2: 0})]
+    run.batches = []
+    idle = state(PAYMENTS, planned=(4, 40), committed=(4, 40))
+    run.strike(None, window="after 3.0 s", checkpoint=PAYMENTS, again=None, holds=40, states=(idle,))
+    yield "the first one was left behind with a batch that it had planned"
+    run.queries[0] = query(PAYMENTS, 10, 20, 30, first={1: 0})
+    run.found(states=(state(PAYMENTS, planned=(4, 40), committed=(3, 30)),), holds=35)
+
+
+@adversary(2, void("name it in the sink (`query`)"), twin=held("1 loss"))
+def a_sink_behind_a_query_that_is_ahead(run: Scene) -> Iterator[str]:
+    """Two queries, and the sink shows what the struck one had committed. It may belong to the other one, which is a
+    batch ahead, and be late."""
+    run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 2}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
+    run.batches = []
+    ahead = state(PAYMENTS, planned=(2, 20), committed=(2, 20))
+    states = (ahead, state(AUDIT, planned=(2, 20), committed=(1, 10)))
+    run.strike(1, window="offsets-written", checkpoint=AUDIT, again=None, holds=10, states=states)
+    yield "the sink names its query"
+    run.sink(replace(PER_RECORD, query="audit"))
+
+
+@adversary(5, violated(LOST, 10, fits=None), twin=violated(LOST, 10, blame(None, window=LATER), fits=None))
+def a_slice_lost_before_the_one_in_hand(run: Scene) -> Iterator[str]:
+    """Offsets kept by hand. The slice that they call done is not in the sink, and half of the next one is: this program
+    writes before it saves, and had lost that slice before the fault."""
+    by_hand(run, 20, 30, 40, window=LATER, holds=20)
+    run.found(tables=[run.rows((0, 10), (20, 25))])
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "nothing of the next one is there: the program saves before it writes"
+    run.found(tables=[run.rows((0, 10))])
+
+
+@adversary(9, violated(LOST, 10, fits=None), twin=void(
+    "at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None
+))  # fmt: skip
+def a_slice_lost_before_under_at_most_once(run: Scene) -> Iterator[str]:
+    """The same, and the loss of what a fault had at stake is allowed."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    by_hand(run, 20, 30, 40, window=LATER, holds=20)
+    writing = {"0": ("insert into payments",)}
+    run.found(tables=[run.rows((0, 10), (20, 25))], writing=writing)
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+    yield "nothing of the next one is there: the program saves before it writes"
+    run.found(tables=[run.rows((0, 10))])
+
+
+GAVE_UP = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "the driver died 6 times in vain"}}
+
+
+@adversary(5, violated(Kind.STALLED, 1, fits=(blame(None, window="after 60.0 s", attempt=2), blame(1))), twin=violated(
+    Kind.STALLED, 1, blame(None, window="after 60.0 s", attempt=2)
+))  # fmt: skip
+def a_second_hit_that_met_a_pipeline_in_vain(run: Scene) -> Iterator[str]:
+    """Killed in batch 1, and once more an attempt later, which had got nothing done: nobody knows which of the two the
+    pipeline did not survive."""
+    stall(run)
+    run.strike(None, window="after 60.0 s", planned=2, committed=1, again=None)
+    run.outcome = GAVE_UP
+    run.calm()
+    run.queries = [worked(run, 1)]
+    yield "that attempt had committed batch 1"
+    run.queries = [worked(run, 2)]
+
+
+@adversary(5, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, blame(1)))
+def a_pipeline_that_went_on_and_stopped_later(run: Scene) -> Iterator[str]:
+    """The next attempt committed the struck batch, and nothing after it: it did survive the fault."""
+    stall(run)
+    run.outcome = GAVE_UP
+    run.calm()
+    run.queries = [worked(run, 2)]
+    yield "it never committed that batch"
+    run.queries = [worked(run, 1)]
+
+
+@adversary(8, unknown("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
+def one_control_is_no_proof_that_it_never_hangs(run: Scene) -> Iterator[str]:
+    """It got done once without faults. A program that hangs by itself in one run of three does that as well."""
+    stall(run)
+    run.calm_gap_s = 5.0
+    run.calm([])
+    yield "it got done three times"
+    run.calm()
+
+
+def worked(run: Scene, attempt: int) -> Query:
+    """A query whose second batch was committed by `attempt`; by none if that is 1."""
+    whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
+    first, second = whole.batches[:2]
+    done = replace(second, committed=attempt > 1, attempts=tuple(range(1, attempt + 1)))
+    return replace(whole, batches=(replace(first, attempts=(1,)), done))
