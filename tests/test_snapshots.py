@@ -103,10 +103,11 @@ def test_the_driver_stands_still_for_the_snapshot_and_goes_on(tmp_path: Path, da
 def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_before_the_snapshot(
     tmp_path: Path, database: Database
 ) -> None:
-    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+    # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
+    with world(tmp_path, step_s=2.0, snapshots=True) as w:
         left: list[bool] = []
         database.asked = lambda: left.extend(p.stands() for p in w.supervisor.living())
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.KILL_DRIVER, victim=Victim.PYTHON))
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 1), Do.KILL_DRIVER, victim=Victim.PYTHON))
         assert outcome.hit
         assert left[0]
 
