@@ -154,7 +154,8 @@ class _Weighing:
     def weighed(self) -> Known:
         """The stakes, and why there are none."""
         again, missing = self._again(), self._missing()
-        stakes = [*self._repetition(again), *self._loss(missing)]
+        # What another query may begin before is not known to be at stake; if it comes again, that one did it.
+        stakes = [*self._repetition(self._redone() if self.reach.other else again), *self._loss(missing)]
         return Known(
             strike=self.strike,
             point=self.point,
@@ -219,7 +220,7 @@ class _Weighing:
             open_ = self.scale.allows is not Harm.REPETITION
         else:
             open_ = self._in_hand() and not (self.whole or self._vague())
-        skipped = self.reach.skipped
+        skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             return ()
         return joined(self.reach.taken if open_ and not self.strike.paused else (), skipped)
@@ -271,7 +272,7 @@ class _Weighing:
         begun = self.begun or "nothing shows whether it was written"
         told = begun if self.reach.early else f"{begun}, not in {log}"
         own = f"repetition of {self._named()} ({told})" if taken else ""
-        count = self.scale.effects.size(cut=Cut(only=self.reach.again))
+        count = 0 if self.reach.other else self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
         return "; ".join(filter(None, (own, back)))
 

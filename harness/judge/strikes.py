@@ -89,7 +89,8 @@ class Reach:
     `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
     says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
     it had saved those of the slice in hand, which then lies before `high`. `apart` is what only some of a query's
-    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it."""
+    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it.
+    `other` says that `next` may be that of another query, for this one had no more to do."""
 
     low: Offsets
     high: Offsets
@@ -102,6 +103,7 @@ class Reach:
     own: bool = False
     early: bool = False
     apart: Spans = ()
+    other: bool = False
 
     @property
     def taken(self) -> Spans:
@@ -300,7 +302,7 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
     # What one source had committed and another had not is neither done nor in hand.
     low = highest([slowest, state.committed_most])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
-    next_ = _next(query, step.attempt, progressed, sink) if strike.died else None
+    next_, new = _next(query, step.attempt, progressed, sink) if strike.died else (None, False)
     planned = max(state.offsets, default=None)
     batch = planned if planned not in state.commits else None
     last = _spans(newest.ranges) if newest else ()
@@ -311,6 +313,7 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
         apart=joined(between(slowest, low), between(high, most)),
+        other=new and done(query, progressed.end),
         last=last,
         since=last if committed else (),
         batch=batch,
@@ -328,20 +331,19 @@ def _spans(ranges: object) -> Spans:
     return between({p: s for p, (s, _) in ranges.items()}, {p: e for p, (_, e) in ranges.items()})
 
 
-def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> Offsets | None:
-    """Where the next attempt that was seen at work began: in this query's checkpoint, else in a new one."""
+def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tuple[Offsets | None, bool]:
+    """Where the next attempt that was seen at work began: in this query's checkpoint, else in a new one; and whether
+    that has another name."""
     later = [each for q in progressed.queries if q.ours for each in q.first if each > attempt]
     if not attempt or not later:
-        return None
+        return None, False
     if own := [each for each in query.first if each > attempt]:
-        return _began(query, min(own))
+        return _began(query, min(own)), False
     fresh = [q for q in _ours(progressed, sink) if q.first and min(q.first) == min(later)]
-    earlier = {q.checkpoint for q in progressed.queries if min(q.first, default=0) <= attempt}
-    # One of another name is another query's, or this one's that was left behind: not if this one had no more to do.
-    left = not done(query, progressed.end)
-    ours = [q for q in fresh if q.checkpoint == query.checkpoint or (left and q.checkpoint not in earlier)]
-    begun = [found for q in ours if (found := _began(q, min(later))) is not None]
-    return lowest(begun) if begun else None
+    earlier = {q.checkpoint for q in progressed.queries if min(q.first, default=0) <= attempt} - {query.checkpoint}
+    begun = [(found, q) for q in fresh if q.checkpoint not in earlier and (found := _began(q, min(later))) is not None]
+    others = any(q.checkpoint != query.checkpoint for _, q in begun)
+    return lowest([found for found, _ in begun]) if begun else None, others
 
 
 def _began(query: Query, attempt: int) -> Offsets | None:
