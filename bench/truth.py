@@ -1,4 +1,5 @@
-"""What the verdict on a run has to be, as the snapshots before each restart say it, without the judge.
+"""What the verdict on a run has to be. That it must be violated, the snapshots before each restart say, without the
+judge; whether a harm was at stake, or would have shown, is taken from the verdict's own stakes.
 
 A repaired twin is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
 is committed comes to: that will be processed again, or never. With the harm only at stake (an open transaction, an
