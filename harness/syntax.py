@@ -33,8 +33,9 @@ def keyed(
 
     `names` are those of the query's columns, `columns` those of its table; no `key` means all."""
     node = _select(tree)
-    if not _straight(tree) or _cut(tree, "DISTINCT_MODIFIER") or node.get("having") or node.get("qualify"):
+    if not _straight(tree) or _cut(tree, "DISTINCT_MODIFIER") or node.get("having"):
         return False
+    # A QUALIFY has windows too.
     windows = any(part.get("class") == "WINDOW" for part in _nodes(tree))
     told = _told(node["select_list"], aggregates, columns)
     by_name = dict(zip(names, node["select_list"], strict=False))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness import syntax
 from harness.effect import Effects
 from tests.folders import TOTALS
 from tests.scales import Bench
@@ -63,6 +65,23 @@ def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str
 )
 def test_a_key_that_others_may_add_or_take_away(effects: Effects, sql: str) -> None:
     assert not effects.keyed(sql, ("account",))
+
+
+def test_a_column_that_hangs_on_a_count_by_way_of_others_hangs_on_it(effects: Effects) -> None:
+    sql = "select id, count(*) as n, n + 1 as more, more + 1 as most from ledger group by id"
+    assert [effects.keyed(sql, (key,)) for key in ("id", "n", "more", "most")] == [True, False, False, False]
+
+
+def test_a_query_with_other_functions_leaves_the_first_one_as_it_is(effects: Effects) -> None:
+    tree = effects._tree(GROUPED.format("sum(amount) as n"))
+    before = json.dumps(tree)
+    assert json.dumps(syntax.instead(tree, "min")) != before
+    assert json.dumps(tree) == before
+
+
+def test_a_union_has_no_function_of_its_own(effects: Effects) -> None:
+    both = "select id, sum(amount) as n from ledger group by id union all select id, 0 from ledger"
+    assert effects.extreme(both, "min").rows == effects.table(both).rows
 
 
 def test_without_a_key_all_columns_are_the_key(effects: Effects) -> None:
