@@ -844,3 +844,18 @@ def test_a_total_is_explained_if_it_can_be_held_against_every_slice(
     bench = make(TOTALS)
     out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
     assert {each.faults for each in out} == {faults}
+
+
+def test_a_window_that_a_later_batch_closed_may_have_come_again_with_it(make: Make) -> None:
+    """No record of the struck batch goes into the row that is there twice."""
+    bench = make(TOTALS, records=[{**each, "account": "x" if each["id"] < 10 else "y"} for each in values(40)])
+    closed = [row for row in bench.rows() if row[0] == "x"]
+
+    def fits(*at: Sequence[Row]) -> set[tuple[str, ...]]:
+        return {each.fits for each in judged(bench, bench.rows() + closed, *((rows, reach()) for rows in at))}
+
+    assert fits(bench.first(2)) == {(ONE,)}
+    assert fits(bench.first(1)) == {()}, "nothing was begun that could come again"
+    assert fits([row for row in bench.first(2) if row[0] != "x"]) == {()}, "it was not there"
+    lost = judged(bench, [row for row in bench.rows() if row[0] != "x"], (bench.first(2), reach()))
+    assert {(each.kind, each.fits) for each in lost} == {(Kind.LOST, ())}
