@@ -61,6 +61,22 @@ def test_of_a_kind_that_is_explained_what_fits_a_hit_needs_none_and_what_fits_no
     ("made", "wants", "reason"),
     [
         ([], 1, "no control run was made"),
+        ([Control(number=1, open=True)], 2, "none of 1 control runs got done"),
+        ([Control(number=number, open=True) for number in (1, 2, 3)], 0, "none of 3 control runs got done"),
+    ],
+)
+def test_nobody_is_acquitted_of_a_loss_that_no_control_is_without(made: list[Control], wants: int, reason: str) -> None:
+    lost = found(faults=("f",), to_confirm=True)
+    out = decide([lost], [], made, [lost])
+    assert (out.unknown, out.wants) == ([f"1 losses may be there without faults too: {reason}"], wants)
+    assert out.stand == [replace(lost, faults=(), fits=("f",))]
+    assert decide([lost], [], controls([]), [lost]) == Decided(stand=[lost])
+
+
+@pytest.mark.parametrize(
+    ("made", "wants", "reason"),
+    [
+        ([], 1, "no control run was made"),
         (CALM[:1], 2, "only 1 of 3 control runs got done"),
         (CALM[:2], 3, "only 2 of 3 control runs got done"),
         ([*CALM[:2], Control(number=3, open=True)], 0, "only 2 of 3 control runs got done"),
