@@ -423,6 +423,17 @@ def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_pat
         assert outcome.batch is not None and outcome.batch >= 2
 
 
+def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        heard: list[str] = []
+        w.scene.journal.listen(lambda event: heard.append(str(event["what"])))
+        schedule = Schedule((step(at(Window.SINK_COMMITTED, 10_000), Do.KILL_DRIVER),), w.scene)
+        schedule.start()
+        schedule.stop()
+        assert [outcome.hit for outcome in schedule.outcomes] == [False]
+        assert "step" not in heard
+
+
 def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aim, "HOP_S", 0.3)
     never = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=1, query="nowhere")
