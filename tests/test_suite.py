@@ -172,6 +172,26 @@ def test_the_end_of_a_log_names_the_log_and_an_error_that_stands_higher_up(tmp_p
     assert tail(log, 1) == "logs/driver-1.log:\nnothing went wrong"
 
 
+def test_of_a_program_that_failed_inside_spark_the_end_of_the_log_names_its_own_error(tmp_path: Path) -> None:
+    log = tmp_path / "driver-1.log"
+    inner = [
+        "Traceback (most recent call last):",
+        '  File "p.py", line 3, in save',
+        "    execute(rows)",
+        "UndefinedColumn: x",
+    ]
+    outer = ["pyspark.errors.StreamingQueryException: [STREAM_FAILED] " + inner[0], *inner[1:], "SQLSTATE: 39000"]
+    log.write_text("\n".join([*inner, *outer, "== Plan ==", "Project [id]", "Scan"]))
+    assert tail(log, 3) == "logs/driver-1.log:\nUndefinedColumn: x\n…\n== Plan ==\nProject [id]\nScan"
+    assert tail(log, 5).splitlines()[1:] == [
+        "UndefinedColumn: x",
+        "SQLSTATE: 39000",
+        "== Plan ==",
+        "Project [id]",
+        "Scan",
+    ]
+
+
 @pytest.mark.parametrize("package", ["docker", "testcontainers"])
 def test_a_package_that_containers_need_is_named(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, package, None)

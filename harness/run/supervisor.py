@@ -19,6 +19,8 @@ from harness.wait import Deadline, Waiting, until
 LOOK_EVERY_S = 0.02
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 60.0
+RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
+"""What follows the frames of a Python traceback."""
 ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 
 
@@ -183,10 +185,15 @@ class Supervisor:
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, for an error message: its name first, then the last error in it, wherever it stands."""
+    """The last lines of a log, for an error message: its name first, then the last error in it, wherever it stands: the
+    one that a Python program raised, which Spark may have put into the middle of its own, or any other."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "(no log)"
-    errors = [line for line in text[:-lines] if ERROR.match(line)] if not any(map(ERROR.match, text[-lines:])) else []
+    raised = [at for at, line in enumerate(text) if at and RAISED.match(line) and text[at - 1].startswith("    ")]
+    if raised:
+        errors = [text[at] for at in raised[-1:] if at < len(text) - lines]
+    else:
+        errors = [] if any(map(ERROR.match, text[-lines:])) else list(filter(ERROR.match, text[:-lines]))
     return "\n".join([f"logs/{log.name}:", *(f"{line}\n…" for line in errors[-1:]), *text[-lines:]])
