@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -50,8 +49,8 @@ CLOSED = {
     "python_enable_replacements": "false",
 }
 
-REFUSALS = (duckdb.Error, ValueError, RuntimeError)
-"""What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
+REFUSALS = (duckdb.Error, ValueError, RuntimeError, TimeoutError)
+"""What is raised of SQL that DuckDB does not like, the third for text that is no Unicode; and of SQL that goes on."""
 
 _FAMILIES = {
     "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
@@ -262,14 +261,11 @@ class Effects:
             raise UsageError(f"{asked}; {', '.join(hidden)} would hide where a record lies. Call them something else")
         own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
         rest = [name for name in OWN_COLUMNS if name not in taken]
-        timer = threading.Timer(SECONDS_MAX, self._db.interrupt)
-        timer.start()
+        records = _RECORDS.format(columns=", ".join([*own, *rest, *HIDDEN.split(", ")]))
         try:
-            self._db.execute(_RECORDS.format(columns=", ".join([*own, *rest, *HIDDEN.split(", ")])))
+            self._bounded(lambda: self._db.execute(records))
         except REFUSALS as failure:
             raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
-        finally:
-            timer.cancel()
         self._narrow(behind=False, batch=None)
         if self.size() != table.num_rows:
             raise HarnessError(f"the view of {self._where} has {self.size()} records, its source {table.num_rows}")
@@ -291,19 +287,21 @@ class Effects:
         )
 
     def _asked(self, sql: str, work: Callable[[], Answer]) -> Answer:
-        """Run a user's SQL: bounded, every refusal in words, and in a thread of its own: a signal waits for whoever is
-        in DuckDB."""
-        asked = self._thread.submit(work)
+        """Run a user's SQL: bounded, every refusal in words."""
         try:
-            return asked.result(SECONDS_MAX)
-        except TimeoutError as late:
-            self._end(asked)
-            raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from late
+            return self._bounded(work)
         except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
-        except BaseException:
+
+    def _bounded(self, work: Callable[[], Answer]) -> Answer:
+        """Do it in a thread of its own: a signal waits for whoever is in DuckDB. Raises TimeoutError."""
+        asked = self._thread.submit(work)
+        try:
+            if wait([asked], timeout=SECONDS_MAX).done:
+                return asked.result()
+            raise TimeoutError(f"it ran longer than {SECONDS_MAX:g} s")
+        finally:
             self._end(asked)
-            raise
 
     def _end(self, asked: Future[Any]) -> None:
         """Give up what is still being asked: the connection is for one thread at a time."""

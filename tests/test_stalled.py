@@ -28,7 +28,7 @@ UNHURT = f"{WORDS}; unhurt it went {{}} s without a commit"
 BLAMED = Finding(kind=Kind.STALLED, sink="", position=-1, note=WORDS, faults=(LABEL,))
 
 
-def run(path: Path, said: object, interval: float | None = None, *, committed_by: int = 2, **changes: Any) -> Run:
+def run(path: Path, said: object, interval: float | None = None, *, committed_by: int = 2) -> Run:
     """A run whose first batch was committed by the attempt `committed_by`, and nothing else."""
     folder = Folder(path / "run", outcome={"stalled": said})
     folder.tables = [payments(folder.records)]
@@ -39,7 +39,7 @@ def run(path: Path, said: object, interval: float | None = None, *, committed_by
     )
     query = Query(checkpoint="checkpoint", batches=batches, first={1: 0, 2: 0, 3: 1})
     found = read_run(folder.write())
-    return replace(found, progressed=replace(found.progressed, queries=(query,), **changes))
+    return replace(found, progressed=replace(found.progressed, queries=(query,)))
 
 
 def said(**changes: Any) -> dict[str, Any]:

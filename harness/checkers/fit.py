@@ -70,9 +70,11 @@ def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described], 
 def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
     """Why a repetition could not be seen in this sink, though the scenario does not say so; empty if it could."""
     called, cure = name or sink.name, "a query that keeps every row, or say `view: deduplicated` of this one"
-    if not sink.folds and table.folds:
+    if sink.folds:
+        return ""
+    if table.folds:
         return f"{called} is a query that folds equal rows: {table.folding}. Read the sink by {cure}"
-    if not sink.folds and table.folds is None and table.folding:
+    if table.folds is None and table.folding:
         words = f"whether the query {called} folds equal rows could not be tried: {table.folding}"
         return f"{words}. Read the sink as a table, or by {cure}"
     return ""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from harness.judge.control import CONTROLS_MAX, SLOWER, Control, Decided
 from harness.judge.folder import Run
-from harness.judge.strikes import Strike
+from harness.judge.strikes import Strike, moved
 from harness.scenario import Finding, Kind
 
 GAVE_UP = "gave up"
@@ -60,8 +59,8 @@ def _since(run: Run, strikes: Sequence[Strike]) -> list[Strike]:
     next hit. Empty if each of them was survived."""
     progressed = run.progressed
     worked = {max(b.attempts) for query in progressed.queries for b in query.batches if b.committed and b.attempts}
-    worked |= {now.attempt for was, now in pairwise(progressed.positions) if now.next != was.next}
-    late = [strike for strike in strikes if strike.outcome.attempt >= max(worked, default=0)]
+    last = max(worked | moved(progressed), default=0)
+    late = [strike for strike in strikes if strike.outcome.attempt >= last]
     return [hit for place, hit in enumerate(late) if not any(_survived(hit, each) for each in late[place + 1 :])]
 
 

@@ -164,9 +164,12 @@ def numbered(progressed: Progressed) -> str:
 
 def _worked(run: Run) -> set[int]:
     """The attempts that were seen at work: a query of theirs took a batch, or they moved the offsets that they save."""
-    queries = {each for query in run.progressed.queries for each in query.first}
-    moves = pairwise(run.progressed.positions)
-    return queries | {now.attempt for was, now in moves if now.next != was.next}
+    return {each for query in run.progressed.queries for each in query.first} | moved(run.progressed)
+
+
+def moved(progressed: Progressed) -> set[int]:
+    """The attempts that moved the offsets that they save."""
+    return {now.attempt for was, now in pairwise(progressed.positions) if now.next != was.next}
 
 
 def ended(run: Run) -> set[int]:
