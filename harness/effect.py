@@ -49,8 +49,8 @@ CLOSED = {
     "python_enable_replacements": "false",
 }
 
-REFUSALS = (duckdb.Error, ValueError, RuntimeError, TimeoutError)
-"""What is raised of SQL that DuckDB does not like, the third for text that is no Unicode; and of SQL that goes on."""
+REFUSALS = (duckdb.Error, ValueError, RuntimeError)
+"""What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
 
 _FAMILIES = {
     "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
@@ -290,18 +290,19 @@ class Effects:
         """Run a user's SQL: bounded, every refusal in words."""
         try:
             return self._bounded(work)
+        except duckdb.InterruptException as failure:
+            raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
         except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
 
     def _bounded(self, work: Callable[[], Answer]) -> Answer:
-        """Do it in a thread of its own: a signal waits for whoever is in DuckDB. Raises TimeoutError."""
+        """Do it in a thread of its own (a signal waits for whoever is in DuckDB), interrupted when the time is up."""
         asked = self._thread.submit(work)
         try:
-            if wait([asked], timeout=SECONDS_MAX).done:
-                return asked.result()
-            raise TimeoutError(f"it ran longer than {SECONDS_MAX:g} s")
+            wait([asked], timeout=SECONDS_MAX)
         finally:
             self._end(asked)
+        return asked.result()
 
     def _end(self, asked: Future[Any]) -> None:
         """Give up what is still being asked: the connection is for one thread at a time."""
