@@ -11,7 +11,7 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.checkers.spans import Span, joined
-from harness.judge.cause import mismatched
+from harness.judge.mismatch import mismatched
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Strike
@@ -112,7 +112,7 @@ def test_a_copy_that_came_altered_is_a_repetition_too(make: Make) -> None:
     bench = make()
     altered: list[Row] = [(row[0], row[1], "0") for row in bench.rows(*batch(1))]
     out = judged(bench, bench.rows() + altered, (bench.first(2), reach()))
-    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
+    assert causes(out) == {(Kind.DUPLICATED, (ONE,), (), CONFIRM)}, "other events of the same keys look alike"
 
 
 def test_a_lost_checkpoint_repeats_what_was_committed(make: Make) -> None:

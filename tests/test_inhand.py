@@ -110,7 +110,7 @@ def test_what_it_took_next_is_bounded_by_the_last_record_in_the_sink(
 ) -> None:
     bench = make()
     rows = bench.rows(*batch(0), *part)
-    done = replace(TAKEN, last=() if part else TAKEN.last)
+    done = replace(TAKEN, last=() if part else TAKEN.last, first=bool(part))
     assert stood(bench, rows, TAKEN) == replace(done, high=high)
     assert stood(bench, rows, TAKEN, **OPEN) == done, "who writes may have more in hand than can be seen"
 

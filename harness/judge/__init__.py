@@ -17,13 +17,14 @@ from harness.checkers.attribute import Options, attribute, explanations, togethe
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.errors import UsageError
-from harness.judge.cause import caused, mismatched
+from harness.judge.cause import caused
 from harness.judge.certain import certainly, keyed
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
+from harness.judge.mismatch import mismatched
 from harness.judge.producer import examine_producer
-from harness.judge.stakes import EARLY, POINTS, SAFE, weigh
+from harness.judge.stakes import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
 from harness.judge.strikes import Strike, ended, feeders, numbered, reaches, read_strikes, taken
 from harness.scenario import Finding, Kind, Verdict, sink_names
@@ -164,9 +165,8 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     if scale is None:
         return
     many = feeders(run.progressed, sink.sink)
-    for strike in strikes:
-        found = reaches(strike, run.progressed, sink.sink) if strike.at is not None else []
-        sink.weighed.append(weigh(scale, strike, found, many=many))
+    found = [reaches(strike, run.progressed, sink.sink) if strike.at is not None else [] for strike in strikes]
+    sink.weighed += weigh_all(scale, list(zip(strikes, found, strict=True)), many=many)
     try:
         sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
         counts = [mismatched(scale, weighed) for weighed in sink.weighed]

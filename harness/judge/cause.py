@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 from harness.checkers.cells import Row
@@ -120,7 +119,8 @@ class _Causes:
         near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
         lost = any(Harm.LOSS is each.harm for each in told)
         staked = finding.kind is Kind.LOST and (self._staked(key) or (lost and not self._gone(key)))
-        finding = replace(finding, staked=staked, fits=_labels(near or self._any(finding)))
+        vague = self.scale.allows is Harm.LOSS and finding.kind is Kind.CORRUPTED and self._unchanged(key, finding)
+        finding = replace(finding, staked=staked, vague=vague, fits=_labels(near or self._any(finding)))
         if not told:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
@@ -150,9 +150,10 @@ class _Causes:
 
     def _all_more(self, hit: Known) -> bool:
         again = self._table(Cut(only=hit.again))
-        there = {key: sum(self._saw(hit, key, row) for row in rows) for key, rows in again.items()}
-        more = (self.end.rows[key].total() - self.right[key].total() >= count for key, count in there.items() if count)
-        return sum(there.values()) > 1 and all(more)
+        there = {(key, row): self._saw(hit, key, row) for key, rows in again.items() for row in rows}
+        seen = {place: count for place, count in there.items() if count}
+        more = (_count(self.end, key, row) - self.right[key][row] >= count for (key, row), count in seen.items())
+        return sum(seen.values()) > 1 and all(more)
 
     def _saw(self, hit: Known, key: Key, row: Row) -> int:
         """How many copies of a row were there before the next attempt worked."""
@@ -192,6 +193,12 @@ class _Causes:
         """Was the wrong row there before the next attempt worked?"""
         wrong = hit.last.of(tuple(row.values()) for row in finding.found)[key]
         return hit.last.places is None and wrong <= hit.last.rows[key]
+
+    def _unchanged(self, key: Key, finding: Finding) -> bool:
+        """Is the wrong row the one that was there before what was in hand would have changed it? Nobody can tell a
+        change that was lost from one that was wrong."""
+        hits = (hit for place, hit in enumerate(self.hits) if key in self.missing[place])
+        return any(self._wrong_then(hit, key, finding) for hit in hits)
 
     def _staked(self, key: Key) -> bool:
         """Is nothing missing of the key but what was at stake in a hit, and was not in the sink when one struck?"""
@@ -434,58 +441,3 @@ def _note(told: Told, batches: Sequence[int]) -> str:
 def _count(look: Look, key: Key, row: Row) -> int:
     marks = look.of([row])
     return sum(look.rows[key][mark] for mark in marks[key])
-
-
-def mismatched(scale: Scale, hit: Weighed) -> int:
-    """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
-    nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
-    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
-    that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
-        return 0
-    high = hit.reach.high
-    low = high if hit.reach.after else hit.reach.low
-    look, taken = hit.last, between(low, high)
-    base, full = (scale.upto(end, look) for end in (low, high))
-    partly = look.of(scale.rows(Cut(only=taken))) if taken else {}
-    right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    apart = scale.keys(hit.reach.apart)
-    steps, wrong = [held for _, held in scale.steps(look)] if scale.late else [], 0
-    for key, rows in look.rows.items():
-        if key in apart:
-            continue
-        ends = base[key], full[key]
-        open_ = rows in ends or (key in partly and _partial(scale, look, rows, ends))
-        open_ = open_ or _earlier(scale, look, rows, list(_totals(steps, key, full[key])))
-        wrong += not open_ and right[key] == end[key]
-    return wrong
-
-
-def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
-    """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
-    known = [list(each.elements()) for each in (rows, *ends)]
-    if at.places is not None or any(len(each) != 1 for each in known):
-        return True
-    there, low, high = (each[0] for each in known)
-    places = [place for place, family in enumerate(scale.case.families) if family == "number"]
-    return all(_within(there[place], low[place], high[place]) for place in places)
-
-
-def _earlier(scale: Scale, at: Look, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
-    """May a sink that is late have shown this total: one after any batch, or between two of them?"""
-    return rows in totals or any(ends[0] and _partial(scale, at, rows, ends) for ends in pairwise(totals))
-
-
-def _totals(steps: Sequence[Held], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:
-    """One total after each batch, up to where it is the last one."""
-    for step in steps:
-        yield step[key]
-        if step[key] == last:
-            return
-
-
-def _within(cell: str | None, one: str | None, other: str | None) -> bool:
-    numbers = [Decimal(each) for each in (cell, one, other) if each is not None]
-    if len(numbers) < 3 or not all(number.is_finite() for number in numbers):
-        return True
-    return min(numbers[1:]) <= numbers[0] <= max(numbers[1:])

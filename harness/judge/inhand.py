@@ -14,6 +14,7 @@ from harness.checkers.spans import Offsets, Span, Spans, between, tail
 from harness.judge.look import Held, Look
 from harness.judge.scale import Scale, changed
 from harness.judge.strikes import Reach, Strike
+from harness.judge.traces import Traces
 
 
 def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach | None:
@@ -57,9 +58,9 @@ def in_hand(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
     if not reach.own:
         return reach
     writing = bool(handed(scale, strike))
-    if _beyond(scale, reach, now):
+    if reach.first or _beyond(scale, reach, now):
         # It writes before it saves: it was done with the slice that the saved offsets call done.
-        reach = replace(reach, last=())
+        reach = replace(reach, last=(), first=True)
     return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
 
 
@@ -88,7 +89,8 @@ def _beyond(scale: Scale, reach: Reach, now: Look) -> bool:
     """Does the sink show something of what comes after the saved offsets?"""
     before, saved, full = (scale.upto(end, now) for end in (_back(reach.low, reach.last), reach.low, reach.high))
     keys = [key for key in changed(saved, full) if now.rows[key] not in (saved[key], before[key])]
-    return any(not scale.case.aggregate or now.rows[key] == full[key] for key in keys)
+    traces = Traces(scale, now, saved, full)
+    return any(traces.of(key) and (not scale.case.aggregate or now.rows[key] == full[key]) for key in keys)
 
 
 def _back(ends: Offsets, spans: Spans) -> dict[int, int]:
@@ -110,7 +112,8 @@ def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
     if scale.case.aggregate or not reach.taken:
         return reach
     base, full = scale.upto(reach.low, now), scale.upto(reach.high, now)
-    touched = {key for key in changed(base, full) if now.rows[key] != base[key]}
+    traces = Traces(scale, now, base, full)
+    touched = {key for key in changed(base, full) if traces.of(key)}
 
     def bare(part: Span) -> bool:
         return not scale.keys((part,)) & touched

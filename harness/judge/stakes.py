@@ -22,6 +22,7 @@ from harness.judge.inhand import feeding, handed, in_hand
 from harness.judge.look import Held, Look, blind, held, look, whole
 from harness.judge.scale import SLICES_MAX, Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike, lasting
+from harness.judge.traces import Traces
 from harness.scenario import Harm, Stake
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
@@ -80,6 +81,15 @@ class Known(Weighed):
     last: Look
 
 
+def weigh_all(scale: Scale, hits: Sequence[tuple[Strike, Sequence[Reach]]], *, many: int) -> list[Weighed]:
+    """Weigh the hits of a run. It is one program: what one snapshot shows of when it saves offsets holds for all."""
+    weighed = [weigh(scale, strike, found, many=many) for strike, found in hits]
+    if not any(each.reach and each.reach.first for each in weighed):
+        return weighed
+    first = [(strike, [replace(reach, first=reach.own) for reach in found]) for strike, found in hits]
+    return [weigh(scale, strike, found, many=many) for strike, found in first]
+
+
 def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1) -> Weighed:
     """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun."""
     if strike.at is None:
@@ -131,7 +141,8 @@ class _Weighing:
         # one as it was after an earlier batch.
         late = {key for key in keys if not self.last.rows[key] and key in self.base and key in full}
         late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
-        self.touched = [key for key in keys if key not in late and self.last.rows[key] != self.base[key]]
+        traces = Traces(scale, last, self.base, full)
+        self.touched = [key for key in keys if key not in late and traces.of(key)]
         # Where the batch changes nothing that shows, nothing shows that it was written, but for Spark's own word.
         self.there = bool(keys) and all(
             self.last.rows[key] != self.base[key] and _has(self.last.rows[key], full[key]) for key in keys

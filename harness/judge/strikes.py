@@ -90,7 +90,8 @@ class Reach:
     says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
     it had saved those of the slice in hand, which then lies before `high`. `apart` is what only some of a query's
     sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it.
-    `other` says that `next` may be that of another query, for this one had no more to do."""
+    `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
+    seen to write a slice before it saves its offsets."""
 
     low: Offsets
     high: Offsets
@@ -104,6 +105,7 @@ class Reach:
     early: bool = False
     apart: Spans = ()
     other: bool = False
+    first: bool = False
 
     @property
     def taken(self) -> Spans:

@@ -12,6 +12,7 @@ from tests.corpus import (
     counters,
     empty_batch,
     expectations,
+    in_advance,
     late_sinks,
     names,
     nothing_written,
@@ -53,6 +54,7 @@ ROOMS = (
     unconfirmed,
     vague,
     witnesses,
+    in_advance,
 )
 
 

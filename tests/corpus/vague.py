@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Do, Evidence, Fault, Guarantee, Kind, Sink, Step
-from tests.corpus.case import adversary, held, unknown, violated
+from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.scene import CHECKPOINT, Scene, blame, query
 from tests.folders import PER_RECORD, STEP, TOTALS
 
@@ -202,8 +202,8 @@ def a_driver_that_survived_its_pause(run: Scene) -> Iterator[str]:
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 1})]
 
 
-@adversary(9, unknown(OPEN, kinds={WRONG: 4}, faults=None, fits=None), twin=violated(
-    WRONG, 4, faults=None, fits=None
+@adversary(9, void("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None), twin=(
+    violated(WRONG, 4, faults=None, fits=None)
 ))  # fmt: skip
 def totals_of_a_batch_that_was_committed_by_then(run: Scene) -> Iterator[str]:
     """An executor was killed in the middle of batch 1; the program swallows it, and the driver had committed the batch

@@ -1,0 +1,73 @@
+"""Were the totals, when a fault struck, what the batches of that moment come to?
+
+If not, the sink is late, or two errors cancel: what a snapshot shows is then no witness.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from harness.checkers.compare import Key
+from harness.checkers.spans import Cut, between
+from harness.judge.look import Held, Look, held
+from harness.judge.scale import Scale
+from harness.judge.stakes import Known, Weighed
+
+
+def mismatched(scale: Scale, hit: Weighed) -> int:
+    """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
+    nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
+    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
+    that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
+    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
+        return 0
+    high = hit.reach.high
+    low = high if hit.reach.after else hit.reach.low
+    look, taken = hit.last, between(low, high)
+    base, full = (scale.upto(end, look) for end in (low, high))
+    partly = look.of(scale.rows(Cut(only=taken))) if taken else {}
+    right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
+    apart = scale.keys(hit.reach.apart)
+    steps, wrong = [held for _, held in scale.steps(look)] if scale.late else [], 0
+    for key, rows in look.rows.items():
+        if key in apart:
+            continue
+        ends = base[key], full[key]
+        open_ = rows in ends or (key in partly and _partial(scale, look, rows, ends))
+        open_ = open_ or _earlier(scale, look, rows, list(_totals(steps, key, full[key])))
+        wrong += not open_ and right[key] == end[key]
+    return wrong
+
+
+def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
+    """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
+    known = [list(each.elements()) for each in (rows, *ends)]
+    if at.places is not None or any(len(each) != 1 for each in known):
+        return True
+    there, low, high = (each[0] for each in known)
+    places = [place for place, family in enumerate(scale.case.families) if family == "number"]
+    return all(_within(there[place], low[place], high[place]) for place in places)
+
+
+def _earlier(scale: Scale, at: Look, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
+    """May a sink that is late have shown this total: one after any batch, or between two of them?"""
+    return rows in totals or any(ends[0] and _partial(scale, at, rows, ends) for ends in pairwise(totals))
+
+
+def _totals(steps: Sequence[Held], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:
+    """One total after each batch, up to where it is the last one."""
+    for step in steps:
+        yield step[key]
+        if step[key] == last:
+            return
+
+
+def _within(cell: str | None, one: str | None, other: str | None) -> bool:
+    numbers = [Decimal(each) for each in (cell, one, other) if each is not None]
+    if len(numbers) < 3 or not all(number.is_finite() for number in numbers):
+        return True
+    return min(numbers[1:]) <= numbers[0] <= max(numbers[1:])

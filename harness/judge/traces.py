@@ -1,0 +1,73 @@
+"""What a sink shows of records that were written into it: not every row that differs from what was there before them.
+
+A row may have been put there in advance, a counter at zero say, or be out of date because the sink is late and works in
+portions of its own. Only a row on its way from what it was to what the records make of it is a trace of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+from harness.checkers.cells import Row
+from harness.checkers.compare import Key
+from harness.checkers.explain import decimal, single
+from harness.judge.look import Held, Look
+from harness.judge.scale import Scale
+
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What may have happened to the rows of a sink between two moments of its query: `base` is what it holds after
+    the one, `full` after the other."""
+
+    scale: Scale
+    look: Look
+    base: Held
+    full: Held
+
+    def of(self, key: Key) -> bool:
+        """Is there something under the key that the records in between have written?"""
+        now, base, full = self.look.rows[key], self.base[key], self.full[key]
+        if now <= base:
+            # Nothing came. What the records take away may be gone.
+            return bool((base - now) & (base - full))
+        new = now - base
+        if new & (full - base):
+            return True
+        # The look holds fingerprints, or a record has its rows to itself: they are there, or they are not.
+        if self.look.places is not None or not self.scale.case.aggregate:
+            return False
+        if base.total() > 1 or full.total() > 1:
+            return False
+        return any(self._grown(key, row, next(iter(base), None)) for row in new)
+
+    def _grown(self, key: Key, row: Row, start: Row | None) -> bool:
+        """May the records have made this total of the other? One that only grows has grown, by whatever; where there
+        is none of that kind, a total of nothing but zeros was made in advance."""
+        places = [place for place in self._growing if self._grows(key, place)]
+        steps = [(decimal(row[place]) or ZERO) - (decimal(start[place] if start else None) or ZERO) for place in places]
+        if places:
+            return max(steps) > 0
+        numbers = [place for place, family in enumerate(self.scale.case.families) if family == "number"]
+        payload = [place for place in numbers if place in self.scale.case.payload_places()]
+        return start is not None or not payload or any(decimal(row[place]) for place in payload)
+
+    def _grows(self, key: Key, place: int) -> bool:
+        given = decimal(self._least[key][place]) if key in self._least else None
+        return self._growing[place] or (given is not None and given >= 0)
+
+    @cached_property
+    def _growing(self) -> dict[int, bool]:
+        families = self.scale.case.families
+        known = self.scale.effects.growing(self.scale.sql)
+        return {place: counts for place, counts in known.items() if families[place] == "number"}
+
+    @cached_property
+    def _least(self) -> dict[Key, Row]:
+        """The least that a record gave to each total."""
+        rows = self.scale.effects.extreme(self.scale.sql, "min").rows
+        return single(rows, self.scale.case.key_places())

@@ -1,0 +1,153 @@
+"""Items 1, 2, 5, 6, 8: what is no trace of the struck batch. Rows that were made in advance, totals of another hop, a
+snapshot of a program whose habit another snapshot shows, other events of the same keys, a pace that was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.scenario import Guarantee, Kind
+from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.own_offsets import by_hand
+from tests.corpus.scene import Scene, blame
+from tests.corpus.stalled import STALLED, stall
+from tests.folders import PER_RECORD, TOTALS
+
+LOST, DUPLICATED, CORRUPTED = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED
+IDLE = "nothing shows that a slice was in hand"
+MADE = ("b", "0", "0")
+"""A counter that was made before the first record of its account came."""
+TIMED = "after 5.0 s"
+
+
+def accounts(run: Scene) -> None:
+    """The first ten records are all of account a; b occurs from then on."""
+    run.sink(TOTALS)
+    for record in run.records:
+        record["account"] = "b" if record["id"] >= 10 and record["id"] % 3 else "a"
+
+
+@adversary(2, void(IDLE), twin=held("1 repetition"))
+def a_counter_made_in_advance(run: Scene) -> Iterator[str]:
+    """Killed between two slices. The program makes a counter at zero for each account before it is needed."""
+    accounts(run)
+    by_hand(run, 10, 20, 30, 40, window=TIMED, holds=10)
+    run.found(tables=[[*run.rows((0, 10)), MADE]])
+    yield "two payments had gone into it"
+    run.found(tables=[run.rows((0, 12))])
+
+
+@adversary(2, void(IDLE), twin=held("1 repetition"))
+def rows_made_in_advance(run: Scene) -> Iterator[str]:
+    """The table has a row for each payment that is due, and the program fills in the amounts. It was killed between two
+    slices."""
+    by_hand(run, 10, 20, 30, 40, window=TIMED, holds=10)
+    due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
+    run.found(tables=[[*run.rows((0, 10)), *due]])
+    yield "three had got theirs"
+    run.found(tables=[[*run.rows((0, 13)), *due[3:]]])
+
+
+@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 repetition"))
+def a_counter_made_in_advance_at_a_kill_before_the_sink(run: Scene) -> Iterator[str]:
+    """Under at-most-once the driver was killed before the batch had written anything. The counter of an account that
+    occurs in it first was made in advance."""
+    accounts(run)
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    run.strike(1, window="offsets-written")
+    run.found(tables=[[*run.rows((0, 10)), MADE]])
+    yield "the batch was in the sink"
+    run.found(tables=[run.rows((0, 20))])
+
+
+UNTOLD = "nothing shows which explanation is the right one"
+
+
+@adversary(9, void(UNTOLD, shown=("1 loss",), kinds={CORRUPTED: 10}), twin=violated(
+    CORRUPTED, 10, fits=(blame(1, window="offsets-written"),)
+))  # fmt: skip
+def an_update_that_never_came(run: Scene) -> Iterator[str]:
+    """Under at-most-once the struck batch was to fill in ten amounts, and they stay as they were made."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
+    run.strike(1, window="offsets-written", tables=[[*run.rows((0, 10)), *due]])
+    run.tables = [[*run.rows((0, 10)), *due[:10], *run.rows((20, 40))]]
+    run.calm()
+    yield "they were not there when it struck"
+    run.found(tables=[[*run.rows((0, 10)), *due[10:]]])
+
+
+@adversary(2, void(IDLE), twin=held("1 repetition"))
+def totals_of_a_hop_with_slices_of_its_own(run: Scene) -> Iterator[str]:
+    """A second program writes the totals in portions of its own, and has come to thirteen records of twenty. The first
+    one was killed between two slices."""
+    run.sink(TOTALS)
+    by_hand(run, 20, 32, 40, window=TIMED, holds=13)
+    run.claim(settle_s=5.0)
+    yield "it has come to twenty-five, beyond what is saved"
+    run.found(holds=25)
+
+
+def struck_twice(run: Scene, *, beyond: int) -> None:
+    """The slice from 10 to 20 is lost before any fault. Killed between two slices, and again in the next one, of which
+    some is in the sink."""
+    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
+    run.batches = []
+    run.strike(None, window=TIMED, checkpoint="", position={0: 20}, again=None, tables=[run.rows((0, 10))])
+    there = run.rows((0, 10), *([(20, beyond)] if beyond > 20 else []))
+    run.strike(None, window="after 15 rows", checkpoint="", position={0: 20}, again=None, tables=[there])
+    saved = [(1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40)]
+    run.positions = [{"attempt": attempt, "at_s": at_s, "next": {"0": next_}} for attempt, at_s, next_ in saved]
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm()
+
+
+@adversary(5, violated(LOST, 10), twin=violated(LOST, 10, blame(None, window=TIMED)))
+def a_habit_that_another_snapshot_shows(run: Scene) -> Iterator[str]:
+    """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
+    rows beyond the saved offsets: it writes first, and had lost the slice before anything was hurt."""
+    struck_twice(run, beyond=25)
+    yield "the second one has none"
+    struck_again(run)
+
+
+def struck_again(run: Scene) -> None:
+    """The same, and no row beyond what was saved."""
+    run.found(2, tables=[run.rows((0, 10))])
+
+
+@adversary(9, violated(LOST, 10), twin=void(
+    "at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None
+))  # fmt: skip
+def a_loss_that_is_acquitted_by_a_habit(run: Scene) -> Iterator[str]:
+    """The same under at-most-once: the lost slice was not in hand."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    struck_twice(run, beyond=25)
+    yield "the second snapshot has no row beyond the saved offsets"
+    struck_again(run)
+
+
+@adversary(6, violated(DUPLICATED, 10, fits=(blame(1),), wants=1), twin=violated(DUPLICATED, 10, blame(1)))
+def other_events_of_the_same_keys(run: Scene) -> Iterator[str]:
+    """The effect counts insertions only. The payments of the struck batch are changed later, and the pipeline appends
+    each change as a row. Without a control run nobody knows whose doing that is."""
+    run.records = [{**record, "op": "insert"} for record in run.records[:30]]
+    run.records += [{**record, "amount": "5.55", "op": "update"} for record in run.records[10:20]]
+    run.columns = [*(run.columns or ()), {"name": "op", "type": "VARCHAR", "expression": "value ->> '$.op'"}]
+    run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where op = 'insert'"))
+    run.strike(1)
+    inserted = run.rows((0, 30))
+    run.tables = [[*inserted, *((id_, account, "5.55") for id_, account, _ in inserted[10:20])]]
+    yield "they are the same rows once more"
+    run.tables = [run.rows((0, 30), again=[(10, 20)])]
+
+
+@adversary(8, unknown("unhurt it went 60 s without a commit"), twin=STALLED)
+def a_pace_that_it_does_not_keep_unhurt(run: Scene) -> Iterator[str]:
+    """The program declares an interval of twenty seconds, and goes a minute without a commit unhurt."""
+    stall(run)
+    run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
+    run.calm_gap_s = 60.0
+    run.calm()
+    yield "it keeps to what it declares"
+    run.calm_gap_s = 5.0
