@@ -93,7 +93,7 @@ class Position:
 @dataclass(frozen=True, kw_only=True)
 class Progressed:
     """checkpoint.json. `batches` name the batch of each record, where only one query at a time has read the topic;
-    `gap_s` is the longest time between two commits of one query in one attempt."""
+    `gap_s` is the longest time that a query went without a commit within one attempt, its start included."""
 
     queries: tuple[Query, ...] = ()
     positions: tuple[Position, ...] = ()

@@ -13,11 +13,11 @@ from harness.snapshot import QueryState
 
 
 def heard(*events: tuple[Any, ...]) -> Rhythm:
-    """A rhythm that heard of launches `(attempt,)` and commits `(query, at_s)`."""
+    """A rhythm that heard of launches `(attempt, at_s)` and commits `(query, at_s)`."""
     rhythm = Rhythm()
     for event in events:
-        if len(event) == 1:
-            rhythm.heard({"what": "launched", "number": event[0], "at_s": 0.0})
+        if isinstance(event[0], int):
+            rhythm.heard({"what": "launched", "number": event[0], "at_s": event[1]})
         else:
             told = {"what": "batch", "batch": 0, "window": Window.OFFSETS_COMMITTED}
             rhythm.heard({**told, "checkpoint": event[0], "at_s": event[1]})
@@ -25,26 +25,31 @@ def heard(*events: tuple[Any, ...]) -> Rhythm:
 
 
 def test_the_longest_gap_is_that_of_one_query_in_one_attempt() -> None:
-    rhythm = heard((1,), ("a", 1.0), ("b", 2.0), ("a", 4.0), ("b", 12.0), (2,), ("a", 99.0), ("a", 100.0))
+    rhythm = heard((1, 0.5), ("a", 1.0), ("b", 2.0), ("a", 4.0), ("b", 12.0), (2, 98.0), ("a", 99.0), ("a", 100.0))
     assert rhythm.gap_s() == 10.0
-    assert heard((1,), ("a", 1.0)).gap_s() == 0.0 == heard((1,), ("a", 1.0)).steady_s()
+    assert heard((1, 1.0), ("a", 1.0)).gap_s() == 0.0 == heard((1, 1.0), ("a", 1.0)).steady_s()
+
+
+def test_a_start_is_a_time_without_a_commit_and_no_pace() -> None:
+    rhythm = heard((1, 0.0), ("a", 80.0), ("a", 83.0), ("a", 86.0), (2, 90.0), ("a", 95.0))
+    assert (rhythm.gap_s(), rhythm.steady_s()) == (80.0, 3.0)
 
 
 def test_the_first_gap_of_an_attempt_is_its_start_and_tells_no_pace() -> None:
-    rhythm = heard((1,), ("a", 1.0), ("a", 4.0), ("a", 4.5), (2,), ("a", 20.0), ("a", 22.0), ("a", 22.7))
+    rhythm = heard((1, 0.5), ("a", 1.0), ("a", 4.0), ("a", 4.5), (2, 19.0), ("a", 20.0), ("a", 22.0), ("a", 22.7))
     assert (rhythm.gap_s(), round(rhythm.steady_s(), 3)) == (3.0, 0.7)
-    assert heard((1,), ("a", 1.0), ("a", 4.0)).steady_s() == 3.0, "where there is no other it must do"
-    assert heard((1,), ("a", 1.0), ("a", 4.0), ("a", 4.5), ("b", 1.0), ("b", 3.0)).steady_s() == 2.0
+    assert heard((1, 0.5), ("a", 1.0), ("a", 4.0)).steady_s() == 3.0, "where there is no other it must do"
+    assert heard((1, 0.5), ("a", 1.0), ("a", 4.0), ("a", 4.5), ("b", 1.0), ("b", 3.0)).steady_s() == 2.0
 
 
 def test_a_query_has_shown_its_pace_with_its_third_commit() -> None:
-    assert not heard((1,), ("a", 1.0), ("a", 3.0), (2,), ("a", 9.0), ("a", 19.0)).shown("a")
-    assert heard((1,), ("a", 1.0), ("a", 3.0), ("a", 13.0)).shown("a")
-    assert not heard((1,), ("a", 1.0), ("a", 3.0), ("a", 13.0)).shown("b")
+    assert not heard((1, 0.5), ("a", 1.0), ("a", 3.0), (2, 8.0), ("a", 9.0), ("a", 19.0)).shown("a")
+    assert heard((1, 0.5), ("a", 1.0), ("a", 3.0), ("a", 13.0)).shown("a")
+    assert not heard((1, 0.5), ("a", 1.0), ("a", 3.0), ("a", 13.0)).shown("b")
 
 
 def test_an_event_names_its_own_attempt_and_query_where_it_can() -> None:
-    rhythm = heard((2,))
+    rhythm = heard((2, 0.0))
     told = {"what": "batch", "window": Window.OFFSETS_COMMITTED, "checkpoint": "c", "query": "x/c", "attempt": 1}
     for at_s in (1.0, 3.0, 7.0):
         rhythm.heard({**told, "at_s": at_s})
@@ -74,20 +79,20 @@ def state(name: str, planned: int, committed: int, *, ours: bool = False) -> Que
 
 @pytest.mark.parametrize("silent", [False, True])
 def test_a_batch_in_hand_is_one_that_is_planned_and_not_committed(silent: bool) -> None:
-    rhythm = heard((1,), ("a", 1.0), ("b", 1.0))
+    rhythm = heard((1, 0.5), ("a", 1.0), ("b", 1.0))
     states = [state("a", 3, 2, ours=True), state("b", 0, -1), state("a", 3, 3), state("c", -1, -1)]
     assert rhythm.in_hand(states, silent=silent) == {"a": 3, "b": 0}
 
 
 def test_a_dead_attempts_batch_is_in_hand_while_the_present_one_may_come_to_it() -> None:
-    rhythm = heard((1,), ("a", 1.0), ("b", 1.0), (2,))
+    rhythm = heard((1, 0.5), ("a", 1.0), ("b", 1.0), (2, 2.0))
     states = [state("a", 3, 2, ours=True), state("b", 1, 0)]
     assert rhythm.in_hand(states, silent=False) == {"b": 1}
     assert rhythm.in_hand(states, silent=True) == {}
 
 
 def test_only_a_query_behind_another_one_has_to_show_its_pace() -> None:
-    rhythm = heard((1,), ("shown", 1.0), ("shown", 2.0), ("shown", 3.0), ("once", 1.0))
+    rhythm = heard((1, 0.5), ("shown", 1.0), ("shown", 2.0), ("shown", 3.0), ("once", 1.0))
     assert not rhythm.unshown([state("shown", 3, 3), state("ours", 0, 0, ours=True), state("none", -1, -1)])
     assert rhythm.unshown([state("shown", 3, 3), state("once", 0, 0)])
 

@@ -72,12 +72,13 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
     ("controls", "decided"),
     [
         ([], Decided(stand=[replace(BLAMED, faults=())], wants=1)),
-        ([Control(number=1, gap_s=900.0)], Decided(stand=[replace(BLAMED, faults=())], wants=2)),
+        ([Control(number=1, gap_s=30.0)], Decided(stand=[replace(BLAMED, faults=())], wants=2)),
         (
-            [Control(number=number, gap_s=900.0) for number in (1, 2)],
+            [Control(number=number, gap_s=30.0) for number in (1, 2)],
             Decided(stand=[replace(BLAMED, faults=())], wants=3),
         ),
-        ([Control(number=number, gap_s=900.0) for number in (1, 2, 3)], Decided(stand=[BLAMED])),
+        ([Control(number=number, gap_s=30.0) for number in (1, 2, 3)], Decided(stand=[BLAMED])),
+        ([Control(number=1, gap_s=60.0)], Decided(unknown=[UNHURT.format(60)])),
         ([Control(number=1, error="boom")], Decided(error=["the pipeline does not work without faults either: boom"])),
         (
             [Control(number=1, open=True)],

@@ -1,7 +1,8 @@
 """Did the pipeline stall, or is it slow? Records outstanding and no progress, beyond what it declares or needed unhurt.
 
-A stretch without a commit is a stall only if it is longer than the declared `interval` allows, or than a control run
-without faults needed. A program that dies by itself is the faults' victim only if it lives without them.
+A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
+without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
+them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     if any(control.open for control in controls):
         return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
     longest = max((control.gap_s for control in controls), default=0.0)
-    if controls and not (dead or declared) and idle_s <= SLOWER * longest:
+    if controls and not dead and idle_s <= SLOWER * longest:
         return Decided(unknown=[f"{words}; unhurt it went {longest:g} s without a commit"])
     # Whoever dies or hangs may do so now and then, hurt or not.
     wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0

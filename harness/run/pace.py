@@ -36,8 +36,8 @@ def settle_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = F
 
 
 class Pace:
-    """Looked at again and again while records are on their way. `longest_s` gives the longest gap between two commits
-    of one query, whatever it reads; `now` is a clock in seconds."""
+    """Looked at again and again while records are on their way. `longest_s` gives the longest time that a query went
+    without a commit, whatever it reads; `now` is a clock in seconds."""
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ class Rhythm:
         self._lock = threading.Lock()
         self._attempt = 0
         self._touched: dict[str, int] = {}
+        self._launched: dict[int, float] = {}
+        self._starts: list[float] = []
         self._last: dict[tuple[str, int], float] = {}
         self._gaps: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._position = 0
@@ -36,6 +38,8 @@ class Rhythm:
         """One more event of the journal."""
         if event.get("what") == "launched":
             self._attempt = int(event["number"])
+            with self._lock:
+                self._launched[self._attempt] = float(event["at_s"])
         if event.get("what") != "batch":
             return
         query = str(event.get("query", event["checkpoint"]))
@@ -52,6 +56,8 @@ class Rhythm:
             self._last[query, attempt] = at_s
             if before is not None:
                 self._gaps[query][attempt].append(at_s - before)
+            elif attempt in self._launched:
+                self._starts.append(at_s - self._launched[attempt])
 
     def stood(self, position: int, attempt: int, at_s: float) -> None:
         """A pipeline that keeps its offsets itself was seen to stand at `position`."""
@@ -60,9 +66,10 @@ class Rhythm:
             self.committed("", attempt, at_s)
 
     def gap_s(self) -> float:
-        """The longest time between two commits of one query within one attempt."""
+        """The longest time that a query went without a commit within one attempt: between two of them, or from the
+        launch to its first one. An attempt after a fault has to start too."""
         with self._lock:
-            return max((gap for gaps in self._gaps.values() for some in gaps.values() for gap in some), default=0.0)
+            return max((*self._starts, *(gap for gaps in self._gaps.values() for gap in _all(gaps))), default=0.0)
 
     def steady_s(self) -> float:
         """The same without the first gap of each attempt, where a query has shown others: it holds the start of workers
