@@ -79,6 +79,10 @@ def counted(lines: Iterable[dict[str, Any]]) -> str:
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
+SITTING = 60
+"""A sitting of so many schedules has to have had something to hold and something to catch, or it has shown nothing."""
+
+
 def figures(lines: Sequence[dict[str, Any]], asked: int) -> tuple[str, bool]:
     """The figures that a sitting is for, in one line, and whether they are as they have to be."""
     fixed, broken = ([each for each in lines if each["broken"] is which] for which in (False, True))
@@ -90,7 +94,8 @@ def figures(lines: Sequence[dict[str, Any]], asked: int) -> tuple[str, bool]:
     rest = [each for each in fixed if each["verdict"] == Word.HELD] + [each for each in broken if each not in certain]
     others = sum(bool(each["wrong"]) for each in rest)
     enough = words[Word.HELD] >= SHARE * len(due)
-    right = enough and caught == len(certain) and not words[Word.VIOLATED] + words[Word.ERROR] + others
+    whole = len(lines) >= asked and (asked < SITTING or bool(due and certain))
+    right = whole and enough and caught == len(certain) and not words[Word.VIOLATED] + words[Word.ERROR] + others
     said = [
         f"{len(lines)} of {asked} run",
         f"repaired: {words[Word.VIOLATED]} violated, {words[Word.ERROR]} error, {words[Word.HELD]} of {len(due)} held",

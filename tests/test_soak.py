@@ -327,10 +327,16 @@ AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, VOID)] * 3 + [CAUG
 )
 def test_the_figures_decide_the_exit_code(more: list[dict[str, Any]], right: bool, said: str) -> None:
     lines = [*AS_IT_HAS_TO_BE, *more] if more else [*AS_IT_HAS_TO_BE, *[line(UPSERT, held())] * 3]
-    words, found = soak.figures(lines, 200)
+    words, found = soak.figures(lines, len(lines))
     assert found is right and said in words
-    assert words.startswith(f"{len(lines)} of 200 run; ")
+    assert words.startswith(f"{len(lines)} of {len(lines)} run; ")
     assert words.endswith("; as it has to be" if right else "; NOT as it has to be")
+    assert soak.figures(lines, len(lines) + 1)[1] is False, "it was cut short"
+
+
+def test_a_sitting_without_anything_to_hold_or_to_catch_has_shown_nothing() -> None:
+    assert not any(soak.figures(lines, 60)[1] for lines in ([], AS_IT_HAS_TO_BE[:57] * 2, [CAUGHT] * 60))
+    assert soak.figures([CAUGHT], 1)[1] and soak.figures(AS_IT_HAS_TO_BE[:1], 1)[1]
 
 
 def kept(reports: Path, twin: Twin, index: int) -> Path:
