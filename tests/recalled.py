@@ -1,0 +1,121 @@
+"""A pytest plug-in for mutation runs: DuckDB is asked the same of the same tables once, whichever test or mutant asks.
+
+`-p tests.recalled` puts `Recalled` in the place of DuckDB's connections. An answer is known by all that was done on the
+connection before it, the content of its tables included. No code of ours is left out: what is remembered are rows as
+DuckDB gave them. The processes of the mutants inherit what the tests were told when nothing was mutated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import harness.effect
+import harness.ledger
+
+_ANSWERS: dict[Any, list[Any] | Exception] = {}
+_VIEW = "create or replace view "
+_LASTING = ("set ", "create ")
+
+
+class Rows:
+    """A result that has been fetched."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._rows = iter(rows)
+
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def fetchmany(self, size: int) -> list[Any]:
+        return list(islice(self._rows, size))
+
+
+class Recalled:
+    """A connection that is made when it is asked something new. Of its views only the last one is there."""
+
+    def __init__(self, database: str = ":memory:", *, config: Mapping[str, Any]) -> None:
+        self._database, self._config = database, dict(config)
+        self._steps: tuple[Any, ...] = (database, *self._config.items())
+        self._tables: dict[str, pa.Table] = {}
+        self._view = self._shown = ""
+        self._made: duckdb.DuckDBPyConnection | None = None
+        self._taken = 0
+
+    def __enter__(self) -> Recalled:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def register(self, name: str, table: pa.Table) -> None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks())
+        self._tables[name] = table
+        self._steps += ((name, hashlib.sha256(sink.getvalue()).hexdigest()),)
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+        question = (self._steps, self._view, sql, tuple(parameters))
+        if new := question not in _ANSWERS:
+            _ANSWERS[question] = self._asked(sql, parameters)
+        answer = _ANSWERS[question]
+        if isinstance(answer, Exception):
+            raise answer
+        if sql.startswith(_VIEW):
+            self._view = sql
+            self._shown = sql if new else self._shown
+        elif sql.strip().startswith(_LASTING) and sql not in self._steps:
+            self._steps += (sql,)
+            self._taken += new
+        return Rows(answer)
+
+    sql = execute
+
+    def interrupt(self) -> None:
+        if self._made is not None:
+            self._made.interrupt()
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
+
+    def _asked(self, sql: str, parameters: Sequence[Any]) -> list[Any] | Exception:
+        made = self._made = self._made or _CONNECT(self._database, config=self._config)
+        for step in self._steps[self._taken :]:
+            if isinstance(step, str) and step != self._database:
+                made.execute(step)
+            elif step[0] in self._tables:
+                made.register(step[0], self._tables[step[0]])
+        self._taken = len(self._steps)
+        if self._view != self._shown:
+            made.execute(self._view)
+            self._shown = self._view
+        try:
+            return made.execute(sql, parameters).fetchall()
+        except Exception as error:  # what DuckDB does not like is an answer too
+            return error
+
+
+_CONNECT = duckdb.connect
+
+
+def pytest_configure() -> None:
+    """Before any test is collected. Whoever asks for `duckdb.connect` in these rooms gets one that recalls."""
+    for room in (harness.effect, harness.ledger):
+        room.duckdb = _Recalling()  # type: ignore[attr-defined]
+
+
+class _Recalling:
+    connect = Recalled
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(duckdb, name)
