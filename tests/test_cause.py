@@ -859,3 +859,14 @@ def test_a_window_that_a_later_batch_closed_may_have_come_again_with_it(make: Ma
     assert fits([row for row in bench.first(2) if row[0] != "x"]) == {()}, "it was not there"
     lost = judged(bench, [row for row in bench.rows() if row[0] != "x"], (bench.first(2), reach()))
     assert {(each.kind, each.fits) for each in lost} == {(Kind.LOST, ())}
+
+
+@pytest.mark.parametrize(("beside", "named"), [(True, "checkpoint"), (False, "")])
+def test_a_total_names_the_checkpoint_whose_batch_it_is_only_where_there_are_several(
+    make: Make, beside: bool, named: str
+) -> None:
+    bench = make(TOTALS)
+    struck = hit(bench, bench.first(2))
+    struck = replace(struck, strike=replace(struck.strike, beside=beside))
+    out = bench.findings(bench.scale(bench.rows(again=(batch(1),))), [struck])
+    assert {(each.batches, each.checkpoint) for each in out} == {((1,), named)}

@@ -19,7 +19,7 @@ from harness.judge.stakes import Weighed
 from harness.judge.strikes import Reach, Strike
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values
-from tests.scales import Bench, Make, batch, benches, hit, upto
+from tests.scales import Bench, Make, batch, benches, hit, reach, upto
 
 AGAIN, GONE, NOTHING = (Harm.REPETITION,), (Harm.LOSS,), ()
 
@@ -98,6 +98,16 @@ def test_each_column_tells_for_itself(make: Make) -> None:
     assert told(bench, [(first[0], first[1], None), *rest]) == {(GONE, False)}, "null is the sum of nothing"
 
 
+def test_a_total_that_is_null_is_the_sum_of_nothing_also_where_zero_is_due(make: Make) -> None:
+    bench = make(
+        NETS, records=[{**each, "amount": "0" if each["id"] % 4 == 0 else each["amount"]} for each in values(40)]
+    )
+    rows: list[Row] = [("a0", None), *(row for row in bench.rows() if row[0] != "a0")]
+    assert told(bench, rows) == {(NOTHING, True)}
+    struck = hit(bench, bench.first(3), reach(4, 3))
+    assert told(bench, bench.rows(without=batch(3)), struck) == {(GONE, True)}, "the rest was there without it"
+
+
 def test_where_a_key_has_several_totals_nobody_can_tell_which_is_which(make: Make) -> None:
     bench = make(replace(TOTALS, effect="select account, id % 8 < 4 as low, count(*) as n from ledger group by all"))
     for allows in (Harm.LOSS, Harm.REPETITION):
@@ -136,6 +146,17 @@ def test_a_row_of_several_records_hides_what_the_guarantee_forbids(make: Make) -
     assert row(bench, less, Harm.REPETITION) == {(Kind.LOST, False)}, "one is lost for certain"
     none = [each for each in bench.rows() if each != ("a0",)]
     assert row(bench, none, Harm.LOSS) == {(Kind.LOST, False)}, "none of them can have come again"
+
+
+def test_a_row_of_one_record_hides_nothing_beside_a_row_of_several(make: Make) -> None:
+    alone = [{**each, "account": "a9" if each["id"] == 7 else each["account"]} for each in values(40)]
+    bench = make(replace(ALIKE, effect="select account, '' as x from ledger", key=("x",)), records=alone)
+    again: list[Row] = [*bench.rows(), ("a9", "")]
+    assert row(bench, again, Harm.REPETITION) == {(Kind.DUPLICATED, False)}
+    assert row(bench, [*bench.rows(), ("a0", "")], Harm.REPETITION) == {(Kind.DUPLICATED, True)}
+    twins = [{**each, "account": "a9" if each["id"] in (7, 8) else each["account"]} for each in values(40)]
+    bench = make(replace(ALIKE, effect="select account, '' as x from ledger", key=("x",)), records=twins)
+    assert row(bench, [*bench.rows(), ("a9", "")], Harm.REPETITION) == {(Kind.DUPLICATED, True)}
 
 
 def test_rows_that_differ_hide_nothing_though_they_share_a_key(make: Make) -> None:

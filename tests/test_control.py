@@ -247,11 +247,12 @@ def test_a_control_that_failed_late_is_an_error_too(folder: Folder) -> None:
     assert judge(folder.path).reasons[0] == "the pipeline does not work without faults either: boom"
 
 
-def test_a_control_that_did_not_get_done_counts_for_nothing(folder: Folder) -> None:
+@pytest.mark.parametrize("why", [{"drained": False}, {"reasons": ["the broker did not answer"]}])
+def test_a_control_that_did_not_get_done_counts_for_nothing(folder: Folder, why: dict[str, object]) -> None:
     folder.controls = [[payments(folder.records)]] * 3
     run = folder.write() / "controls" / "2" / "run.json"
     data = json.loads(run.read_text())
-    run.write_text(json.dumps({**data, "outcome": {**data["outcome"], "drained": False}}))
+    run.write_text(json.dumps({**data, "outcome": {**data["outcome"], **why}}))
     out = judged(folder.path)
     assert (out.verdict.word, out.wants) == (Word.UNKNOWN, 0)
     assert "only 2 of 3 control runs got done" in out.verdict.reasons[-1]

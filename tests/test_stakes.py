@@ -705,3 +705,26 @@ def test_spans_of_a_batch_are_its_partitions() -> None:
 
 def test_the_same_count_is_the_same_total(make: Make) -> None:
     assert make(COUNTED).first(1) == make(COUNTED).first(1)
+
+
+def test_a_total_that_should_be_gone_and_is_another_one_was_not_written_whole(make: Make) -> None:
+    few = "select account, count(*) as n from ledger group by account having count(*) < 4"
+    bench = make(replace(COUNTED, effect=few))
+    other: list[Row] = [(row[0], "99") for row in bench.first(1)]
+    assert hit(bench, other).point == WRITING
+
+
+def test_a_repetition_says_where_nothing_shows_whether_it_was_written(make: Make) -> None:
+    bench = make(replace(TOTALS, effect="select account, sum(amount)::double as total from ledger group by account"))
+    (stake,) = [each for each in hit(bench, bench.first(1)).stakes if each.harm is AGAIN]
+    assert stake.note.startswith(
+        "repetition of batch 1 (nothing shows whether it was written, not in Spark's commit log)"
+    )
+
+
+def test_what_another_query_begins_before_is_no_stake_of_this_one(make: Make) -> None:
+    bench = make()
+    out = hit(bench, bench.first(2), replace(reach(again=0), other=True))
+    assert [each.note for each in out.stakes if each.harm is AGAIN] == [
+        "repetition of batch 1 (10 rows in t, not in Spark's commit log)"
+    ]

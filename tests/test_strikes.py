@@ -93,7 +93,7 @@ def test_an_attempt_that_was_killed_before_it_touched_anything_is_passed_over() 
 @pytest.mark.parametrize("first", [{1: 0}, {1: 0, 2: 7}])
 def test_without_a_next_attempt_nothing_is_known_of_it(first: Mapping[int, int]) -> None:
     (found,) = reach(STATE, queries=(replace(QUERY, first=first),))
-    assert (found.next, found.again, found.skipped) == (None, (), ())
+    assert (found.next, found.again, found.skipped, found.other) == (None, (), (), False)
 
 
 def test_a_driver_that_lives_has_no_next_attempt() -> None:
@@ -102,7 +102,25 @@ def test_a_driver_that_lives_has_no_next_attempt() -> None:
     queries = (replace(QUERY, first={1: 0, 2: 2}),)
     assert reach(STATE, queries=queries)[0].skipped == (Span(0, 10, 25),)
     (found,) = reach(STATE, outcome=lives, queries=queries)
-    assert (found.next, found.skipped) == (None, ())
+    assert (found.next, found.skipped, found.other) == (None, (), False)
+
+
+def test_a_query_that_was_never_seen_at_work_is_no_earlier_one() -> None:
+    never, new = Query(checkpoint="never"), Query(checkpoint="new", batches=BATCHES, first={2: 1})
+    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0}), new, never))
+    assert (found.next, found.other) == ({0: 10}, True)
+
+
+def test_what_was_committed_last_says_how_far_it_was_where_spark_has_purged_it() -> None:
+    (found,) = reach(replace(STATE, committed={}))
+    assert (found.low, found.high) == ({0: 10}, {0: 25})
+
+
+def test_a_driver_that_goes_on_and_has_committed_nothing_has_nothing_since() -> None:
+    states = (replace(STATE, offsets=(0,), commits=(), committed={}, planned={0: 10}),)
+    moving = replace(strike(*states), moving=True)
+    (found,) = reaches(moving, Progressed(queries=(QUERY,), end={0: 40}), SINK)
+    assert (found.low, found.since) == ({0: 0}, ())
 
 
 def test_an_attempt_that_is_not_known_has_no_next_one() -> None:

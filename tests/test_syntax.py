@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,3 +153,9 @@ def test_the_least_and_the_most_that_went_into_a_sum(effects: Effects) -> None:
     ids = [int(row[0] or 0) for row in effects.table("select id from ledger where account = 'a0'").rows]
     assert (least["a0"][1], most["a0"][1]) == (str(min(ids)), str(max(ids)))
     assert float(least["a0"][0] or 0) < float(most["a0"][0] or 0) < float(whole[0] or 0)
+
+
+def test_a_query_with_another_function_leaves_the_first_as_it_was(effects: Effects) -> None:
+    asked = effects._tree(GROUPED.format("sum(amount) as total"))
+    before = copy.deepcopy(asked)
+    assert syntax.instead(asked, "min") != before == asked

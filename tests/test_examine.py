@@ -1,0 +1,102 @@
+"""How one sink is examined, and what is said of it beside another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.checkers.cells import Row, canonical
+from harness.effect import WHOLE, Effects, Table
+from harness.judge import judge
+from harness.judge.examine import SHUFFLES
+from harness.scenario import Word
+from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, payments
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "run")
+    made.tables = [payments(made.records)]
+    return made
+
+
+def totals(records: Sequence[dict[str, Any]]) -> list[Row]:
+    """What an honest pipeline leaves in `totals`."""
+    sums: dict[str, tuple[int, Decimal]] = {}
+    for record in records:
+        n, total = sums.get(record["account"], (0, Decimal(0)))
+        sums[record["account"]] = n + 1, total + Decimal(record["amount"])
+    return [(account, str(n), canonical(total, "number")) for account, (n, total) in sums.items()]
+
+
+NOT_TRIED = "postgres totals was not put to the test: no hit would have shown anything there"
+
+
+def test_a_sink_that_no_hit_put_to_the_test_is_named_beside_one_that_was(folder: Folder) -> None:
+    """The struck batch comes to the same totals as another one, which would hide it."""
+    counts = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+    for record in folder.records:
+        record["account"] = f"a{record['id'] % 2}"
+    folder.claim(sinks=(PER_RECORD, counts))
+    folder.types = [TYPES["payments"], TYPES["totals"][:2]]
+    folder.tables = [payments(folder.records), [("a0", "20"), ("a1", "20")]]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.notes) == (Word.HELD, (NOT_TRIED,))
+
+
+def test_neither_of_two_sinks_that_were_tried_is_named_nor_one_that_nobody_could_read(folder: Folder) -> None:
+    folder.claim(sinks=(PER_RECORD, TOTALS))
+    folder.tables = [payments(folder.records), totals(folder.records)]
+    assert judge(folder.write()).notes == ()
+    other = Folder(folder.path.parent / "other", scenario=folder.scenario, tables=[payments(folder.records), None])
+    assert not any("not put to the test" in note for note in judge(other.write()).notes)
+
+
+def test_a_single_total_under_another_key_is_another_table_s(folder: Folder) -> None:
+    """Where its value is all the key that it has, it is a wrong total; with a key of its own it is apart."""
+    folder.claim(sinks=(replace(TOTALS, effect="select 'all' as account, count(*) as n, 1.5 as total from ledger"),))
+    folder.tables = [[("other", "40", "1.5")]]
+    verdict = judge(folder.write())
+    assert (verdict.word, any("holds not one of the keys" in each for each in verdict.reasons)) == (Word.VOID, True)
+
+
+@pytest.mark.parametrize(("most", "orders"), [(40, [*SHUFFLES]), (39, [*SHUFFLES[:1]])])
+def test_a_long_ledger_is_tried_in_one_other_order(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, most: int, orders: list[int]
+) -> None:
+    tried, table = [], Effects.table
+
+    def asked(effects: Effects, sql: str, **options: Any) -> Table:
+        tried.append(options.get("cut", WHOLE).order)
+        return table(effects, sql, **options)
+
+    monkeypatch.setattr(Effects, "table", asked)
+    monkeypatch.setattr(import_module("harness.judge.examine"), "SHUFFLED_MAX", most)
+    folder.claim(sinks=(TOTALS,))
+    folder.tables = [totals(folder.records)]
+    judge(folder.write())
+    assert [order for order in tried if order] == orders
+
+
+def test_an_infinite_total_hides_no_error_of_another_one(folder: Folder) -> None:
+    effect = "select account, avg(case when id = 0 then 'inf'::double else amount::double end) as mean from ledger "
+    folder.claim(sinks=(replace(TOTALS, effect=f"{effect} group by account"),))
+    folder.types = [[("account", "text", "text"), ("mean", "double precision", "float")]]
+    means = {f"a{n}": sum(float(r["amount"]) for r in folder.records if r["account"] == f"a{n}") / 10 for n in range(4)}
+    folder.tables = [[("a0", "inf"), ("a1", "7.0"), ("a2", str(means["a2"])), ("a3", str(means["a3"]))]]
+    verdict = judge(folder.write())
+    assert [finding.key for finding in verdict.findings] == [{"account": "a1"}]
+
+
+def test_a_shared_key_is_named_with_all_its_columns(folder: Folder) -> None:
+    folder.records[4] = {**folder.records[0], "id": 4}
+    folder.claim(sinks=(replace(PER_RECORD, key=("account", "amount")),))
+    folder.tables = [payments(folder.records)]
+    words = "postgres payments: 40 rows share 39 keys (account, amount): a finding speaks of all rows of its key"
+    assert judge(folder.write()).notes == (words,)
