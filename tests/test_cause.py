@@ -870,3 +870,31 @@ def test_a_total_names_the_checkpoint_whose_batch_it_is_only_where_there_are_sev
     struck = replace(struck, strike=replace(struck.strike, beside=beside))
     out = bench.findings(bench.scale(bench.rows(again=(batch(1),))), [struck])
     assert {(each.batches, each.checkpoint) for each in out} == {((1,), named)}
+
+
+def test_one_total_alone_that_a_batch_would_explain_is_not_its_repetition(make: Make) -> None:
+    """What harms a batch harms all that the batch has written."""
+    bench = make(TOTALS)
+    twice = {row[0]: row for row in bench.rows(again=(batch(1),))}
+    first, *rest = bench.rows()
+    out = judged(bench, [twice[first[0]], *rest], (bench.first(2), reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (), (ONE,), ALONE)}
+    out = judged(bench, [twice[row[0]] for row in bench.rows()], (bench.first(2), reach()))
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)}
+
+
+def test_totals_that_no_look_can_tell_apart_are_explained_by_none(make: Make) -> None:
+    floats = "select account, sum(amount)::double as total from ledger group by account"
+    bench = make(replace(TOTALS, effect=floats))
+    out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
+    assert {(each.kind, each.faults) for each in out} == {(Kind.WRONG_AGGREGATE, ())}
+
+
+def test_what_no_later_hit_saw_may_have_been_lost_by_the_first(make: Make) -> None:
+    bench = make()
+    rows = [row for row in bench.rows() if row[0] != "14"]
+    there = [row for row in bench.first(3) if row[0] != "14"]
+    out = judged(bench, rows, (bench.first(1), reach()), (there, reach(3, 2)))
+    assert causes(out) == {(Kind.LOST, (), (ONE,), ALONE)}
+    out = judged(bench, rows, (bench.first(1), reach()), (bench.first(3), reach(3, 2)))
+    assert causes(out) == {(Kind.LOST, (), (), ALONE)}, "it was there when the second one struck"

@@ -220,7 +220,7 @@ class _Causes:
             return
         if finding.kind is Kind.LOST:
             # What is still planned when a later fault strikes was not lost by an earlier one.
-            hits = [hit for place, hit in enumerate(self.hits) if self._lost(place, hit, key)]
+            hits = [hit for place, hit in enumerate(self.hits) if self._lost(place, key)]
             yield from (Told((hit,), Harm.LOSS) for hit in hits[-1:])
         looks = {Kind.DUPLICATED: self._twice, Kind.CORRUPTED: self._changed}
         look = looks.get(finding.kind)
@@ -262,7 +262,7 @@ class _Causes:
             return True
         return any(self._as(Cut(only=other), key)[row] for other in others)
 
-    def _lost(self, place: int, hit: Known, key: Key) -> bool:
+    def _lost(self, place: int, key: Key) -> bool:
         return any(key in unit and self._absent(self.hits[place:], unit) for unit in self.units[place])
 
     def _absent(self, hits: Sequence[Known], unit: set[Key]) -> bool:
