@@ -100,3 +100,13 @@ def test_a_shared_key_is_named_with_all_its_columns(folder: Folder) -> None:
     folder.tables = [payments(folder.records)]
     words = "postgres payments: 40 rows share 39 keys (account, amount): a finding speaks of all rows of its key"
     assert judge(folder.write()).notes == (words,)
+
+
+def test_a_tiny_total_has_no_room_for_an_error(folder: Folder) -> None:
+    """What sums round by is a part of the numbers that went in, however small these are."""
+    effect = "select account, sum(id * 1e-13::double) as total from ledger group by account"
+    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
+    sums = {f"a{n}": sum(r["id"] * 1e-13 for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
+    folder.tables = [[*((account, repr(total)) for account, total in sums.items() if account != "a1"), ("a1", "1e-13")]]
+    assert [finding.key for finding in judge(folder.write()).findings] == [{"account": "a1"}]

@@ -205,3 +205,9 @@ def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: obje
     assert out == Decided(unknown=["it stood still; unhurt it went 0 s without a commit"])
     bare = stalled(run(tmp_path / "b", {"idle_s": 5}), STRIKES, [Control(number=1)] * 3)
     assert bare.stand == [replace(BLAMED, note="")]
+
+
+def test_two_hits_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp_path: Path) -> None:
+    twice = tuple(Strike(number=number, outcome=SECOND) for number in (1, 2))
+    out = stalled(run(tmp_path, said()), twice, [Control(number=number, gap_s=1.0) for number in (1, 2, 3)])
+    assert [(each.faults, each.fits) for each in out.stand] == [((), (LABEL, LABEL))]

@@ -451,3 +451,25 @@ def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
     (folder.path / "snapshots" / "1-strike" / "snapshot.json").write_text("{")
     with pytest.raises(HarnessError, match="not readable"):
         read_strikes(read_run(folder.path))
+
+
+LATER = "its snapshot is of a later moment: batch 1 was planned by then"
+TOLD: tuple[tuple[dict[str, tuple[int, ...]], str], ...] = (
+    ({}, ""),
+    ({"offsets": (0, 1), "commits": (0,)}, ""),
+    ({"offsets": (0,), "commits": (0,)}, LATER),
+    ({"commits": (0,)}, LATER),
+)
+
+
+def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "run")
+    kill = replace(STEP, do=Fault(kind=Do.KILL_EXECUTOR))
+    folder.claim(schedule=(kill,))
+    for place, (logs, why) in enumerate(TOLD):
+        evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
+        folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
+        folder.path = tmp_path / f"run{place}"
+        folder.tables = [payments(folder.records)]
+        (found,) = read_strikes(read_run(folder.write()))
+        assert found.why == why
