@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -108,7 +109,7 @@ class Effects:
         self._db.execute("set TimeZone = 'UTC'")
         self._db.execute("set enable_progress_bar = false")
         self._db.execute("set lock_configuration = true")
-        self._folding = {row[0] for row in self._db.execute(_AGGREGATES).fetchall()}
+        self._folding = _aggregates()
         try:
             self._fill(source)
         except BaseException:
@@ -326,6 +327,13 @@ with raw as (
 select {columns} from raw order by __partition, __offset
 """
 _AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
+
+
+@cache
+def _aggregates() -> frozenset[str]:
+    """The names of DuckDB's aggregate functions: asking for them takes as long as all else that a ledger needs."""
+    with duckdb.connect(":memory:", config=dict(CLOSED)) as db:
+        return frozenset(row[0] for row in db.execute(_AGGREGATES).fetchall())
 
 
 def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
