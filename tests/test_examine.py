@@ -15,7 +15,7 @@ from harness.checkers.cells import Row, canonical
 from harness.effect import WHOLE, Effects, Table
 from harness.judge import judge
 from harness.judge.examine import SHUFFLES
-from harness.scenario import Word
+from harness.scenario import Guarantee, Word
 from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, payments
 
 
@@ -110,3 +110,43 @@ def test_a_tiny_total_has_no_room_for_an_error(folder: Folder) -> None:
     sums = {f"a{n}": sum(r["id"] * 1e-13 for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
     folder.tables = [[*((account, repr(total)) for account, total in sums.items() if account != "a1"), ("a1", "1e-13")]]
     assert [finding.key for finding in judge(folder.write()).findings] == [{"account": "a1"}]
+
+
+@pytest.mark.parametrize("large", ["-1000000000", "1000000000"])
+def test_a_sum_rounds_by_a_part_of_the_largest_number_that_went_in(folder: Folder, large: str) -> None:
+    """Whichever sign it has, and however small the sum is."""
+    folder.records[0]["amount"] = large
+    for record in folder.records[4::4]:
+        record["amount"] = "1000000" if large[0] == "-" else "-1000000"
+    folder.claim(sinks=(replace(TOTALS, effect="select account, sum(amount::double) as total from ledger group by 1"),))
+    folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
+    sums = {f"a{n}": sum(float(r["amount"]) for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
+    folder.tables = [[("a0", repr(sums["a0"] + 0.1)), *((f"a{n}", repr(sums[f"a{n}"])) for n in (1, 2, 3))]]
+    verdict = judge(folder.write())
+    assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
+    assert verdict.reasons[0].startswith("1 totals of postgres totals differ only by rounding")
+
+
+def test_every_kind_that_was_cut_is_named_under_a_weaker_guarantee(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("harness.judge.examine"), "FINDINGS_MAX", 3)
+    folder.claim(guarantee=Guarantee.AT_MOST_ONCE)
+    rows = payments(folder.records)
+    folder.tables = [[*rows[4:], *rows[10:14]]]
+    words = "too many findings in postgres payments to look at each under at-most-once: duplicated (4), lost (4)"
+    assert words in judge(folder.write()).reasons
+    other = Folder(folder.path.parent / "other", scenario=folder.scenario, tables=[[*rows[3:], *rows[10:13]]])
+    assert not any("too many" in reason for reason in judge(other.write()).reasons)
+
+
+def test_what_would_be_hidden_is_not_called_allowed(folder: Folder) -> None:
+    counts = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+    for record in folder.records:
+        record["account"] = f"a{record['id'] % 2}"
+    folder.claim(sinks=(counts,))
+    folder.types = [TYPES["totals"][:2]]
+    folder.tables = [[("a0", "20"), ("a1", "20")]]
+    verdict = judge(folder.write())
+    hidden = "not shown, batch 2 comes to the same totals, and one lost would hide it"
+    assert verdict.reasons[-1].endswith(hidden), verdict.reasons
