@@ -121,7 +121,7 @@ CASES = [
         GOOD + ("guarantee: exactly once\nexpect: hold\n"),
         [
             "4:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'exactly once'; did you mean 'exactly-once'?",
-            "5:9: expect must be one of held, unknown, void, not 'hold'; did you mean 'held'?",
+            "5:9: expect must be one of held, unknown, void, {violated: [KIND]}, not 'hold'; did you mean 'held'?",
         ],
     ),
     Case("wrong flag", GOOD + "together: yes\n", ["4:11: together must be true or false, not 'yes'"]),
@@ -365,7 +365,7 @@ CASES = [
     Case(
         "expect violated, bare",
         GOOD + "expect: violated\n",
-        ["4:9: expect must be one of held, unknown, void, not 'violated'"],
+        ["4:9: expect must be one of held, unknown, void, {violated: [KIND]}, not 'violated'"],
     ),
     Case(
         "expect unhurt alone",

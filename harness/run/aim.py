@@ -144,9 +144,9 @@ class Aim:
         try:
             self._hold(tripwire, when)
             self._until(when, lambda: tripwire.held() is not None)
-        except WaitError:
+        except WaitError as failure:
             tripwire.let_go()
-            raise
+            raise WaitError(f"{failure}. Only rows that are inserted count, not those that are updated") from failure
         folder = self._fed()
         listing = self._scene.observer.listing(folder)
         return Moment(self._filled(when.batch, folder), folder=folder, before=listing, held=tripwire.held())
