@@ -16,7 +16,9 @@ from harness.effect import WHOLE, Effects, Table
 from harness.judge import judge
 from harness.judge.examine import SHUFFLES
 from harness.scenario import Guarantee, Word
-from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, payments
+from tests.corpus.own_offsets import by_hand
+from tests.corpus.scene import scene
+from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, Struck, payments
 
 
 @pytest.fixture
@@ -150,3 +152,55 @@ def test_what_would_be_hidden_is_not_called_allowed(folder: Folder) -> None:
     verdict = judge(folder.write())
     hidden = "not shown, batch 2 comes to the same totals, and one lost would hide it"
     assert verdict.reasons[-1].endswith(hidden), verdict.reasons
+
+
+VAGUE = (
+    "under at-most-once, nobody can tell what a wrong row of postgres totals hides: a record that comes again, or "
+    "not at all, may change or take away rows of others. Let the effect be one SELECT from `ledger`, "
+    "with at most a GROUP BY"
+)
+
+
+def test_of_an_effect_that_hides_what_happened_the_note_says_why_nobody_can_tell(folder: Folder) -> None:
+    few = "select account, count(*) as n from ledger group by account having count(*) < 11"
+    folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(replace(TOTALS, effect=few),))
+    folder.types = [TYPES["totals"][:2]]
+    folder.tables = [[("a0", "9"), ("a1", "9"), ("a2", "10"), ("a3", "10")]]
+    verdict = judge(folder.write())
+    assert VAGUE in verdict.notes
+    assert (
+        "2 findings, and nothing shows which explanation is the right one: at-most-once may allow it" in verdict.reasons
+    )
+
+
+def test_rows_that_several_records_give_are_vague_and_their_effect_is_not(folder: Folder) -> None:
+    alike = replace(PER_RECORD, effect="select account from ledger", key=())
+    folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(alike,))
+    folder.types = [TYPES["payments"][1:2]]
+    folder.tables = [[(record["account"],) for record in folder.records[1:]]]
+    verdict = judge(folder.write())
+    assert [finding.vague for finding in verdict.findings] == [True]
+    assert not any("nobody can tell what a wrong row" in note for note in verdict.notes)
+    assert (
+        "1 finding, and nothing shows which explanation is the right one: at-most-once may allow it" in verdict.reasons
+    )
+
+
+def test_an_effect_that_cannot_be_run_over_a_part_puts_nothing_at_stake(folder: Folder) -> None:
+    whole = "case when count(*) < 10 then error('too few')::bigint else count(*) end"
+    folder.claim(sinks=(replace(TOTALS, effect=f"select account, {whole} as n from ledger group by account"),))
+    folder.types = [TYPES["totals"][:2]]
+    folder.tables = [[("a0", "11"), *((f"a{n}", "10") for n in (1, 2, 3))]]
+    folder.strikes = [Struck(tables=[[("a0", "5"), ("a1", "5")]])]
+    verdict = judge(folder.write())
+    (reason,) = [each for each in verdict.reasons if "too few" in each]
+    assert "the effect of postgres totals cannot be run with records left out or counted twice" in reason
+    assert verdict.word is Word.VIOLATED
+
+
+def test_one_that_keeps_its_offsets_itself_may_be_struck_where_it_has_saved_them_early(tmp_path: Path) -> None:
+    own = scene(tmp_path / "own")
+    by_hand(own, 10, 20, 30, 40, holds=15)
+    early = "postgres payments: offsets committed, sink not written"
+    assert early in judge(own.write()).untried
+    assert early not in judge(Folder(tmp_path / "run", tables=[payments(own.records)]).write()).untried
