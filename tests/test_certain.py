@@ -98,14 +98,24 @@ def test_each_column_tells_for_itself(make: Make) -> None:
     assert told(bench, [(first[0], first[1], None), *rest]) == {(GONE, False)}, "null is the sum of nothing"
 
 
-def test_a_total_that_is_null_is_the_sum_of_nothing_also_where_zero_is_due(make: Make) -> None:
-    bench = make(
-        NETS, records=[{**each, "amount": "0" if each["id"] % 4 == 0 else each["amount"]} for each in values(40)]
-    )
-    rows: list[Row] = [("a0", None), *(row for row in bench.rows() if row[0] != "a0")]
-    assert told(bench, rows) == {(NOTHING, True)}
+def test_a_total_that_may_be_zero_without_what_was_at_stake_misses_no_more(make: Make) -> None:
+    late = [{**each, "amount": "0" if each["id"] < 30 else each["amount"]} for each in values(40)]
+    bench = make(NETS, records=late)
     struck = hit(bench, bench.first(3), reach(4, 3))
-    assert told(bench, bench.rows(without=batch(3)), struck) == {(GONE, True)}, "the rest was there without it"
+    assert told(bench, bench.rows(without=batch(3)), struck) == {(GONE, True)}
+    assert told(bench, [(account, None) for account, _ in bench.rows()], struck) == {(GONE, True)}, (
+        "null is nothing too"
+    )
+    bench = make(NETS, records=[{**each, "account": "b" if each["id"] >= 30 else "a"} for each in values(40)])
+    (a,) = (row for row in bench.rows() if row[0] == "a")
+    struck = hit(bench, bench.first(3), reach(4, 3))
+    assert told(bench, [a, ("b", "0")], struck) == {(GONE, True)}, "all of its records were at stake"
+    assert told(bench, [a, ("b", "0")]) == {(GONE, False)}
+
+
+def test_of_what_is_no_number_nothing_is_said(make: Make) -> None:
+    bench = make(NETS)
+    assert told(bench, [(account, "NaN") for account, _ in bench.rows()]) == {(NOTHING, True)}
 
 
 def test_where_a_key_has_several_totals_nobody_can_tell_which_is_which(make: Make) -> None:

@@ -118,6 +118,7 @@ def test_what_it_took_next_is_bounded_by_the_last_record_in_the_sink(
 def test_a_total_does_not_bound_it(make: Make) -> None:
     bench = make(TOTALS)
     assert stood(bench, bench.first(2), TAKEN) == TAKEN
+    assert stood(bench, bench.first(3), TAKEN) == replace(TAKEN, last=(), first=True), "it writes before it saves"
     assert stood(bench, bench.rows(*batch(0), Span(0, 5, 7)), TAKEN) == TAKEN
     assert stood(bench, bench.first(2), reach(2, 2, own=True, last=())) == reach(2, 2, own=True, last=())
 

@@ -94,16 +94,14 @@ class Examined:
         if self.case is None or not self.findings:
             return Clues()
         lineage = _lineage(effects, self.case, self.findings)
-        return Clues(lineage=lineage or {}, totals=self._totals(effects, traced=bool(lineage)))
+        traced = bool(lineage) and not self.case.aggregate
+        return Clues(lineage=lineage or {}, totals=None if traced else self._totals(effects, self.case))
 
-    def _totals(self, effects: Effects, *, traced: bool) -> Totals | None:
-        case = self.case
-        if case is None or self.sink.effect is None or (traced and not case.aggregate):
-            return None
+    def _totals(self, effects: Effects, case: Case) -> Totals | None:
         contributions = {}
         try:
             for batch in effects.batches():
-                rows = effects.table(self.sink.effect, batch=batch).rows
+                rows = effects.table(self.sink.effect or "", batch=batch).rows
                 contributions[batch] = single(rows, case.key_places())
         except UsageError:
             return None
