@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.checkers.cells import Row
+from harness.checkers.compare import Key
 from harness.checkers.spans import Span, joined
 from harness.judge.mismatch import mismatched
 from harness.judge.scale import Scale
@@ -898,3 +899,19 @@ def test_what_no_later_hit_saw_may_have_been_lost_by_the_first(make: Make) -> No
     assert causes(out) == {(Kind.LOST, (), (ONE,), ALONE)}
     out = judged(bench, rows, (bench.first(1), reach()), (bench.first(3), reach(3, 2)))
     assert causes(out) == {(Kind.LOST, (), (), ALONE)}, "it was there when the second one struck"
+
+
+@pytest.mark.parametrize(("off", "blamed"), [(0.5, (ONE,)), (2.0, ())])
+def test_totals_that_cancel_round_by_a_part_of_what_went_into_them(
+    make: Make, off: float, blamed: tuple[str, ...]
+) -> None:
+    """A billion in, a billion out: the last digits of such a sum say nothing of its cause."""
+    floats = "select account, count(*) as n, sum(amount)::double as total from ledger group by account"
+    large = [{**each, "amount": f"{'-' if each['id'] % 8 < 4 else ''}1000000000.25"} for each in values(40)]
+    bench = make(replace(TOTALS, effect=floats), records=large)
+    end: list[Row] = [(a, n, repr(float(total or 0) + off)) for a, n, total in bench.rows(again=(batch(1),))]
+    scale = bench.scale(end)
+    sizes: dict[Key, list[float]] = {(row[0],): [0.0, 0.0, 1e9] for row in bench.rows()}
+    scale = replace(scale, case=replace(scale.case, sizes=sizes))
+    out = bench.findings(scale, [hit(bench, bench.first(2), reach(), scale=scale)])
+    assert {(each.kind, each.faults) for each in out} == {(Kind.WRONG_AGGREGATE, blamed)}
