@@ -15,9 +15,9 @@ from harness.checkers.cells import Row, canonical
 from harness.effect import WHOLE, Effects, Table
 from harness.judge import judge
 from harness.judge.examine import SHUFFLES
-from harness.scenario import Guarantee, Word
+from harness.scenario import Guarantee, Sink, Word
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.scene import scene
+from tests.corpus.scene import Scene, scene
 from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, Struck, payments
 
 
@@ -206,3 +206,27 @@ def test_one_that_keeps_its_offsets_itself_may_be_struck_where_it_has_saved_them
     early = "postgres payments: offsets committed, sink not written"
     assert early in judge(own.write()).untried
     assert early not in judge(Folder(tmp_path / "run", tables=[payments(own.records)]).write()).untried
+
+
+def twins(path: Path, sink: Sink = PER_RECORD) -> Scene:
+    """Two sinks of one name, the first one in order."""
+    run = scene(path)
+    run.sink(sink, sink, types=[TYPES["payments"], TYPES["payments"]])
+    run.strike()
+    return run
+
+
+def test_of_two_sinks_of_one_name_the_place_says_which_does_not_fit(tmp_path: Path) -> None:
+    run = twins(tmp_path / "run")
+    run.types = [TYPES["payments"], [*TYPES["payments"][:2], ("amount", "text", "text")]]
+    (reason,) = [each for each in judge(run.write()).reasons if "amount" in each]
+    assert "(sink 2)" in reason and "(sink 1)" not in reason
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_of_two_sinks_of_one_name_the_place_says_which_folds_equal_rows(tmp_path: Path, said: bool) -> None:
+    run = twins(tmp_path / "run", replace(PER_RECORD, folds=True) if said else PER_RECORD)
+    run.edits = {"sink/1.json": {"folds": True, "folding": "it says distinct"}, "sink/0.json": {"folds": False}}
+    verdict = judge(run.write())
+    told = [each for each in (*verdict.reasons, *verdict.notes) if "folds equal rows" in each]
+    assert any("(sink 2)" in each for each in told) and not any("(sink 1)" in each for each in told)
