@@ -907,7 +907,7 @@ def test_totals_that_cancel_round_by_a_part_of_what_went_into_them(
 ) -> None:
     """A billion in, a billion out: the digits behind the point say nothing of the cause."""
     floats = "select account, count(*) as n, sum(amount)::double as total from ledger group by account"
-    amounts = ["1000000000"] * 4 + ["-1000000000"] * 4 + ["1.25"] * 32
+    amounts = ["1000000000"] * 4 + ["-1000000000"] * 4 + [f"{each}.25" for each in range(8, 40)]
     large = [{**each, "amount": amounts[each["id"]]} for each in values(40)]
     bench = make(replace(TOTALS, effect=floats), records=large)
     end: list[Row] = [(a, n, repr(float(total or 0) + off)) for a, n, total in bench.rows(again=(batch(1),))]
