@@ -164,9 +164,8 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=bool(ended(run)))
     if scale is None:
         return
-    many = feeders(run.progressed, sink.sink)
-    found = [reaches(strike, run.progressed, sink.sink) if strike.at is not None else [] for strike in strikes]
-    sink.weighed += weigh_all(scale, list(zip(strikes, found, strict=True)), many=many)
+    hits = [(s, reaches(s, run.progressed, sink.sink) if s.at is not None else []) for s in strikes]
+    sink.weighed += weigh_all(scale, hits, many=feeders(run.progressed, sink.sink))
     try:
         sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
         counts = [mismatched(scale, weighed) for weighed in sink.weighed]

@@ -70,24 +70,22 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Totals:
-    """What tells of wrong totals: by key, what they should be, what they are without all that was at stake, and the
-    least that a record gave to them; by its place, each column that is a count or a sum, and whether it is a count."""
+    """What tells of wrong totals: by key, what they should be, and what they are without all that was at stake; the
+    places of the counts, and of the sums of exact numbers."""
 
     scale: Scale
     right: dict[Key, Row]
     least: dict[Key, Row]
-    given: dict[Key, Row]
-    columns: dict[int, bool]
+    columns: tuple[int, ...]
 
     @classmethod
     def of(cls, scale: Scale, open_: Spans) -> _Totals:
         """`open_` was at stake."""
-        columns = scale.effects.growing(scale.sql)
-        given = scale.effects.extreme(scale.sql, "min")
-        columns = {p: counts for p, counts in columns.items() if counts or given.families[p] == "number"}
-        all_ = (scale.case.expected, scale.rows(Cut(without=open_)), given.rows)
-        right, least, gave = (single(rows, scale.case.key_places()) for rows in all_)
-        return cls(scale, right, least, gave, columns)
+        exact = scale.least.families
+        columns = tuple(place for place, counts in scale.growing.items() if counts or exact[place] == "number")
+        both = (scale.case.expected, scale.rows(Cut(without=open_)))
+        right, least = (single(rows, scale.case.key_places()) for rows in both)
+        return cls(scale, right, least, columns)
 
     def told(self, finding: Finding) -> Finding:
         """A wrong total with its harms."""
@@ -99,14 +97,8 @@ class _Totals:
         for place in self.columns:
             name = case.columns[place]
             found, expected = (decimal(row[0][name]) for row in (finding.found, finding.expected))
-            if found is None or expected is None or found == expected or not self._grows(key, place):
+            if found is None or expected is None or found == expected or not self.scale.grows(key, place):
                 continue
             harms.add(Harm.LOSS if found < expected else Harm.REPETITION)
             beyond = beyond or found < (decimal(self.least[key][place]) or 0 if key in self.least else 0)
         return replace(finding, harms=tuple(sorted(harms)), staked=finding.staked if beyond else True)
-
-    def _grows(self, key: Key, place: int) -> bool:
-        """Is it a number exactly, and did no record give less than nothing to it?"""
-        given = decimal(self.given[key][place]) if key in self.given else None
-        number = self.scale.case.families[place] == "number"
-        return number and (self.columns[place] or (given is not None and given >= 0))

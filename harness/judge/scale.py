@@ -8,8 +8,9 @@ from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
+from harness.checkers.explain import decimal, single
 from harness.checkers.spans import Cut, Offsets, Spans, between, highest
-from harness.effect import Effects
+from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.look import Held, Look, held, whole
 from harness.scenario import Harm, Sink
@@ -58,6 +59,26 @@ class Scale:
                 return True
             seen |= part
         return False
+
+    @cached_property
+    def growing(self) -> dict[int, bool]:
+        """The places of the numbers that are counts or sums; true for a count."""
+        known = self.effects.growing(self.sql)
+        return {place: counts for place, counts in known.items() if self.case.families[place] == "number"}
+
+    @cached_property
+    def least(self) -> Table:
+        """The effect with the least number that went into each sum in its place."""
+        return self.effects.extreme(self.sql, "min")
+
+    @cached_property
+    def _given(self) -> dict[Key, Row]:
+        return single(self.least.rows, self.case.key_places())
+
+    def grows(self, key: Key, place: int) -> bool:
+        """Did no record give less than nothing to that count or sum of the key?"""
+        given = decimal(self._given[key][place]) if key in self._given else None
+        return self.growing[place] or (given is not None and given >= 0)
 
     def refused(self, failure: UsageError) -> str:
         """The whole ledger has a right effect; why there is none of a part of it."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import decimal, single
+from harness.checkers.explain import decimal
 from harness.judge.look import Held, Look
 from harness.judge.scale import Scale
 
@@ -48,26 +47,10 @@ class Traces:
     def _grown(self, key: Key, row: Row, start: Row | None) -> bool:
         """May the records have made this total of the other? One that only grows has grown, by whatever; where there
         is none of that kind, a total of nothing but zeros was made in advance."""
-        places = [place for place in self._growing if self._grows(key, place)]
+        places = [place for place in self.scale.growing if self.scale.grows(key, place)]
         steps = [(decimal(row[place]) or ZERO) - (decimal(start[place] if start else None) or ZERO) for place in places]
         if places:
             return max(steps) > 0
         numbers = [place for place, family in enumerate(self.scale.case.families) if family == "number"]
         payload = [place for place in numbers if place in self.scale.case.payload_places()]
         return start is not None or not payload or any(decimal(row[place]) for place in payload)
-
-    def _grows(self, key: Key, place: int) -> bool:
-        given = decimal(self._least[key][place]) if key in self._least else None
-        return self._growing[place] or (given is not None and given >= 0)
-
-    @cached_property
-    def _growing(self) -> dict[int, bool]:
-        families = self.scale.case.families
-        known = self.scale.effects.growing(self.scale.sql)
-        return {place: counts for place, counts in known.items() if families[place] == "number"}
-
-    @cached_property
-    def _least(self) -> dict[Key, Row]:
-        """The least that a record gave to each total."""
-        rows = self.scale.effects.extreme(self.scale.sql, "min").rows
-        return single(rows, self.scale.case.key_places())

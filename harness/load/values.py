@@ -113,15 +113,15 @@ def matching(pattern: str, asked: str) -> Typed:
     return typed(read, type="string", pattern=f"^{pattern}$")
 
 
-def choice(words: Iterable[StrEnum], *, also: str = "") -> Typed:
-    """One of some words, read as the enum's member; `also` is another form that the key may have."""
+def choice(words: Iterable[StrEnum], *also: str) -> Typed:
+    """One of some words, read as the enum's member; `also` are other forms that the key may have."""
     known = {word.value: word for word in words}
 
     def read(value: object) -> StrEnum:
         if isinstance(value, str) and value in known:
             return known[value]
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise refusal(f"one of {', '.join([*known, *filter(None, [also])])}", value, hint)
+        raise refusal(f"one of {', '.join([*known, *also])}", value, hint)
 
     return typed(read, type="string", enum=list(known))
 
@@ -200,5 +200,5 @@ Promise = Annotated[Guarantee, choice(Guarantee)]
 Place = Annotated[Window, choice(Window)]
 Deed = Annotated[Do, choice(Do)]
 Prey = Annotated[Victim, choice(Victim)]
-PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID), also="{violated: [KIND]}")]
+PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID), "{violated: [KIND]}")]
 FindingKind = Annotated[Kind, choice(kind for kind in Kind if kind is not Kind.RECOVERED)]

@@ -29,7 +29,7 @@ class Rhythm:
         self._attempt = 0
         self._touched: dict[str, int] = {}
         self._launched: dict[int, float] = {}
-        self._starts: list[float] = []
+        self._start_s = 0.0
         self._last: dict[tuple[str, int], float] = {}
         self._gaps: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._position = 0
@@ -57,7 +57,7 @@ class Rhythm:
             if before is not None:
                 self._gaps[query][attempt].append(at_s - before)
             elif attempt in self._launched:
-                self._starts.append(at_s - self._launched[attempt])
+                self._start_s = max(self._start_s, at_s - self._launched[attempt])
 
     def stood(self, position: int, attempt: int, at_s: float) -> None:
         """A pipeline that keeps its offsets itself was seen to stand at `position`."""
@@ -69,7 +69,7 @@ class Rhythm:
         """The longest time that a query went without a commit within one attempt: between two of them, or from the
         launch to its first one. An attempt after a fault has to start too."""
         with self._lock:
-            return max((*self._starts, *(gap for gaps in self._gaps.values() for gap in _all(gaps))), default=0.0)
+            return max(self._start_s, *(gap for gaps in self._gaps.values() for gap in _all(gaps)), 0.0)
 
     def steady_s(self) -> float:
         """The same without the first gap of each attempt, where a query has shown others: it holds the start of workers
