@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from harness import ledger, sealed
-from harness.checkers.cells import Row
+from harness.checkers.cells import Row, canonical
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
 from harness.judge import judge
@@ -81,6 +82,15 @@ def values(count: int) -> list[dict[str, Any]]:
 def payments(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     """What an honest pipeline leaves in `payments`."""
     return [(str(r["id"]), r["account"], _plain(r["amount"])) for r in records]
+
+
+def totals(records: Sequence[dict[str, Any]]) -> list[Row]:
+    """What an honest pipeline leaves in `totals`."""
+    sums: dict[str, tuple[int, Decimal]] = {}
+    for record in records:
+        n, total = sums.get(record["account"], (0, Decimal(0)))
+        sums[record["account"]] = n + 1, total + Decimal(record["amount"])
+    return [(account, str(n), canonical(total, "number")) for account, (n, total) in sums.items()]
 
 
 def _plain(amount: str) -> str:

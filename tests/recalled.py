@@ -1,8 +1,9 @@
 """A pytest plug-in for mutation runs: DuckDB is asked the same of the same tables once, whichever test or mutant asks.
 
-`-p tests.recalled` puts `Recalled` in the place of DuckDB's connections. An answer is known by all that was done on the
-connection before it, the content of its tables included. No code of ours is left out: what is remembered are rows as
-DuckDB gave them. The processes of the mutants inherit what the tests were told when nothing was mutated.
+`pytest_plugins = ["tests.recalled"]` in `conftest.py` puts `Recalled` in the place of DuckDB's connections. An answer
+is known by all that was done on the connection before it, the content of its tables included. No code of ours is left
+out: what is remembered are rows as DuckDB gave them. The processes of the mutants inherit what the tests were told when
+nothing was mutated.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Recalled:
         self._tables: dict[str, pa.Table] = {}
         self._view = self._shown = ""
         self._made: duckdb.DuckDBPyConnection | None = None
-        self._taken = 0
+        self._taken = len(self._steps)
 
     def __enter__(self) -> Recalled:
         return self
@@ -91,9 +92,9 @@ class Recalled:
     def _asked(self, sql: str, parameters: Sequence[Any]) -> list[Any] | Exception:
         made = self._made = self._made or _CONNECT(self._database, config=self._config)
         for step in self._steps[self._taken :]:
-            if isinstance(step, str) and step != self._database:
+            if isinstance(step, str):
                 made.execute(step)
-            elif step[0] in self._tables:
+            else:
                 made.register(step[0], self._tables[step[0]])
         self._taken = len(self._steps)
         if self._view != self._shown:

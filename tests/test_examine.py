@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.checkers.cells import Row, canonical
+from harness.checkers.cells import Row
 from harness.effect import WHOLE, Effects, Table
 from harness.judge import judge
 from harness.judge.examine import SHUFFLES
 from harness.scenario import Guarantee, Sink, Word
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.scene import Scene, scene
-from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, Struck, payments
+from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, totals
+
+COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+HONEST: list[Row] = [("a0", "20"), ("a1", "20")]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made
-
-
-def totals(records: Sequence[dict[str, Any]]) -> list[Row]:
-    """What an honest pipeline leaves in `totals`."""
-    sums: dict[str, tuple[int, Decimal]] = {}
-    for record in records:
-        n, total = sums.get(record["account"], (0, Decimal(0)))
-        sums[record["account"]] = n + 1, total + Decimal(record["amount"])
-    return [(account, str(n), canonical(total, "number")) for account, (n, total) in sums.items()]
+def tied(folder: Folder) -> None:
+    """Every batch comes to the same counts, and would hide another one."""
+    for record in folder.records:
+        record["account"] = f"a{record['id'] % 2}"
 
 
 NOT_TRIED = "postgres totals was not put to the test: no hit would have shown anything there"
 
 
 def test_a_sink_that_no_hit_put_to_the_test_is_named_beside_one_that_was(folder: Folder) -> None:
-    """The struck batch comes to the same totals as another one, which would hide it."""
-    counts = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
-    for record in folder.records:
-        record["account"] = f"a{record['id'] % 2}"
-    folder.claim(sinks=(PER_RECORD, counts))
+    tied(folder)
+    folder.claim(sinks=(PER_RECORD, COUNTS))
     folder.types = [TYPES["payments"], TYPES["totals"][:2]]
-    folder.tables = [payments(folder.records), [("a0", "20"), ("a1", "20")]]
+    folder.tables = [payments(folder.records), HONEST]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.notes) == (Word.HELD, (NOT_TRIED,))
 
@@ -145,12 +133,10 @@ def test_every_kind_that_was_cut_is_named_under_a_weaker_guarantee(
 
 
 def test_what_would_be_hidden_is_not_called_allowed(folder: Folder) -> None:
-    counts = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
-    for record in folder.records:
-        record["account"] = f"a{record['id'] % 2}"
-    folder.claim(sinks=(counts,))
+    tied(folder)
+    folder.claim(sinks=(COUNTS,))
     folder.types = [TYPES["totals"][:2]]
-    folder.tables = [[("a0", "20"), ("a1", "20")]]
+    folder.tables = [HONEST]
     verdict = judge(folder.write())
     hidden = "not shown, batch 2 comes to the same totals, and one lost would hide it"
     assert verdict.reasons[-1].endswith(hidden), verdict.reasons

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import ledger
-from harness.checkers.cells import Row, canonical
+from harness.checkers.cells import canonical
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
@@ -27,23 +26,7 @@ from harness.ledger import State
 from harness.scenario import Do, Evidence, Expect, Fault, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
 from harness.snapshot import Batch, Query
-from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, values
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made
-
-
-def totals(records: Sequence[dict[str, Any]]) -> list[Row]:
-    """What an honest pipeline leaves in `totals`."""
-    sums: dict[str, tuple[int, Decimal]] = {}
-    for record in records:
-        n, total = sums.get(record["account"], (0, Decimal(0)))
-        sums[record["account"]] = n + 1, total + Decimal(record["amount"])
-    return [(account, str(n), canonical(total, "number")) for account, (n, total) in sums.items()]
+from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, totals, values
 
 
 def kinds(verdict: Verdict) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,7 @@ from harness import effect
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge
-from tests.folders import Folder, payments
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made
+from tests.folders import Folder
 
 
 @pytest.mark.parametrize(

@@ -585,13 +585,6 @@ def idle(folder: Folder) -> Sequence[str]:
     return verdict.reasons
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made
-
-
 INCONSEQUENTIAL = "step 1 (`kill driver`) was inconsequential for postgres payments"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from harness.judge.folder import read_run
 from harness.judge.strikes import Reach, Seen, Strike, feeders, numbered, reaches, read_strikes, taken
 from harness.scenario import Do, Evidence, Fault, Sink, StepOutcome
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
-from tests.folders import HIT, STEP, Folder, Struck, payments
+from tests.folders import HIT, STEP, Folder, Struck
 
 SINK = Sink(backend="postgres", target="t")
 
@@ -381,13 +380,6 @@ def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
     assert taken(Progressed(), SINK) == []
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made
-
-
 def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     folder.claim(schedule=(STEP, replace(STEP, do=Fault(kind=Do.KILL_EXECUTOR)), STEP))
     folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
@@ -454,22 +446,23 @@ def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
 
 
 LATER = "its snapshot is of a later moment: batch 1 was planned by then"
-TOLD: tuple[tuple[dict[str, tuple[int, ...]], str], ...] = (
-    ({}, ""),
-    ({"offsets": (0, 1), "commits": (0,)}, ""),
-    ({"offsets": (0,), "commits": (0,)}, LATER),
-    ({"commits": (0,)}, LATER),
+
+
+@pytest.mark.parametrize(
+    ("logs", "why"),
+    [
+        ({}, ""),
+        ({"offsets": (0, 1), "commits": (0,)}, ""),
+        ({"offsets": (0,), "commits": (0,)}, LATER),
+        ({"commits": (0,)}, LATER),
+    ],
 )
-
-
-def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "run")
+def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(
+    folder: Folder, logs: dict[str, tuple[int, ...]], why: str
+) -> None:
     kill = replace(STEP, do=Fault(kind=Do.KILL_EXECUTOR))
     folder.claim(schedule=(kill,))
-    for place, (logs, why) in enumerate(TOLD):
-        evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
-        folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
-        folder.path = tmp_path / f"run{place}"
-        folder.tables = [payments(folder.records)]
-        (found,) = read_strikes(read_run(folder.write()))
-        assert found.why == why
+    evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
+    folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
+    (found,) = read_strikes(read_run(folder.write()))
+    assert found.why == why
