@@ -13,12 +13,12 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove test lint format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving, or a longer one that is not part of CI: sabotage, soak, unsteady.
+# SUITE: proving, or a longer one that is not part of CI: sabotage, soak, unsteady, mutants.
 prove: set-up
 	@case "$(SUITE)" in \
 	  proving) $(BIN)/onceproof run scenarios/proving $(ARGS) ;; \
-	  sabotage|soak|unsteady) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sabotage, soak, unsteady" >&2; exit 2 ;; \
+	  sabotage|soak|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sabotage, soak, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
 test: lint
