@@ -9,22 +9,10 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from harness.faults import fault
 from harness.load import load
-from harness.scenario import (
-    Do,
-    Expect,
-    Fault,
-    Guarantee,
-    Harm,
-    Kind,
-    Scenario,
-    Step,
-    Trigger,
-    Victim,
-    When,
-    Window,
-    Word,
-)
+from harness.scenario import Expect, Fault, Guarantee, Harm, Kind, Scenario, Step, Trigger, Victim, Window, Word
+from harness.triggers import trigger
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 LAST_BATCH = 5
@@ -135,7 +123,7 @@ def draw(seed: int, index: int) -> Drawn:
 
 def stakes(step: Step) -> bool:
     """Can it put anything at stake? Between two batches nothing is in hand."""
-    return step.when.window is not Window.OFFSETS_COMMITTED
+    return step.when.point is not Window.OFFSETS_COMMITTED
 
 
 def named(name: str) -> tuple[int, int, Twin]:
@@ -152,41 +140,40 @@ def named(name: str) -> tuple[int, int, Twin]:
 def _step(random: Random, twin: Twin, batch: int, *, idle: bool) -> Step:
     """A step in a batch. With `idle` none before it puts anything at stake: then it has to."""
     when = random.choice(list(_moments(random, twin, batch, idle=idle)))
-    fault = random.choice(list(_faults(when)))
-    return Step(when=when, do=fault, name=str(fault.kind if fault.victim is Victim.TREE else fault))
+    return Step(when=when, do=random.choice(list(_faults(when))))
 
 
 def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[Trigger]:
     for name in twin.failpoints:
-        yield Trigger(kind=When.FAILPOINT, failpoint=name, batch=batch)
+        yield trigger("failpoint", name, batch=batch)
     if twin.own_offsets:
         if twin.rows:
             # No file says when its batches begin: all rows are counted, and each step comes after the one before.
-            yield Trigger(kind=When.ROWS, count=APART * batch + random.randint(1, ROWS))
+            yield trigger("rows", APART * batch + random.randint(1, ROWS))
         return
     for window in Window:
         # A run of nothing but these would be void, rightly and for nothing.
         if window is not Window.OFFSETS_COMMITTED or not idle:
-            yield Trigger(kind=When.WINDOW, window=window, batch=batch)
+            yield trigger("window", window, batch=batch)
     if twin.rows:
-        yield Trigger(kind=When.ROWS, count=random.randint(1, ROWS), batch=batch)
-    yield Trigger(kind=When.RECORDS, count=random.randint(1, RECORDS))
-    yield Trigger(kind=When.ELAPSED, elapsed_s=random.randint(1, 40) / 10)
+        yield trigger("rows", random.randint(1, ROWS), batch=batch)
+    yield trigger("records", random.randint(1, RECORDS))
+    yield trigger("elapsed", random.randint(1, 40) / 10)
 
 
 def _faults(when: Trigger) -> Iterator[Fault]:
-    yield Fault(kind=Do.KILL_DRIVER)
-    yield Fault(kind=Do.CRASH_APPLICATION)
-    if when.kind is not When.FAILPOINT:
+    yield fault("kill driver")
+    yield fault("crash application")
+    if when.kind != "failpoint":
         # There the Python program stands still, and would outlive its JVM.
-        yield Fault(kind=Do.KILL_DRIVER, victim=Victim.JVM)
-    if when.window is Window.OFFSETS_WRITTEN:
+        yield fault("kill driver", victim=Victim.JVM)
+    if when.point is Window.OFFSETS_WRITTEN:
         # Later on the JVM would commit the batch before it notices.
-        yield Fault(kind=Do.KILL_DRIVER, victim=Victim.PYTHON)
-    if when.kind is When.ROWS and when.batch is not None:
+        yield fault("kill driver", victim=Victim.PYTHON)
+    if when.kind == "rows" and when.batch is not None:
         # A program that promises at most once is not asked: Spark runs a task again that had committed beside the held
         # one and had not said so yet, whatever the driver saved before.
-        yield Fault(kind=Do.KILL_EXECUTOR, which="one")
-        yield Fault(kind=Do.KILL_EXECUTOR, which="all")
-    if when.kind in (When.RECORDS, When.ELAPSED):
-        yield Fault(kind=Do.STOP_DRIVER)
+        yield fault("kill executor", which="one")
+        yield fault("kill executor", which="all")
+    if when.kind in ("records", "elapsed"):
+        yield fault("stop driver")

@@ -21,12 +21,14 @@ from pathlib import Path
 from random import Random
 
 from harness.errors import HarnessError
+from harness.faults import fault
 from harness.load import load
 from harness.run.loop import Result, run
-from harness.scenario import Do, Fault, Scenario, Step, Trigger, Verdict, Victim, When, Window, Word
+from harness.scenario import Scenario, Step, Verdict, Victim, Window, Word
 from harness.stack import cache
 from harness.stack.base import Stack
 from harness.stack.processes import ProcessesStack
+from harness.triggers import trigger
 
 HOUSE = Path(__file__).parents[1]
 RECORDS = 600
@@ -43,7 +45,7 @@ pipeline:
 expect: held
 """
 TEXTS = {"windows": PLAIN.format(name="windows", entry="tests/programs/windows.py"), "loser": LOSER}
-FAULTS = (Do.KILL_DRIVER, Do.CRASH_APPLICATION)
+KILLS = ("kill driver", "crash application")
 
 
 def scenario(program: str) -> Scenario:
@@ -59,10 +61,10 @@ def drawn(program: str, seed: int, index: int) -> Step:
     draw = Random(f"{program} {seed} {index}")
     window = draw.choice((Window.OFFSETS_WRITTEN, Window.SINK_COMMITTED))
     query = draw.choice(("payments", "windows")) if program == "windows" else None
-    when = Trigger(kind=When.WINDOW, window=window, batch=draw.randint(1, 4), query=query)
-    kind = draw.choice(FAULTS)
-    victim = draw.choice((Victim.TREE, Victim.JVM)) if kind is Do.KILL_DRIVER else Victim.TREE
-    return Step(when=when, do=Fault(kind=kind, victim=victim), name=kind.value)
+    when = trigger("window", window, batch=draw.randint(1, 4), query=query)
+    kind = draw.choice(KILLS)
+    victim = draw.choice((Victim.TREE, Victim.JVM)) if kind == "kill driver" else Victim.TREE
+    return Step(when=when, do=fault(kind, victim=victim))
 
 
 def breach(program: str, verdict: Verdict) -> str:

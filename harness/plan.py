@@ -9,13 +9,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from harness.faults import FAULTS
 from harness.scenario import Input, Scenario, Step, plain, sink_names
 
 VERSION = 1
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
-    """JSON-ready. `steps` has the sugar opened: the words of the file, the trigger and the fault they stand for."""
+    """JSON-ready. `steps` has each trigger and fault in words and in full, also a trigger that the fault implies."""
     whole, names = json.loads(json.dumps(plain(scenario))), sink_names(scenario.sinks)
     return {
         "version": VERSION,
@@ -47,12 +48,12 @@ def sent(input: Input, *, seed: int) -> dict[str, Any]:
 
 
 def opened(number: int, step: Step) -> dict[str, Any]:
-    """One step: number, the words of the file, trigger and fault in words and in full (without what is not set)."""
+    """One step: number, name, when, what is done then; trigger and fault in full (without what is not set)."""
     return {
         "step": number,
         "name": step.name,
         "when": str(step.when),
-        "do": str(step.do),
+        "do": FAULTS[step.do.kind].about.summary,
         "trigger": {key: value for key, value in plain(step.when).items() if value is not None},
         "fault": {key: value for key, value in plain(step.do).items() if value is not None},
     }

@@ -72,31 +72,15 @@ class Window(StrEnum):
     OFFSETS_COMMITTED = "offsets-committed"
 
 
-class When(StrEnum):
-    """The kinds of trigger."""
+class Impact(StrEnum):
+    """What a fault does to the attempt of the driver that it strikes."""
 
-    WINDOW = "window"
-    FAILPOINT = "failpoint"
-    RECORDS = "records"
-    ROWS = "rows"
-    ELAPSED = "elapsed"
-
-
-class Do(StrEnum):
-    """The kinds of fault, as a scenario file writes them."""
-
-    KILL_DRIVER = "kill driver"
-    KILL_EXECUTOR = "kill executor"
-    CRASH_MID_SINK = "crash mid-sink"
-    CRASH_BEFORE_OFFSET_COMMIT = "crash before offset commit"
-    CRASH_APPLICATION = "crash application"
-    PAUSE_DRIVER = "pause driver"
-    STOP_DRIVER = "stop driver"
-    DISCONNECT_DRIVER = "disconnect driver"
-
-
-LASTING = (Do.PAUSE_DRIVER, Do.DISCONNECT_DRIVER)
-"""The faults that last for a while and then heal."""
+    DRIVER_KILLED = "driver killed"
+    DRIVER_STOPPED = "driver stopped"
+    DRIVER_PAUSED = "driver paused"
+    DRIVER_CUT_OFF = "driver cut off"
+    EXECUTOR_KILLED = "executor killed"
+    NONE = "none"
 
 
 class Victim(StrEnum):
@@ -194,27 +178,19 @@ def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """When to act. Only the fields of its kind are set; `batch` narrows any kind to one batch, `query` a window, or
-    what has to be in hand, to the query with that checkpoint folder."""
+    """When to act: `kind` and `value` as the file writes them (`rows: 7`), a time in seconds. `batch` narrows any kind
+    to one batch, `query` a window, or what has to be in hand, to the query with that checkpoint folder.
 
-    kind: When
-    window: Window | None = None
+    `place` says in words where in the protocol that is, without the batch; `point` is the crash point that it waits
+    for, if it waits for one; `implied`: the fault names it, and the file does not."""
+
+    kind: str
+    value: str | int | float | None
+    place: str
     batch: int | None = None
-    failpoint: str | None = None
-    count: int | None = None
-    elapsed_s: float | None = None
     query: str | None = None
-
-    @property
-    def place(self) -> str:
-        """Where in the protocol, without the batch: a window's own word, or what else is waited for."""
-        return {
-            When.WINDOW: f"{self.window}",
-            When.FAILPOINT: f"failpoint {self.failpoint}",
-            When.RECORDS: f"after {self.count} records sent",
-            When.ROWS: f"after row {self.count} in the sink" if self.count else "before the first row in the sink",
-            When.ELAPSED: f"after {self.elapsed_s} s",
-        }[self.kind]
+    point: Window | None = None
+    implied: bool = False
 
     def __str__(self) -> str:
         batch = "" if self.batch is None else f" of batch {self.batch}"
@@ -223,25 +199,29 @@ class Trigger:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One way to hurt the stack. `which` picks among executors: `one`, `all`; `for_s` is how long it lasts."""
+    """One way to hurt the stack: `kind` as the file writes it, and what else the file says of it, by the names that its
+    model has (`victim`, `which`, `for_s`); a time in seconds."""
 
-    kind: Do
-    victim: Victim = Victim.TREE
-    which: str = "one"
-    for_s: float | None = None
+    kind: str
+    impact: Impact
+    options: Mapping[str, str | int | float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        extra = f" ({self.victim})" if self.victim is not Victim.TREE else ""
-        return f"{self.kind}{extra}"
+        victim = self.options.get("victim", Victim.TREE)
+        return self.kind if victim == Victim.TREE else f"{self.kind} ({victim})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One line of a schedule: when the trigger is met, do the fault. `name` is what the file says."""
+    """One line of a schedule: when the trigger is met, do the fault."""
 
     when: Trigger
     do: Fault
-    name: str
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        return str(self.do)
 
 
 @dataclass(frozen=True, kw_only=True)

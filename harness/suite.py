@@ -27,8 +27,8 @@ from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
 from harness.scenario import Scenario, Word
 from harness.stack.base import Stack
-from harness.stack.powers import POWERS, Able, beyond, refuse
 from harness.stack.where import STACKS, Where
+from harness.supported import Able, Named, refuse, unsupported
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,20 +105,20 @@ def run(paths: Sequence[Path], options: Options) -> int:
     scenarios = load_all(find(paths))
     bind(scenarios)
     if options.able:
-        scenarios = able(scenarios, POWERS[options.stack])
+        scenarios = able(scenarios, Named(options.stack))
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)
 
 
 def able(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
-    """Those that the stack has the power for; the others are named. Raises UsageError if none is left."""
+    """Those that the stack supports; the others are named. Raises UsageError if none is left."""
     out = []
     for scenario in scenarios:
-        if steps := beyond(scenario, stack):
-            print(f"not run: {scenario.path}: the stack {stack.name} has no power for {', '.join(steps)}")
+        if steps := unsupported(scenario, stack):
+            print(f"not run: {scenario.path}: the stack {stack.name} does not support {', '.join(steps)}")
         else:
             out.append(scenario)
     if not out:
-        raise UsageError(f"the stack {stack.name} has no power for any of these scenarios; take another stack")
+        raise UsageError(f"the stack {stack.name} supports none of these scenarios; take another stack")
     return out
 
 
@@ -177,7 +177,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
 
 @contextmanager
 def up(options: Options, work: Sequence[Scenario] = ()) -> Iterator[Stack]:
-    """The stack, up; down afterwards, however it ends. Raises UsageError for `work` that it has no power for."""
+    """The stack, up; down afterwards, however it ends. Raises UsageError for `work` that it does not support."""
     stack = open_stack(options.stack, options.reports, options.where)
     refuse(work, stack)
     try:

@@ -15,24 +15,13 @@ from harness import ledger, sealed
 from harness.checkers.cells import Row, canonical
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
+from harness.faults import fault
 from harness.judge import judge
-from harness.scenario import (
-    Do,
-    Evidence,
-    Fault,
-    Pipeline,
-    Scenario,
-    Sink,
-    Step,
-    StepOutcome,
-    Trigger,
-    When,
-    Window,
-    plain,
-)
+from harness.scenario import Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Window, plain
 from harness.sinks import SinkColumn, SinkTable, save
 from harness.snapshot import STRIKE, QueryState, Snapshot
 from harness.store import RunFolder
+from harness.triggers import trigger
 from harness.workload import Record
 
 COLUMNS = [
@@ -48,9 +37,8 @@ TOTALS = Sink(
     key=("account",),
 )
 STEP = Step(
-    when=Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=1),
-    do=Fault(kind=Do.KILL_DRIVER),
-    name="kill driver",
+    when=trigger("window", Window.SINK_COMMITTED, batch=1),
+    do=fault("kill driver"),
 )
 HIT = StepOutcome(
     name="kill driver",

@@ -19,11 +19,16 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from harness.faults import process as signals
-from harness.run import aim, feed, strike
-from harness.run.scene import Moment
-from harness.scenario import Do, Fault, Scenario, Sink, Step, Trigger, When, Window, Word
+from harness.context import RunContext, TriggerHit
+from harness.faults import fault, kill_executor, killing
+from harness.run import evidence, feed
+from harness.run.schedule import Schedule
+from harness.run.snap import Snapshots
+from harness.scenario import Scenario, Sink, Step, Window, Word
 from harness.sinks import mark
+from harness.stack import signals
+from harness.triggers import trigger
+from harness.triggers.base import wait_until
 
 QUIET_S = 1.5
 """How long the sinks of an idle pipeline have stood still."""
@@ -73,10 +78,13 @@ def nothing() -> Iterator[None]:
     def spared(processes: Sequence[Any]) -> dict[str, str]:
         return {process.name: "gone after SIGKILL" for process in processes}
 
+    def ended(run: RunContext, signalled: dict[str, str]) -> dict[str, str]:
+        return {**signalled, f"driver {run.supervisor.driver.number if run.supervisor.driver else 0}": "SIGKILL"}
+
     quiet: dict[str, Any] = {**vars(signals), "kill": spared, "freeze": lambda processes: []}
     with ExitStack() as stack:
-        stack.enter_context(patch.object(strike, "signals", SimpleNamespace(**quiet)))
-        stack.enter_context(patch.object(strike, "ending", lambda scene, number: "SIGKILL"))
+        stack.enter_context(patch.object(killing, "signals", SimpleNamespace(**quiet)))
+        stack.enter_context(patch.object(killing, "ending", ended))
         _believed(stack)
         yield
 
@@ -85,24 +93,24 @@ def nothing() -> Iterator[None]:
 def idle() -> Iterator[None]:
     """Each step waits until everything is committed and the sinks stand still, and kills then."""
 
-    def wait(self: aim.Aim, step: Step, *, slip: int) -> Moment:
-        scene, seen = self._scene, [("", monotonic())]
+    def wait(self: Schedule, step: Step, later: int) -> TriggerHit:
+        run, seen = self._run, [("", monotonic())]
 
         def rests() -> bool:
             # Who saves offsets early calls done what the sink has yet to get.
-            sinks = scene.snapshots._parts.sinks if scene.snapshots is not None else ()
-            now = str([mark(sink, scene.lease.dsns) for sink in sinks])
+            sinks = run.snapshots._parts.sinks if isinstance(run.snapshots, Snapshots) else ()
+            now = str([mark(sink, run.lease.dsns) for sink in sinks])
             seen[0] = seen[0] if seen[0][0] == now else (now, monotonic())
             return monotonic() - seen[0][1] > QUIET_S
 
-        self._until(
-            step.when, lambda: bool(scene.sent()) and not scene.in_flight() and scene.supervisor.alive and rests()
+        wait_until(
+            run, step.when, lambda: bool(run.sent()) and not run.in_flight() and run.supervisor.alive and rests()
         )
-        folder = scene.observer.folder()
-        return Moment(scene.observer.newest_batch(), folder=folder, before=scene.observer.listing(folder))
+        folder = run.observer.folder()
+        return TriggerHit(run.observer.newest_batch(), folder=folder, before=run.observer.listing(folder))
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(aim.Aim, "wait", wait))
+        stack.enter_context(patch.object(Schedule, "_wait", wait))
         stack.enter_context(_unhurried())
         _believed(stack)
         yield
@@ -151,18 +159,17 @@ def _unhurried() -> Iterator[None]:
 
 def _believed(stack: ExitStack) -> None:
     """Every step is taken for a hit."""
-    stack.enter_context(patch.object(strike, "in_window", lambda when, moment, listing: True))
-    stack.enter_context(patch.object(strike, "missed", lambda *_: ""))
-    stack.enter_context(patch.object(strike, "proved", lambda *_: True))
-    stack.enter_context(patch.object(strike, "lost_task", lambda *_: True))
+    stack.enter_context(patch.object(evidence, "agrees", lambda *_: True))
+    stack.enter_context(patch.object(evidence, "missed", lambda *_: ""))
+    stack.enter_context(patch.object(evidence, "proved", lambda *_: True))
+    stack.enter_context(patch.object(kill_executor, "lost_task", lambda *_: True))
 
 
 def in_the_first_batch(scenario: Scenario) -> Scenario:
     """One step: the driver dies in the first batch, when its sink is committed."""
     step = Step(
-        when=Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=0),
-        do=Fault(kind=Do.KILL_DRIVER),
-        name="kill driver",
+        when=trigger("window", Window.SINK_COMMITTED, batch=0),
+        do=fault("kill driver"),
     )
     return replace(scenario, schedule=(step,))
 
@@ -178,12 +185,12 @@ def filtered_out(scenario: Scenario) -> Scenario:
 
 
 def _uncounted(step: Step) -> Step:
-    if step.when.kind is not When.ROWS:
+    if step.when.kind != "rows":
         return step
     # An executor that has written its rows has nothing more in hand, and would be missed.
-    fault = Fault(kind=Do.CRASH_APPLICATION) if step.do.kind is Do.KILL_EXECUTOR else step.do
-    when = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=step.when.batch)
-    return Step(when=when, do=fault, name=fault.kind.value)
+    do = fault("crash application") if step.do.kind == "kill executor" else step.do
+    when = trigger("window", Window.SINK_COMMITTED, batch=step.when.batch)
+    return Step(when=when, do=do)
 
 
 def _filtered(sink: Sink, scenario: Scenario) -> Sink:

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from harness.faults import fault
 from harness.scenario import (
-    Do,
     Evidence,
     Expect,
-    Fault,
     Finding,
     Harm,
     Kind,
@@ -21,15 +20,14 @@ from harness.scenario import (
     Stake,
     Step,
     StepOutcome,
-    Trigger,
     Verdict,
-    When,
     Window,
     Word,
     plain,
 )
 from harness.snapshot import QueryState, Snapshot
 from harness.store import RunFolder
+from harness.triggers import trigger
 
 NAME = "driver dies after the sink committed"
 STEP = StepOutcome(
@@ -135,9 +133,8 @@ def held() -> Verdict:
 
 def scenario(**changes: Any) -> Scenario:
     step = Step(
-        when=Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=3),
-        do=Fault(kind=Do.KILL_DRIVER),
-        name="kill driver",
+        when=trigger("window", Window.SINK_COMMITTED, batch=3),
+        do=fault("kill driver"),
     )
     parts: dict[str, Any] = {
         "name": NAME,

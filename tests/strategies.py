@@ -9,11 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from harness.faults import FAULTS, fault
+from harness.faults.base import FaultKind, StandsFor
 from harness.scenario import (
-    LASTING,
-    Do,
     Expect,
-    Fault,
     Guarantee,
     Input,
     Kind,
@@ -25,10 +24,11 @@ from harness.scenario import (
     Step,
     Trigger,
     Victim,
-    When,
     Window,
     Word,
 )
+from harness.triggers import trigger
+from harness.triggers.base import Planned
 
 ENTRY = "pipelines/pay.py"
 DATA = "data/orders.jsonl"
@@ -146,50 +146,52 @@ def triggers(draw: st.DrawFn, *, frontier: str, rows: bool, records: int, within
     """A trigger that can come in such a run."""
     seen = frontier == "checkpoint"
     batch = draw(st.none() | st.integers(0, 1_000_000)) if seen else None
-    choices = [When.FAILPOINT, *[When.ROWS] * rows]
-    choices += [When.RECORDS, When.WINDOW, *[When.ELAPSED] * (within_s > 0.001)] * seen
+    choices = ["failpoint", *["rows"] * rows]
+    choices += ["records", "window", *["elapsed"] * (within_s > 0.001)] * seen
     kind = draw(st.sampled_from(choices))
-    if kind is When.WINDOW:
-        window, query = draw(st.sampled_from(Window)), draw(st.none() | folders)
-        return Trigger(kind=kind, window=window, batch=draw(st.integers(0, 99)), query=query)
-    if kind is When.FAILPOINT:
-        return Trigger(kind=kind, failpoint=draw(labels), batch=draw(st.none() | st.integers(0, 99)))
-    if kind is When.ELAPSED:
-        return Trigger(kind=kind, elapsed_s=0.001, batch=batch)
-    low, high = (1, records) if kind is When.RECORDS else (0, 1000)
-    return Trigger(kind=kind, count=draw(st.integers(low, high)), batch=batch)
+    if kind == "window":
+        query = draw(st.none() | folders)
+        return trigger(kind, draw(st.sampled_from(Window)), batch=draw(st.integers(0, 99)), query=query)
+    if kind == "failpoint":
+        return trigger(kind, draw(labels), batch=draw(st.none() | st.integers(0, 99)))
+    if kind == "elapsed":
+        return trigger(kind, 0.001, batch=batch)
+    low, high = (1, records) if kind == "records" else (0, 1000)
+    return trigger(kind, draw(st.integers(low, high)), batch=batch)
 
 
 @st.composite
 def steps(draw: st.DrawFn, /, **world: Any) -> Step:
-    """A step in plain words or in sugar."""
+    """A step that can hurt somebody in such a run. What hurts nobody is a mistake: the loader's own tests have it."""
     when = draw(triggers(**world))
-    words = draw(st.sampled_from([do for do in Do if do not in LASTING or world["within_s"] > 0.1]))
-    late = when.kind is When.WINDOW and when.window is not Window.OFFSETS_WRITTEN
-    # What hurts nobody is a mistake: the loader's own tests have it.
-    victim = draw(st.sampled_from([Victim.TREE, Victim.JVM] if late else list(Victim)))
-    words = Do.KILL_DRIVER if words is Do.KILL_EXECUTOR and late else words
-    if words is Do.CRASH_BEFORE_OFFSET_COMMIT and victim is Victim.PYTHON:
-        victim = Victim.JVM
-    kind = words
-    extras: dict[str, Any] = {"victim": victim}
-    if words is Do.CRASH_MID_SINK:
-        if when.kind is not When.ROWS:
-            words = kind = Do.CRASH_APPLICATION
-        kind = Do.CRASH_APPLICATION
-    elif words is Do.CRASH_BEFORE_OFFSET_COMMIT:
-        at_window = when.kind is When.WINDOW and when.window is Window.SINK_COMMITTED
-        words = words if at_window or when.kind is When.FAILPOINT else Do.KILL_DRIVER
-        kind = Do.KILL_DRIVER
-    elif words is Do.KILL_EXECUTOR:
-        extras = {"which": draw(st.sampled_from(["one", "all"]))}
-    elif words in LASTING:
-        extras = {"for_s": draw(times.map(lambda s: s if 0.1 <= s < world["within_s"] else 0.1))}
-    elif words is Do.STOP_DRIVER:
-        extras = {}
-    named = "victim" in extras and victim is not Victim.TREE
-    fault = Fault(kind=kind, **extras)
-    return Step(when=when, do=fault, name=f"{words.value} ({victim.value})" if named else words.value)
+    planned = Planned(
+        records=world["records"],
+        timeout_s=world["within_s"],
+        countable=world["rows"],
+        checkpoint=world["frontier"] == "checkpoint",
+    )
+    options = st.fixed_dictionaries(
+        {},
+        optional={
+            "victim": st.sampled_from([victim.value for victim in Victim]),
+            "which": st.sampled_from(["one", "all"]),
+            "for_s": times.map(lambda s: s if 0.1 <= s < world["within_s"] else 0.1),
+        },
+    )
+    given = draw(options)
+    found = []
+    for kind in FAULTS:
+        own = {name: value for name, value in given.items() if name in kind.about.options.model_fields}
+        for at in (when, implied(kind, when)):
+            if at is not None and not any(kind.refusals(fault(kind.about.name, **own), at, planned)):
+                found.append(Step(when=at, do=fault(kind.about.name, **own)))
+    return draw(st.sampled_from(found))
+
+
+def implied(kind: FaultKind, when: Trigger) -> Trigger | None:
+    """The trigger that a fault stands for, at the same batch."""
+    stood = kind.trigger(when.batch, when.query) if isinstance(kind, StandsFor) else None
+    return stood if isinstance(stood, Trigger) else None
 
 
 @st.composite

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from inotify_simple import INotify
 
 from harness.checkpoint import Progress, behind, count, listing, offsets_of
+from harness.context import Sight
 from harness.journal import Journal
 from harness.run.observer import Observer, lowest
 from harness.scenario import Window
 from harness.snapshot import Batch
-from harness.triggers.watch import CheckpointWatch, Sight, sight
+from harness.triggers.watch import CheckpointWatch, sight
 from harness.wait import until
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'

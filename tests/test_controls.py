@@ -18,14 +18,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError, Interrupted
+from harness.faults import fault
 from harness.journal import Journal
 from harness.run import controls
 from harness.run.controls import control, digest
 from harness.run.depends import files
-from harness.scenario import Do, Expect, Fault, Input, Pipeline, Scenario, Sink, Step, Trigger, When, Word
+from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Window, Word
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.stack import cache
 from harness.store import RunFolder
+from harness.triggers import trigger
 
 SINK = Sink(backend="postgres", target="payments", effect="select id from ledger", key=("id",))
 CLAIM = Scenario(
@@ -86,7 +88,7 @@ def test_what_decides_a_control_decides_its_digest(root: Path, other: Scenario) 
 
 
 def test_what_a_control_has_nothing_to_do_with_does_not(root: Path) -> None:
-    step = Step(when=Trigger(kind=When.WINDOW), do=Fault(kind=Do.KILL_DRIVER), name="kill driver")
+    step = Step(when=trigger("window", Window.SINK_COMMITTED), do=fault("kill driver"))
     other = replace(CLAIM, schedule=(step,), expect=Expect(word=Word.VOID), why="because", path="elsewhere.yaml")
     again = {**STACK, "session": "s2", "kafka": {"version": "4.2.0", "cluster_id": "k2"}}
     assert key(root, other) == key(root) == key(root, stack=again)

@@ -19,11 +19,11 @@ from harness.cli import main
 from harness.errors import UsageError
 from harness.load import load
 from harness.run.loop import run
-from harness.scenario import Do, Word
+from harness.scenario import Word
 from harness.stack.external import ExternalStack, databases, master_of
-from harness.stack.powers import beyond, refuse
 from harness.stack.processes import ProcessesStack
 from harness.stack.where import Where
+from harness.supported import Named, refuse, supported, unsupported
 from harness.wait import Waiting, until
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
@@ -109,7 +109,7 @@ def test_a_folder_that_is_not_there() -> None:
 def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Path) -> None:
     stack = ExternalStack(NOWHERE, tmp_path)
     scenarios = [load(path) for path in sorted(PROVING.glob("*.yaml"))]
-    lacking = [scenario for scenario in scenarios if beyond(scenario, stack)]
+    lacking = [scenario for scenario in scenarios if unsupported(scenario, stack)]
     assert lacking and len(lacking) < len(scenarios)
     with pytest.raises(UsageError) as refused:
         refuse(scenarios, stack)
@@ -214,4 +214,4 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
 
 
 def test_its_powers_are_those_over_its_own_drivers() -> None:
-    assert ExternalStack.powers == {Do.KILL_DRIVER, Do.PAUSE_DRIVER, Do.STOP_DRIVER}
+    assert supported(Named("external")) == ["crash before offset commit", "kill driver", "pause driver", "stop driver"]

@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from harness import ledger
 from harness.checkers.cells import canonical
 from harness.errors import HarnessError, UsageError
+from harness.faults import fault
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
 from harness.judge.folder import done as committed_all
 from harness.ledger import State
-from harness.scenario import Do, Evidence, Expect, Fault, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
+from harness.scenario import Evidence, Expect, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks import SinkTable, save
 from harness.snapshot import Batch, Query
 from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, totals, values
@@ -778,7 +779,7 @@ def test_a_sink_that_could_not_be_read_is_void_and_says_why(folder: Folder) -> N
 
 
 def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
-    pause = replace(STEP, do=Fault(kind=Do.PAUSE_DRIVER, for_s=1.0), name="pause driver")
+    pause = replace(STEP, do=fault("pause driver", for_s=1.0))
     stood = replace(HIT.evidence, signalled={"4711": "stood still for 1 s"})
     folder.claim(schedule=(pause,))
     folder.steps, folder.strikes = [replace(HIT, name="pause driver", evidence=stood)], [Struck(again=None)]

@@ -35,23 +35,23 @@ def scenario(tmp_path: Path) -> Scenario:
     return load(path)
 
 
-def test_the_sugar_is_opened(scenario: Scenario) -> None:
+def test_the_steps_are_spelled_out(scenario: Scenario) -> None:
     assert plan(scenario, seed=7)["steps"] == [
         {
             "step": 1,
             "name": "crash mid-sink",
             "when": "after row 7 in the sink of batch 2",
-            "do": "crash application",
-            "trigger": {"kind": "rows", "count": 7, "batch": 2},
-            "fault": {"kind": "crash application", "victim": "tree", "which": "one"},
+            "do": "SIGKILL to the driver and to every executor after some rows of the sink",
+            "trigger": {"kind": "rows", "value": 7, "place": "after row 7 in the sink", "batch": 2, "implied": False},
+            "fault": {"kind": "crash mid-sink", "impact": "driver killed", "options": {}},
         },
         {
             "step": 2,
             "name": "crash before offset commit (jvm)",
             "when": "failpoint saved",
-            "do": "kill driver (jvm)",
-            "trigger": {"kind": "failpoint", "failpoint": "saved"},
-            "fault": {"kind": "kill driver", "victim": "jvm", "which": "one"},
+            "do": "SIGKILL to the driver when the sink has the batch and Spark's `commits/N` is not there yet",
+            "trigger": {"kind": "failpoint", "value": "saved", "place": "failpoint saved", "implied": False},
+            "fault": {"kind": "crash before offset commit", "impact": "driver killed", "options": {"victim": "jvm"}},
         },
     ]
 

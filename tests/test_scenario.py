@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario import Expect, Kind, Sink, Trigger, When, Window, Word, sink_names
+from harness.scenario import Expect, Kind, Sink, Trigger, Window, Word, sink_names
+from harness.triggers import trigger
 
 CASES = [
-    (Trigger(kind=When.ROWS, count=3), "after row 3 in the sink"),
-    (Trigger(kind=When.ROWS, count=0, batch=2), "before the first row in the sink of batch 2"),
+    (trigger("rows", 3), "after row 3 in the sink"),
+    (trigger("rows", 0, batch=2), "before the first row in the sink of batch 2"),
     (
-        Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=3, query="totals"),
+        trigger("window", Window.SINK_COMMITTED, batch=3, query="totals"),
         "sink-committed of batch 3 of query totals",
     ),
     (Expect(), "held"),

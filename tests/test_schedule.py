@@ -15,14 +15,16 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.faults import process as signals
-from harness.run import aim, strike
-from harness.run.scene import Moment, in_window
+from harness.context import Held, RunContext, TriggerHit
+from harness.faults import FAULTS, kill_executor, killing
+from harness.faults.kill_executor import executors
+from harness.run.evidence import agrees
 from harness.run.schedule import Schedule
-from harness.scenario import Do, Fault, Restart, Trigger, Victim, When, Window
+from harness.scenario import Restart, Step, Trigger, Victim, Window
+from harness.stack import signals
 from harness.stack.base import Process
 from harness.stack.local import LocalProcess
-from harness.triggers.tripwire import Held
+from harness.triggers import base, trigger
 from harness.wait import until
 from tests.worlds import BATCHES, SLOW_S, at, step, world
 
@@ -33,7 +35,7 @@ from tests.worlds import BATCHES, SLOW_S, at, step, world
 )
 def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, window: Window, again: int) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(window, 3), Do.KILL_DRIVER), finish=True)
+        (outcome,) = w.play(step(at(window, 3), "kill driver"), finish=True)
         hit = outcome.batch or 0  # on a busy machine a window of 30 ms is sometimes missed, and the next one taken
         assert outcome.hit and hit >= 3
         assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
@@ -48,23 +50,23 @@ def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, window:
 
 def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_file(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER))
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"))
         assert f"commits/.{outcome.batch}.*.tmp was begun and never renamed" in outcome.evidence.note
 
 
 def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with world(tmp_path) as w, monkeypatch.context() as patch:
         patch.setattr(signals, "kill", lambda processes: {str(p.pid): "alive" for p in processes})
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), Do.KILL_DRIVER), finish=True)
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), "kill driver"), finish=True)
         assert not outcome.hit
         assert w.copies()[3] == 1
         patch.undo()
 
 
 def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strike, "DEATH_WITHIN_S", 0.5)
+    monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.5)
     with world(tmp_path, "--broken", "deaf") as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.STOP_DRIVER), finish=True)
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "stop driver"), finish=True)
         assert not outcome.hit
         assert outcome.evidence.signalled["driver 1"] == "alive"
         assert "lived on" in outcome.evidence.note
@@ -76,14 +78,14 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
     [
         at(Window.OFFSETS_WRITTEN, 2),
         at(Window.SINK_COMMITTED, 2),
-        Trigger(kind=When.RECORDS, count=30),
-        Trigger(kind=When.ELAPSED, elapsed_s=0.1),
+        trigger("records", 30),
+        trigger("elapsed", 0.1),
     ],
     ids=str,
 )
 def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "polite", step_s=SLOW_S) as w:
-        (outcome,) = w.play(step(when, Do.STOP_DRIVER))
+        (outcome,) = w.play(step(when, "stop driver"))
         assert outcome.evidence.signalled["driver 1"] == "exit status 0"
         assert outcome.batch in outcome.evidence.checkpoint_after["commits"]
         assert outcome.hit
@@ -91,7 +93,7 @@ def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(
 
 def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), "kill executor"))
         assert not outcome.hit
         assert outcome.evidence.signalled == {}
 
@@ -103,8 +105,8 @@ def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Pa
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         with socket.create_connection(server.getsockname()) as writer:
             held = Held(rows=20, backend=1, client=writer.getsockname())
-            fault = Fault(kind=Do.KILL_EXECUTOR, which=which)
-            assert strike.executors(w.scene, fault, Moment(2, held=held)) == []
+            found = w.scene.stack.executors(w.scene.lease)
+            assert executors(found, TriggerHit(2, held=held), every=which == "all") == []
     sleeper.wait()
 
 
@@ -112,10 +114,10 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    monkeypatch.setattr(strike, "lost_task", lambda scene, log, since: True)
+    monkeypatch.setattr(kill_executor, "lost_task", lambda scene, log, since: True)
     with world(tmp_path) as w:
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), Do.KILL_EXECUTOR))
+        (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), "kill executor"))
         assert not outcome.hit
         assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
     sleeper.wait()
@@ -134,32 +136,32 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
 ) -> None:
     log = tmp_path / "driver.log"
     log.write_text(f"{LOST}\n")
-    monkeypatch.setattr(strike, "TOLD_WITHIN_S", 1.0)
+    monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", 1.0)
     scene: Any = SimpleNamespace(stop=threading.Event())
-    assert strike.lost_task(scene, log, 0)
-    assert not strike.lost_task(scene, log, log.stat().st_size), "that was before"
-    assert not strike.lost_task(scene, None, 0)
+    assert kill_executor.lost_task(scene, log, 0)
+    assert not kill_executor.lost_task(scene, log, log.stat().st_size), "that was before"
+    assert not kill_executor.lost_task(scene, None, 0)
     loses(log, LOST)
-    assert strike.lost_task(scene, log, log.stat().st_size)
+    assert kill_executor.lost_task(scene, log, log.stat().st_size)
     scene.stop.set()
-    assert not strike.lost_task(scene, log, log.stat().st_size), "nobody waits once the run is over"
+    assert not kill_executor.lost_task(scene, log, log.stat().st_size), "nobody waits once the run is over"
 
 
 @pytest.mark.parametrize("told", [True, False])
 def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
-    monkeypatch.setattr(strike, "lost_task", lambda scene, log, since: told)
+    monkeypatch.setattr(kill_executor, "lost_task", lambda scene, log, since: told)
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path, step_s=SLOW_S) as w:
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_EXECUTOR))
-        assert (outcome.hit, strike.IDLE in outcome.evidence.note) == (told, not told)
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), "kill executor"))
+        assert (outcome.hit, kill_executor.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
 
 
 def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> None:
-    kills = [step(at(Window.OFFSETS_WRITTEN, batch), Do.KILL_DRIVER) for batch in range(1, 9)]
+    kills = [step(at(Window.OFFSETS_WRITTEN, batch), "kill driver") for batch in range(1, 9)]
     with world(tmp_path, batches=10, step_s=SLOW_S) as w:
         outcomes = w.play(*kills, within_s=60.0)
         assert [o.hit for o in outcomes] == [True] * 8
@@ -169,9 +171,9 @@ def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("after_s", [0.0, 0.5])
 def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, after_s: float) -> None:
-    soon = Trigger(kind=When.ELAPSED, elapsed_s=0.01)
+    soon = trigger("elapsed", 0.01)
     with world(tmp_path) as w:
-        outcomes = w.play(step(soon, Do.KILL_DRIVER), step(soon, Do.KILL_DRIVER), after_s=after_s)
+        outcomes = w.play(step(soon, "kill driver"), step(soon, "kill driver"), after_s=after_s)
         assert [o.hit for o in outcomes] == [True, True]
         # The program, its JVM and the wait status: the JVM was there, so there was something to hurt.
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
@@ -179,9 +181,9 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
 
 def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    here = Trigger(kind=When.FAILPOINT, failpoint="here")
+    here = trigger("failpoint", "here")
     with world(tmp_path, batches=60, step_s=SLOW_S) as w:
-        schedule = Schedule((step(at(Window.OFFSETS_WRITTEN, 1), Do.KILL_DRIVER), step(here, Do.KILL_DRIVER)), w.scene)
+        schedule = Schedule((step(at(Window.OFFSETS_WRITTEN, 1), "kill driver"), step(here, "kill driver")), w.scene)
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         schedule.start()
         w.supervisor.start(Restart(), w.life)
@@ -198,7 +200,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
 
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 99), Do.KILL_DRIVER))
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 99), "kill driver"))
         assert not outcome.hit
         assert outcome.evidence.note == "sink-committed of batch 99 never came: all batches are done"
 
@@ -208,15 +210,15 @@ def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
 ) -> None:
     refused: list[int] = []
 
-    def closed_for_batch_3(when: Trigger, moment: Any, listing: Any) -> bool:
+    def closed_for_batch_3(step: Step, moment: Any, listing: Any) -> bool:
         if moment.batch == 3:
             refused.append(3)
             return False
-        return in_window(when, moment, listing)
+        return agrees(step, moment, listing)
 
-    monkeypatch.setattr("harness.run.strike.in_window", closed_for_batch_3)
+    monkeypatch.setattr("harness.run.evidence.agrees", closed_for_batch_3)
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), Do.KILL_DRIVER), finish=True)
+        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), "kill driver"), finish=True)
         assert refused and outcome.hit and outcome.batch in (4, 5)
         assert outcome.evidence.note.startswith(f"batch 3 was missed, batch {outcome.batch} was tried instead")
         assert w.copies()[3] == 1 and w.copies()[outcome.batch] == 2
@@ -226,7 +228,7 @@ def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
 def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
     # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
     with world(tmp_path, step_s=2.0) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 1), Do.KILL_DRIVER, victim=victim))
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 1), "kill driver", victim=victim))
         assert outcome.hit
         assert outcome.evidence.signalled["driver 1"] == ("exit status 1" if victim is Victim.JVM else "SIGKILL")
         assert len(outcome.evidence.signalled) == 2
@@ -234,8 +236,8 @@ def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> No
 
 def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
     steps = (
-        step(at(Window.SINK_COMMITTED, 2), Do.KILL_DRIVER),
-        step(at(Window.SINK_COMMITTED, 5), Do.KILL_DRIVER),
+        step(at(Window.SINK_COMMITTED, 2), "kill driver"),
+        step(at(Window.SINK_COMMITTED, 5), "kill driver"),
     )
     with world(tmp_path) as w:
         outcomes = w.play(*steps, finish=True)
@@ -250,7 +252,7 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.CRASH_APPLICATION))
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "crash application"))
         assert outcome.hit
         assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
     assert sleeper.wait() == -9
@@ -259,8 +261,8 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
 def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         first, second = w.play(
-            step(Trigger(kind=When.RECORDS, count=30), Do.KILL_DRIVER),
-            step(Trigger(kind=When.ELAPSED, elapsed_s=0.1), Do.KILL_DRIVER),
+            step(trigger("records", 30), "kill driver"),
+            step(trigger("elapsed", 0.1), "kill driver"),
         )
         assert first.hit and second.hit
         assert first.evidence.in_flight and second.evidence.in_flight
@@ -268,7 +270,7 @@ def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -
 
 def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), Do.PAUSE_DRIVER, for_s=0.2))
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "pause driver", for_s=0.2))
         assert outcome.hit
         assert set(outcome.evidence.signalled.values()) == {"stood still for 0.2 s"}
         assert w.supervisor.deaths == []
@@ -336,6 +338,11 @@ class Boxed:
         return False
 
 
+NOTHING: dict[str, Any] = dict.fromkeys(
+    ("stack", "lease", "observer", "tripwire", "sent", "in_flight", "hopeless", "awake")
+)
+
+
 @pytest.mark.parametrize(
     ("hosts", "said"),
     [
@@ -349,12 +356,10 @@ class Boxed:
 )
 def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
     supervisor = SimpleNamespace(processes=lambda: hosts)
-    journal = SimpleNamespace(elapsed_s=lambda: 1.0)
-    scene: Any = SimpleNamespace(
-        supervisor=supervisor, stop=threading.Event(), tripwire=None, snapshots=None, journal=journal
-    )
-    cut = step(Trigger(kind=When.ELAPSED, elapsed_s=0.1), Do.DISCONNECT_DRIVER, for_s=0.01)
-    assert strike.disconnect(scene, cut, Moment(None)) == said
+    journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
+    scene: Any = RunContext(**NOTHING, supervisor=supervisor, stop=threading.Event(), journal=journal)
+    cut = step(trigger("elapsed", 0.1), "disconnect driver", for_s=0.01)
+    assert FAULTS["disconnect driver"].inject(scene, cut, TriggerHit(None)).signalled == said
 
 
 def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Path) -> None:
@@ -367,45 +372,46 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
         seen.append(armed.exists())
         return False
 
-    stop = SimpleNamespace(wait=wait)
+    stop: Any = SimpleNamespace(wait=wait)
+    journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
     supervisor = SimpleNamespace(processes=lambda: [Boxed()])
-    scene: Any = SimpleNamespace(
+    scene: Any = RunContext(
+        **{**NOTHING, "lease": SimpleNamespace(folder=tmp_path)},
         supervisor=supervisor,
         stop=stop,
-        tripwire=None,
-        snapshots=None,
-        lease=SimpleNamespace(folder=tmp_path),
-        journal=SimpleNamespace(elapsed_s=lambda: 1.0),
+        journal=journal,
     )
-    cut = step(Trigger(kind=When.FAILPOINT, failpoint="sink-written"), Do.DISCONNECT_DRIVER, for_s=0.01)
-    assert strike.disconnect(scene, cut, Moment(None)) == {"container a": "cut off for 0.01 s"}
+    cut = step(trigger("failpoint", "sink-written"), "disconnect driver", for_s=0.01)
+    assert FAULTS["disconnect driver"].inject(scene, cut, TriggerHit(None)).signalled == {
+        "container a": "cut off for 0.01 s"
+    }
     assert seen and not any(seen)
 
 
 def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
         first, second = w.play(
-            step(at(Window.SINK_COMMITTED, 0), Do.KILL_DRIVER), step(at(Window.OFFSETS_WRITTEN, 3), Do.KILL_DRIVER)
+            step(at(Window.SINK_COMMITTED, 0), "kill driver"), step(at(Window.OFFSETS_WRITTEN, 3), "kill driver")
         )
         assert (first.hit, second.hit) == (True, True)
         assert (first.batch, second.batch) == (1, 4)
         assert "batch 0 was missed, batch 1 was tried instead" in first.evidence.note
 
 
-@pytest.mark.parametrize("when", [Trigger(kind=When.RECORDS, count=0), Trigger(kind=When.ELAPSED, elapsed_s=0.0)])
+@pytest.mark.parametrize("when", [trigger("records", 0), trigger("elapsed", 0.0)])
 def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
-        (outcome,) = w.play(step(when, Do.KILL_DRIVER))
+        (outcome,) = w.play(step(when, "kill driver"))
         assert outcome.hit
         assert outcome.batch == 1
         assert outcome.checkpoint == "checkpoint"
 
 
 def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -> None:
-    hop = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=2, query="hop")
+    hop = trigger("window", Window.SINK_COMMITTED, batch=2, query="hop")
     with world(tmp_path, "--broken", "hop", step_s=SLOW_S) as w:
         w.scene = replace(w.scene, in_flight=lambda: "")
-        (outcome,) = w.play(step(hop, Do.KILL_DRIVER))
+        (outcome,) = w.play(step(hop, "kill driver"))
         assert outcome.hit
         assert outcome.evidence.in_flight == "batch 2 of hop, which reads something else"
         assert (outcome.checkpoint, outcome.batch, outcome.attempt) == ("hop", 2, 1)
@@ -414,11 +420,11 @@ def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -
         assert names == [("checkpoint", True), ("hop", False)]
 
 
-@pytest.mark.parametrize("when", [Trigger(kind=When.RECORDS, count=0), Trigger(kind=When.ELAPSED, elapsed_s=0.0)])
+@pytest.mark.parametrize("when", [trigger("records", 0), trigger("elapsed", 0.0)])
 def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "hop", batches=60, step_s=SLOW_S) as w:
         w.scene = replace(w.scene, in_flight=lambda: "")
-        (outcome,) = w.play(step(replace(when, query="hop", batch=2), Do.KILL_DRIVER))
+        (outcome,) = w.play(step(replace(when, query="hop", batch=2), "kill driver"))
         assert outcome.hit and outcome.checkpoint == "hop"
         assert outcome.batch is not None and outcome.batch >= 2
 
@@ -427,7 +433,7 @@ def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path
     with world(tmp_path) as w:
         heard: list[str] = []
         w.scene.journal.listen(lambda event: heard.append(str(event["what"])))
-        schedule = Schedule((step(at(Window.SINK_COMMITTED, 10_000), Do.KILL_DRIVER),), w.scene)
+        schedule = Schedule((step(at(Window.SINK_COMMITTED, 10_000), "kill driver"),), w.scene)
         schedule.start()
         schedule.stop()
         assert [outcome.hit for outcome in schedule.outcomes] == [False]
@@ -435,10 +441,10 @@ def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path
 
 
 def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aim, "HOP_S", 0.3)
-    never = Trigger(kind=When.WINDOW, window=Window.SINK_COMMITTED, batch=1, query="nowhere")
+    monkeypatch.setattr(base, "HOP_S", 0.3)
+    never = trigger("window", Window.SINK_COMMITTED, batch=1, query="nowhere")
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(never, Do.KILL_DRIVER))
+        (outcome,) = w.play(step(never, "kill driver"))
         assert not outcome.hit
         missing = "no query's checkpoint is a folder 'nowhere', there are checkpoint"
         never_came = "sink-committed of batch 1 of query nowhere never came"

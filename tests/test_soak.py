@@ -19,9 +19,10 @@ from bench.twins import BROKEN, REPAIRED, Drawn, Twin, draw
 from harness.judge.strikes import Strike
 from harness.load import dump, load
 from harness.report.summary import Run
-from harness.scenario import Do, Finding, Harm, Kind, StepOutcome, Verdict, Victim, When, Window, Word, plain
+from harness.scenario import Finding, Harm, Kind, StepOutcome, Verdict, Victim, Window, Word, plain
 from harness.sinks import SinkColumn, SinkTable, save
 from harness.snapshot import QueryState, Snapshot
+from harness.triggers import TRIGGERS
 from tests import folders
 from tests import sample_runs as sample
 
@@ -63,14 +64,14 @@ def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
     drawn = [draw(0, index) for index in range(400)]
     assert {each.twin for each in drawn} == {*REPAIRED, *BROKEN}
     steps = [step for each in drawn for step in each.schedule]
-    assert Counter(step.when.window for step in steps).keys() == {*Window, None}
-    assert {step.when.kind for step in steps} == set(When)
-    assert {step.do.victim for step in steps} == set(Victim)
-    assert all(any(step.when.window is not Window.OFFSETS_COMMITTED for step in each.schedule) for each in drawn)
+    assert Counter(step.when.point for step in steps).keys() == {*Window, None}
+    assert {step.when.kind for step in steps} == set(TRIGGERS.all())
+    assert {step.do.options.get("victim", Victim.TREE) for step in steps} == set(Victim)
+    assert all(any(step.when.point is not Window.OFFSETS_COMMITTED for step in each.schedule) for each in drawn)
     counted = [(each, step) for each in drawn for step in each.schedule if step.when == replace(step.when, batch=None)]
-    loose = [(each.twin, step.do.kind) for each, step in counted if step.when.kind is When.ROWS]
-    assert {twin for twin, _ in loose} == {AT_MOST} and Do.KILL_EXECUTOR not in {kind for _, kind in loose}
-    between = Counter(s.when.window for e in drawn if len(e.schedule) > 1 for s in e.schedule)
+    loose = [(each.twin, step.do.kind) for each, step in counted if step.when.kind == "rows"]
+    assert {twin for twin, _ in loose} == {AT_MOST} and "kill executor" not in {kind for _, kind in loose}
+    between = Counter(s.when.point for e in drawn if len(e.schedule) > 1 for s in e.schedule)
     assert between[Window.OFFSETS_COMMITTED] > 9
 
 

@@ -21,11 +21,13 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
 from harness.errors import StackError
-from harness.scenario import Do, Pipeline, Victim
+from harness.faults import FAULTS
+from harness.scenario import Pipeline, Victim
 from harness.stack import kafka, reaper, session, spark
 from harness.stack.base import Lease, Stack
 from harness.stack.local import LocalProcess
 from harness.stack.processes import ProcessesStack
+from harness.supported import supported
 
 pytestmark = pytest.mark.stack
 
@@ -81,7 +83,7 @@ def ours(name: str) -> list[psutil.Process]:
 
 def test_it_is_a_stack_with_every_power_but_that_over_networks(stack: ProcessesStack) -> None:
     whole: Stack = stack
-    assert whole.powers == frozenset(Do) - {Do.DISCONNECT_DRIVER}
+    assert supported(whole) == [name for name in FAULTS.all() if name != "disconnect driver"]
     stack.health()
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from harness.checkers.spans import Span
 from harness.errors import HarnessError, UsageError
+from harness.faults import fault
 from harness.judge.folder import read_run
 from harness.judge.strikes import Reach, Seen, Strike, feeders, numbered, reaches, read_strikes, taken
-from harness.scenario import Do, Evidence, Fault, Sink, StepOutcome
+from harness.scenario import Evidence, Sink, StepOutcome
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from tests.folders import HIT, STEP, Folder, Struck
 
@@ -381,7 +382,7 @@ def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
 
 
 def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
-    folder.claim(schedule=(STEP, replace(STEP, do=Fault(kind=Do.KILL_EXECUTOR)), STEP))
+    folder.claim(schedule=(STEP, replace(STEP, do=fault("kill executor")), STEP))
     folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
     folder.strikes = [Struck(step=2, holds=15), Struck(step=2, moment=RESTART), Struck(step=3, holds=10)]
     one, two, three = read_strikes(read_run(folder.write()))
@@ -431,7 +432,7 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     (hit,) = read_strikes(read_run(folder.path))
     assert hit == Strike(number=1, outcome=HIT, why="4711, driver 1 lived on when it had struck", counted=0)
     plan = folder.path / "plan.json"
-    plan.write_text(plan.read_text().replace('"kind": "kill driver"', '"kind": "pause driver"'))
+    plan.write_text(plan.read_text().replace('"impact": "driver killed"', '"impact": "driver paused"'))
     assert read_strikes(read_run(folder.path))[0].why == ""
 
 
@@ -460,7 +461,7 @@ LATER = "its snapshot is of a later moment: batch 1 was planned by then"
 def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(
     folder: Folder, logs: dict[str, tuple[int, ...]], why: str
 ) -> None:
-    kill = replace(STEP, do=Fault(kind=Do.KILL_EXECUTOR))
+    kill = replace(STEP, do=fault("kill executor"))
     folder.claim(schedule=(kill,))
     evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
     folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]

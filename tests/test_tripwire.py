@@ -16,16 +16,18 @@ import psycopg2
 import pytest
 from psycopg2.extras import execute_values
 
+from harness.faults import fault
 from harness.journal import Journal
-from harness.run.aim import Aim, armed
 from harness.run.observer import Observer
-from harness.run.scene import in_window
-from harness.scenario import Do, Fault, Step, Trigger, When
+from harness.scenario import Step
 from harness.stack.base import Lease, Stack
+from harness.triggers import TRIGGERS, trigger
+from harness.triggers.rows import armed
 from harness.triggers.tripwire import Tripwire
 from harness.wait import until
 
 pytestmark = pytest.mark.stack
+ROWS_KIND = TRIGGERS["rows"]
 ROWS = [(n, f"row {n}") for n in range(30)]
 
 
@@ -204,11 +206,11 @@ def test_before_the_first_row_is_before_the_first_of_all(
     lease: Lease, tmp_path: Path, batch: int | None, empty: bool
 ) -> None:
     observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(lease.dsns["main"], lease.schema, "sink")
-    written, when = Written(tmp_path / "c"), Trigger(kind=When.ROWS, count=0, batch=batch)
-    step = Step(when=when, do=Fault(kind=Do.CRASH_MID_SINK), name="crash")
+    written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
+    step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(Aim(aiming(lease, observer, tripwire)).wait, step, slip=0)
+            aimed = pool.submit(ROWS_KIND.wait, aiming(lease, observer, tripwire), step, later=0, freeze=False)
             until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
             written.begin()
             if empty:
@@ -220,7 +222,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
             moment = aimed.result(10.0)
         assert moment.held is not None and moment.held.rows == 0
         assert moment.batch == int(empty), "an empty batch has no row to stand at"
-        assert in_window(when, moment, observer.listing(moment.folder))
+        assert ROWS_KIND.agrees(when, moment, observer.listing(moment.folder))
         assert count(lease) == 0
         tripwire.let_go()
         writer.join(10.0)
@@ -232,11 +234,11 @@ def test_before_the_first_row_is_before_the_first_of_all(
 
 def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(lease: Lease, tmp_path: Path) -> None:
     observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(lease.dsns["main"], lease.schema, "sink")
-    written, when = Written(tmp_path / "c"), Trigger(kind=When.ROWS, count=0, batch=1)
-    step = Step(when=when, do=Fault(kind=Do.CRASH_MID_SINK), name="crash")
+    written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)
+    step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(Aim(aiming(lease, observer, tripwire)).wait, step, slip=0)
+            aimed = pool.submit(ROWS_KIND.wait, aiming(lease, observer, tripwire), step, later=0, freeze=False)
             until("the hook", lambda: observer._hook is not None, within_s=10.0)
             written.plan(0, 3)
             inserted(lease, 1, 2, 3).join(10.0)

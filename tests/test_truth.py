@@ -18,11 +18,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from kafka import KafkaProducer
 
-from harness.faults import process as signals
+from harness.faults import fault, killing
 from harness.load import load
-from harness.run import strike
 from harness.run.loop import Result
-from harness.scenario import Do, Fault, Kind, Scenario, Step, Trigger, Victim, When, Window, Word
+from harness.scenario import Kind, Scenario, Step, Victim, Window, Word
+from harness.stack import signals
+from harness.triggers import trigger
 from tests.socks import Socks
 
 pytestmark = pytest.mark.stack
@@ -85,7 +86,7 @@ def test_a_kill_without_effect_is_void_and_never_held(
         return {p.name: "alive" if p.lives() else "gone" for p in processes}
 
     monkeypatch.setattr(
-        strike, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
+        killing, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
     )
     verdict = run_scenario(scenario(project)).verdict
     assert verdict.word is Word.VOID
@@ -192,12 +193,11 @@ def steps() -> Iterator[st.SearchStrategy[Step]]:
     for window in Window:
         yield st.builds(
             lambda batch, kind, victim, window=window: Step(
-                when=Trigger(kind=When.WINDOW, window=window, batch=batch),
-                do=Fault(kind=kind, victim=victim if kind is Do.KILL_DRIVER else Victim.TREE),
-                name=kind.value,
+                when=trigger("window", window, batch=batch),
+                do=fault(kind, victim=victim if kind == "kill driver" else Victim.TREE),
             ),
             st.integers(1, 3),
-            st.sampled_from([Do.KILL_DRIVER, Do.CRASH_APPLICATION]),
+            st.sampled_from(["kill driver", "crash application"]),
             st.sampled_from([Victim.TREE, Victim.JVM]),
         )
 
@@ -216,9 +216,9 @@ def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: 
     name = "append_before_offset_commit" if broken else "upsert_before_offset_commit"
     base = load(HOUSE / "scenarios" / "proving" / f"{name}.yaml")
     verdict = run_scenario(replace(base, schedule=(step,))).verdict
-    twice = broken and step.when.window is Window.SINK_COMMITTED
+    twice = broken and step.when.point is Window.SINK_COMMITTED
     assert [outcome.hit for outcome in verdict.steps] == [True]
-    idle = step.when.window is Window.OFFSETS_COMMITTED
+    idle = step.when.point is Window.OFFSETS_COMMITTED
     assert verdict.word is (Word.VIOLATED if twice else Word.VOID if idle else Word.HELD)
     assert set(verdict.kinds()) == ({"duplicated"} if twice else set())
     assert all(finding.batches == (verdict.steps[0].batch,) for finding in verdict.findings)

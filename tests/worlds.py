@@ -14,17 +14,19 @@ from typing import Any
 import psutil
 
 from harness.checkers.cells import Row
-from harness.faults import process as signals
+from harness.context import RunContext
+from harness.faults import fault
 from harness.journal import Journal
 from harness.run.observer import Observer
-from harness.run.scene import Scene
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor
-from harness.scenario import Do, Fault, Pipeline, Restart, Sink, Step, StepOutcome, Trigger, When, Window
+from harness.scenario import Pipeline, Restart, Sink, Step, StepOutcome, Trigger, Window
 from harness.sinks import SinkColumn, SinkTable
+from harness.stack import signals
 from harness.stack.driver import ProcessDriver
 from harness.stack.local import LocalProcess
+from harness.triggers import trigger
 from harness.wait import until
 
 FAKE = Path(__file__).with_name("fake_pipeline.py")
@@ -69,12 +71,13 @@ class FakeStack:
 
 @dataclass
 class World:
-    scene: Scene
+    scene: RunContext
     supervisor: Supervisor
     observer: Observer
     sink: Path
     batches: int
     kept: Path
+    camera: Snapshots
     children: list[psutil.Popen] = field(default_factory=list)
 
     def play(
@@ -132,7 +135,7 @@ def world(
     def hopeless() -> str:
         return "all batches are done" if state["world"].finished() else ""
 
-    scene = Scene(
+    scene = RunContext(
         stack=stack,
         lease=lease,
         supervisor=supervisor,
@@ -160,7 +163,7 @@ def world(
         )
     )
     scene = replace(scene, snapshots=camera) if snapshots else scene
-    state["world"] = World(scene, supervisor, observer, folder / "sink", batches, tmp_path / "kept")
+    state["world"] = World(scene, supervisor, observer, folder / "sink", batches, tmp_path / "kept", camera)
     try:
         yield state["world"]
     finally:
@@ -180,9 +183,9 @@ def swept(folder: Path) -> None:
             process.kill()
 
 
-def step(when: Trigger, kind: Do, **fault: Any) -> Step:
-    return Step(when=when, do=Fault(kind=kind, **fault), name=kind.value)
+def step(when: Trigger, kind: str, **options: Any) -> Step:
+    return Step(when=when, do=fault(kind, **options))
 
 
 def at(window: Window, batch: int) -> Trigger:
-    return Trigger(kind=When.WINDOW, window=window, batch=batch)
+    return trigger("window", window, batch=batch)

@@ -1,1 +1,18 @@
-"""Ways to hurt the stack; each returns evidence that it really happened."""
+"""Ways to hurt the stack, each with evidence that it really happened. One module each; `harness.faults.base` says what
+it has."""
+
+from __future__ import annotations
+
+from harness.faults.base import FaultKind
+from harness.kinds import Registry
+from harness.scenario import Fault
+
+__all__ = ["FAULTS", "fault"]
+
+FAULTS: Registry[FaultKind] = Registry("fault", "harness.faults")
+
+
+def fault(kind: str, **options: str | int | float) -> Fault:
+    """A fault in code, as `do: kind` is in a file; `options` by the names that its model has, a time in seconds."""
+    known = {name: str(value) if isinstance(value, str) else value for name, value in options.items()}
+    return Fault(kind=kind, impact=FAULTS[kind].impact, options=known)

@@ -15,14 +15,14 @@ from itertools import pairwise
 from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.folder import Run, done, read_json
-from harness.scenario import Do, Sink, StepOutcome, Window
+from harness.scenario import Impact, Sink, StepOutcome, Window
 from harness.sinks import SinkTable, load
 from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
 
-LIVES = (Do.KILL_EXECUTOR, Do.DISCONNECT_DRIVER)
-"""The faults under which a driver neither dies nor stands still."""
-KILLS = (Do.KILL_DRIVER, Do.KILL_EXECUTOR, Do.CRASH_APPLICATION, Do.STOP_DRIVER)
-"""Faults whose victims must be gone when the snapshot is taken."""
+SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
+"""Under these a driver neither dies nor stands still."""
+KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, Impact.EXECUTOR_KILLED)
+"""Here the victims must be gone when the snapshot is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,22 +130,27 @@ def died(step: StepOutcome) -> bool:
 
 def read_strikes(run: Run) -> tuple[Strike, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
-    faults = dict(enumerate((step.do.kind for step in run.scenario.schedule), 1))
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
     counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
     alone, worked, beside = ended(run), _worked(run), len(_folders(run.progressed)) > 1
     return tuple(
         replace(
             _strike(run, number, step),
-            moving=faults.get(number) in LIVES,
+            moving=_impact(run, number) in SPARES,
             worked=step.attempt in worked,
-            paused=faults.get(number) is Do.PAUSE_DRIVER and step.attempt not in alone,
-            lasts=faults.get(number) is Do.DISCONNECT_DRIVER,
+            paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
+            lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             counted=counted,
             beside=beside,
         )
         for number, step in hits
     )
+
+
+def _impact(run: Run, number: int) -> Impact | None:
+    """What the fault of a step does; None for a hit of no step of the schedule."""
+    schedule = run.scenario.schedule
+    return schedule[number - 1].do.impact if number <= len(schedule) else None
 
 
 def _folders(progressed: Progressed) -> list[str]:
@@ -189,10 +194,10 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
     if (at.snapshot.step, at.snapshot.attempt) != (number, step.attempt):
         other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
         return Strike(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
-    fault = run.scenario.schedule[number - 1].do.kind if number <= len(run.scenario.schedule) else None
-    if fault in KILLS and (why := _undead(step, at.snapshot)):
+    impact = _impact(run, number)
+    if impact in KILLS and (why := _undead(step, at.snapshot)):
         return Strike(number=number, outcome=step, why=why)
-    if fault is Do.KILL_EXECUTOR and (why := _later(step, at.snapshot)):
+    if impact is Impact.EXECUTOR_KILLED and (why := _later(step, at.snapshot)):
         return Strike(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")

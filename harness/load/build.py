@@ -1,13 +1,15 @@
-"""From sections without mistakes to the nouns of `harness.scenario`; here the sugar of the four failures is opened."""
+"""From sections without mistakes to the nouns of `harness.scenario`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.load.meaning import Claim
+from harness.faults import FAULTS
+from harness.faults import fault as made
+from harness.faults.base import StandsFor
+from harness.load.claim import Claim
 from harness.load.reader import Section
 from harness.scenario import (
-    Do,
     Expect,
     Fault,
     Input,
@@ -18,14 +20,9 @@ from harness.scenario import (
     Sink,
     Step,
     Trigger,
-    Victim,
-    When,
-    Window,
     Word,
 )
-
-OPENED = {Do.CRASH_MID_SINK: Do.CRASH_APPLICATION, Do.CRASH_BEFORE_OFFSET_COMMIT: Do.KILL_DRIVER}
-"""What the sugar words do."""
+from harness.triggers import TRIGGERS
 
 
 def scenario(claim: Claim, *, path: str) -> Scenario:
@@ -89,27 +86,29 @@ def given(section: Section) -> Input:
 
 
 def step(section: Section) -> Step:
-    """One step: `name` keeps the words of the file, trigger and fault are what they stand for."""
-    do: Do = section.get("do")
-    victim = section.get("victim", Victim.TREE)
-    fault = Fault(
-        kind=OPENED.get(do, do), victim=victim, which=str(section.get("which", "one")), for_s=section.get("for")
-    )
-    name = do.value if victim is Victim.TREE else f"{do.value} ({victim.value})"
-    return Step(when=trigger(section.section("when")), do=fault, name=name)
+    """One step."""
+    do = fault(section)
+    found = trigger(section.section("when"), do)
+    assert isinstance(found, Trigger)
+    return Step(when=found, do=do)
 
 
-def trigger(when: Section) -> Trigger:
-    """The trigger. A batch alone is the sugar of `crash before offset commit`."""
+def fault(section: Section) -> Fault:
+    """The fault of a step, with those of its options that the file says well."""
+    kind = FAULTS[section.get("do")]
+    given = {name: section.get(info.alias or name) for name, info in kind.about.options.model_fields.items()}
+    return made(kind.about.name, **{name: value for name, value in given.items() if value is not None})
+
+
+def trigger(when: Section, do: Fault) -> Trigger | str | None:
+    """The trigger of a step: the one that `when` names, or the one that the fault implies; what that lacks, or None
+    where there is none to be told."""
     batch, query = when.get("batch"), when.get("query")
-    if when.has("failpoint"):
-        return Trigger(kind=When.FAILPOINT, failpoint=when.get("failpoint"), batch=batch)
-    if when.has("elapsed"):
-        return Trigger(kind=When.ELAPSED, elapsed_s=when.get("elapsed"), batch=batch, query=query)
-    for kind in (When.RECORDS, When.ROWS):
-        if when.has(kind.value):
-            return Trigger(kind=kind, count=when.get(kind.value), batch=batch, query=query)
-    return Trigger(kind=When.WINDOW, window=when.get("window", Window.SINK_COMMITTED), batch=batch, query=query)
+    given = [kind for kind in TRIGGERS if kind.about.name in when.values]
+    if given:
+        return given[0].trigger(when.get(given[0].about.name), batch=batch, query=query)
+    kind = FAULTS[do.kind]
+    return kind.trigger(batch, query) if isinstance(kind, StandsFor) else None
 
 
 def expect(section: Section) -> Expect:

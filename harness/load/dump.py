@@ -16,7 +16,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
-from harness.scenario import Do, Expect, Input, Pipeline, Scenario, Sink, Step, Trigger, Victim, When
+from harness.faults import FAULTS
+from harness.fields import values as v
+from harness.load.models import annotated
+from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Trigger
+from harness.triggers import TRIGGERS
 
 HARMLESS = re.compile(r"-{0,2}[A-Za-z0-9_./]([A-Za-z0-9_ ./()=<>*+,;'-]*[A-Za-z0-9_./()=<>*;'])?")
 
@@ -86,18 +90,8 @@ def quoted(value: Any) -> Any:
 
 
 def lasting(seconds: float | None) -> str | None:
-    """A length of time with its unit: `3s`, `0.25s`, `0.015ms`."""
-    if seconds is None:
-        return None
-    exact = round(Decimal(repr(seconds)), 6)
-    coarse = exact == round(exact, 3)
-    return f"{short(exact)}s" if coarse else f"{short(exact * 1000)}ms"
-
-
-def short(number: Decimal) -> str:
-    """A decimal without exponent and trailing zeros."""
-    digits = format(number, "f")
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    """A length of time with its unit."""
+    return None if seconds is None else v.lasting(seconds)
 
 
 def pipeline(p: Pipeline) -> CommentedMap:
@@ -132,7 +126,7 @@ def given(i: Input) -> CommentedMap:
         "records": i.records or None,
         "keys": None if replay else i.keys,
         "partitions": i.partitions,
-        "rate": None if i.rate_per_s is None else f"{short(Decimal(repr(i.rate_per_s)))}/s",
+        "rate": None if i.rate_per_s is None else f"{v.short(Decimal(repr(i.rate_per_s)))}/s",
         "skew": None if replay else i.skew,
         "key": i.key,
     }
@@ -141,27 +135,19 @@ def given(i: Input) -> CommentedMap:
 
 def step(s: Step) -> CommentedMap:
     """One step, in the words that the file had: sugar stays sugar."""
-    victim = None if s.do.victim is Victim.TREE else s.do.victim.value
-    words = s.name.removesuffix(f" ({victim})")
-    which = None if s.do.which == "one" else s.do.which
-    moment = when(s.when)
-    if words == Do.CRASH_BEFORE_OFFSET_COMMIT:
-        del moment["window"]
-    extras = {"victim": victim, "which": which, "for": lasting(s.do.for_s)}
-    return flow({"when": flow(moment), "do": words} | extras)
+    fields = FAULTS[s.do.kind].about.options.model_fields
+    extras = {
+        info.alias or name: v.written(annotated(info), s.do.options[name])
+        for name, info in fields.items()
+        if name in s.do.options
+    }
+    return flow({"when": flow(when(s.when)), "do": s.do.kind} | extras)
 
 
 def when(t: Trigger) -> dict[str, Any]:
-    """A trigger."""
-    return {
-        "window": t.window and t.window.value,
-        "failpoint": t.failpoint,
-        "records": t.count if t.kind is When.RECORDS else None,
-        "rows": t.count if t.kind is When.ROWS else None,
-        "elapsed": lasting(t.elapsed_s),
-        "batch": t.batch,
-        "query": t.query,
-    }
+    """A trigger; one that the fault implies is its batch alone."""
+    value = {} if t.implied else {t.kind: v.written(TRIGGERS[t.kind].about.options, t.value)}
+    return {**value, "batch": t.batch, "query": t.query}
 
 
 def expect(e: Expect) -> str | CommentedMap:

@@ -8,55 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from harness.fields.values import IDENTIFIER, QUERY
+from harness.load.claim import Claim
 from harness.load.places import missing
 from harness.load.reader import Section
-from harness.load.values import IDENTIFIER, QUERY
-from harness.scenario import LASTING, Do, Guarantee, Input, Kind, Pipeline, Scenario, Victim, Window
+from harness.load.steps import check_step
+from harness.scenario import Guarantee, Input, Kind, Pipeline, Scenario
+from harness.triggers.base import Planned
 
-KINDS = ("window", "failpoint", "records", "rows", "elapsed")
-WITH_VICTIM = (Do.KILL_DRIVER, Do.CRASH_APPLICATION, Do.CRASH_MID_SINK, Do.CRASH_BEFORE_OFFSET_COMMIT)
 FOR_CONSOLE = ("postgres", "database", "effect", "key", "order", "query", "view")
 GENERATED_ONLY = ("workload", "keys", "skew")
-SHORTEST_S = 0.1
 WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A scenario and the header of its pipeline: the scenario's own keys win, one by one."""
-
-    top: Section
-    header: Section
-
-    @property
-    def pipeline(self) -> Section:
-        return self.top.section("pipeline")
-
-    def owner(self, key: str) -> Section:
-        """The section that says `key`: the pipeline, the scenario or the header; the scenario if none does."""
-        return next((each for each in (self.pipeline, self.top, self.header) if each.has(key)), self.top)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """The value that counts, if it is good."""
-        return self.owner(key).get(key, default)
-
-    @property
-    def input(self) -> Section:
-        return self.owner("input").section("input")
-
-    @property
-    def sinks(self) -> list[Section]:
-        return self.owner("sink").sections("sink")
-
-    @property
-    def sinks_are_known(self) -> bool:
-        """False if a sink was refused: then nothing follows from the others."""
-        return all("postgres" in s.values or s.get("console") for s in self.sinks) and self.owner("sink").has("sink")
 
 
 def check(claim: Claim, *, root: Path) -> None:
@@ -66,11 +30,8 @@ def check(claim: Claim, *, root: Path) -> None:
     pace(claim)
     outcome(claim)
     for step in claim.top.sections("schedule"):
-        deed(step, lasting(claim))
-        hurting(step)
-        if isinstance(step.get("when"), Section) and step.get("do"):
-            moment(step)
-            possible(step.section("when"), step.get("do"), claim)
+        if step.get("do") and isinstance(step.get("when"), Section):
+            check_step(step, planned(claim))
 
 
 def sinks(claim: Claim) -> None:
@@ -176,91 +137,16 @@ def outcome(claim: Claim) -> None:
         before.add(kind)
 
 
-def deed(step: Section, within: float) -> None:
-    """The extras of a fault belong to it."""
-    do = step.get("do")
-    if do is None:
-        return
-    if step.has("victim") and do not in WITH_VICTIM:
-        step.wrong(f"{step.path}.victim means nothing for {do}", "victim")
-    if step.has("which") and do is not Do.KILL_EXECUTOR:
-        step.wrong(f"{step.path}.which means nothing for {do}: it picks among executors", "which")
-    if step.has("for") and do not in LASTING:
-        step.wrong(f"{step.path}.for means nothing for {do}: only a pause or a cut lasts", "for")
-    if do in LASTING and not step.has("for"):
-        step.wrong(f"{step.path}.for is missing: how long it lasts, e.g. 3s")
-    if do in LASTING and step.get("for", SHORTEST_S) < SHORTEST_S:
-        step.wrong(f"{step.path}.for is too short to hurt anyone: {SHORTEST_S:g}s at least", "for")
-    if do in LASTING and step.get("for", 0.0) >= within:
-        step.wrong(f"{step.path}.for never ends: the run ends within {within:g}s", "for")
-
-
-def moment(step: Section) -> None:
-    """One kind of trigger, and the one that sugar asks for."""
-    when, do = step.section("when"), step.get("do")
-    given = [key for key in KINDS if when.has(key)]
-    if do is Do.CRASH_MID_SINK and "rows" not in given:
-        when.wrong(f"crash mid-sink needs {when.path}.rows: after how many rows of the sink")
-    elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and given not in ([], ["failpoint"]):
-        bad = next(key for key in given if key != "failpoint")
-        when.wrong(f"crash before offset commit takes a batch or a failpoint, not {bad}", bad)
-    elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and not given:
-        if not when.has("batch"):
-            when.wrong(f"crash before offset commit needs {when.path}.batch or {when.path}.failpoint")
-    elif len(given) != 1:
-        words = f"holds {' and '.join(given)}: one step has one trigger" if given else f"is one of {', '.join(KINDS)}"
-        when.wrong(f"{when.path} {words}", *given[1:2])
-    elif given == ["window"] and not when.has("batch"):
-        when.wrong(f"{when.path}.batch is missing: the window of which batch?")
-    other = next((key for key in given if key in ("failpoint", "rows")), "")
-    if when.has("query") and other:
-        words = f"{when.path}.query means nothing for {other}: the pipeline's own code, or the table, says whose it is"
-        when.wrong(words, "query")
-
-
-def hurting(step: Section) -> None:
-    """The fault hurts somebody at that moment."""
-    when, do = step.section("when"), step.get("do")
-    window = Window.SINK_COMMITTED if do is Do.CRASH_BEFORE_OFFSET_COMMIT else when.get("window")
-    if do is Do.KILL_EXECUTOR and window in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
-        when.wrong(f"at {window} no executor has anything in hand: kill it at rows", "window")
-    if step.get("victim") is Victim.PYTHON and window is Window.SINK_COMMITTED:
-        step.wrong(f"{step.path}.victim: the JVM lives on for a while and commits the offsets all the same", "victim")
-
-
-def possible(when: Section, do: Do, claim: Claim) -> None:
-    """The moment can come in this run."""
-    if claim.owner("frontier").has("frontier"):
-        watched(when, do, claim.get("frontier"))
-    if (asked := when.get("records")) and asked > (records := limit(claim)):
-        when.wrong(f"{when.path}.records never comes: only {records:g} records are sent", "records")
-    within = lasting(claim)
-    if (elapsed := when.get("elapsed")) and elapsed >= within:
-        when.wrong(f"{when.path}.elapsed never comes: the run ends within {within:g}s", "elapsed")
-    if when.has("rows") and claim.sinks_are_known and not tables(claim.sinks):
-        when.wrong(f"{when.path}.rows cannot be counted: no sink is a Postgres table named without a schema", "rows")
-
-
-def watched(when: Section, do: Do, frontier: str | None) -> None:
-    """Batches and windows are seen in a checkpoint only."""
-    if frontier in (None, "checkpoint"):
-        return
-    saw = "frontier is not checkpoint"
-    if when.has("window"):
-        when.wrong(f"{when.path}.window never comes: {saw}, so none is watched; use a failpoint or rows", "window")
-    elif do is Do.CRASH_BEFORE_OFFSET_COMMIT and not when.has("failpoint"):
-        words = f"crash before offset commit needs {when.path}.failpoint: {saw}, so only the pipeline's own code knows"
-        when.wrong(words)
-    elif (key := "records" if when.has("records") else "elapsed") and when.has(key):
-        words = f"{when.path}.{key} may find nothing in hand: {saw}, so batches are not seen; use a failpoint or rows"
-        when.wrong(words, key)
-    elif when.has("batch") and not when.has("failpoint"):
-        when.wrong(f"{when.path}.batch cannot be told: {saw}, so batches are not seen; leave it out", "batch")
-
-
-def tables(sinks: Iterable[Section]) -> bool:
-    """True if rows can be counted in one of these sinks."""
-    return any(re.fullmatch(IDENTIFIER, sink.get("postgres", "")) for sink in sinks)
+def planned(claim: Claim) -> Planned:
+    """What the file says of the run that bears on its steps."""
+    counted = not claim.sinks_are_known or any(re.fullmatch(IDENTIFIER, s.get("postgres", "")) for s in claim.sinks)
+    frontier = claim.get("frontier") if claim.owner("frontier").has("frontier") else None
+    return Planned(
+        records=limit(claim),
+        timeout_s=lasting(claim),
+        countable=counted,
+        checkpoint=frontier in (None, "checkpoint"),
+    )
 
 
 def lasting(claim: Claim) -> float:

@@ -1,18 +1,24 @@
 """The shape of a scenario file and of a pipeline's header block, as pydantic models.
 
 `harness.load.reader` checks a file against them key by key, `harness.load.schema` makes the JSON Schema of them.
-What one value must look like is in `harness.load.values`; what several mean together, in `harness.load.meaning`.
+What one value must look like is in `harness.fields.values`; what several mean together, in `harness.load.meaning`.
 A `Field(None)` only says that the key may be left out: the defaults are those of `harness.scenario`.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, create_model
+from pydantic.fields import FieldInfo
 
-from harness.load import values as v
+from harness.errors import UsageError
+from harness.faults import FAULTS
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.triggers import TRIGGERS
 
 RECORDS_MAX = 10_000_000
 BATCH_MAX = 1_000_000
@@ -23,13 +29,6 @@ class Workload(StrEnum):
 
     TRANSACTIONS = "transactions"
     ACCESS_LOGS = "access_logs"
-
-
-class Which(StrEnum):
-    """How many executors die."""
-
-    ONE = "one"
-    ALL = "all"
 
 
 class Database(StrEnum):
@@ -43,14 +42,6 @@ class View(StrEnum):
     """What a sink's query may do to the rows, on purpose."""
 
     DEDUPLICATED = "deduplicated"
-
-
-class Shape(BaseModel):
-    """A mapping of known keys. `short` names the key that a bare text stands for; `hidden` may only be used so."""
-
-    model_config = ConfigDict(extra="forbid")
-    short: ClassVar[str] = ""
-    hidden: ClassVar[bool] = False
 
 
 class LaunchShape(Shape):
@@ -112,28 +103,6 @@ class InputShape(Shape):
     key: Annotated[v.Column, Field(None, description="the column of a replayed file that is the record's key")]
 
 
-class WhenShape(Shape):
-    """A trigger: one of window, failpoint, records, rows, elapsed; some take a batch."""
-
-    window: Annotated[v.Place, Field(None)]
-    failpoint: Annotated[v.Label, Field(None)]
-    records: Annotated[int, v.whole(1, RECORDS_MAX), Field(None)]
-    rows: Annotated[int, v.whole(0, RECORDS_MAX), Field(None, description="0: before the first row")]
-    elapsed: Annotated[v.Duration, Field(None)]
-    batch: Annotated[int, v.whole(0, BATCH_MAX), Field(None)]
-    query: Annotated[v.Folder, Field(None, description="a window of this query only, by its checkpoint's folder")]
-
-
-class StepShape(Shape):
-    """One line of a schedule."""
-
-    when: WhenShape
-    do: v.Deed
-    victim: Annotated[v.Prey, Field(None)]
-    which: Annotated[Which, v.choice(Which), Field(None)]
-    for_s: Annotated[v.Duration, Field(None, alias="for")]
-
-
 class RestartShape(Shape):
     """What the supervisor does after a death of the driver."""
 
@@ -165,16 +134,78 @@ class HeaderShape(LaunchShape, DefaultsShape):
     """What a pipeline's header block may say."""
 
 
-class ScenarioShape(DefaultsShape):
-    """A scenario file."""
+class ClaimShape(DefaultsShape):
+    """A scenario file without its schedule."""
 
     name: v.Line
     why: Annotated[v.Text, Field(None)]
     pipeline: PipelineShape
     guarantee: Annotated[v.Promise, Field(None)]
-    schedule: Annotated[list[StepShape], Field(None)]
     restart: Annotated[RestartShape, Field(None)]
     expect: Annotated[ExpectShape, Field(None)]
     within: Annotated[v.Duration, Field(None, description="how long the run may take, e.g. 120s")]
     tags: Annotated[list[v.Tag], Field(None)]
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]
+
+
+def scenario_shape() -> type[Shape]:
+    """The shape of a scenario file, with the triggers and faults that there are here."""
+    kinds = (*(kind.about for kind in TRIGGERS), *(kind.about for kind in FAULTS))
+    known = tuple(map(id, kinds))
+    if known not in _MADE:
+        step: Any = _step(_when(kinds[: len(TRIGGERS.all())]), kinds[len(TRIGGERS.all()) :])
+        made = create_model(
+            "ScenarioShape", __base__=ClaimShape, __doc__="A scenario file.", schedule=(list[step], Field(None))
+        )
+        _MADE[known] = kinds, made
+    return _MADE[known][1]
+
+
+_MADE: dict[tuple[int, ...], tuple[tuple[About, ...], type[Shape]]] = {}
+"""By who they are: kinds of other packages need not be hashable. The kinds are kept, so that no other has their id."""
+
+
+def options() -> dict[str, str]:
+    """By each key that may stand beside a fault, what it says."""
+    return {
+        info.alias or name: " ".join((kind.about.options.__doc__ or "").split()).rstrip(".")
+        for kind in FAULTS
+        for name, info in kind.about.options.model_fields.items()
+    }
+
+
+def annotated(info: FieldInfo) -> Any:
+    """The type of a field of a model, with all that is annotated."""
+    return Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+
+
+def _when(triggers: tuple[About, ...]) -> type[Shape]:
+    names = ", ".join(kind.name for kind in triggers)
+    named: Any = {kind.name: (kind.options, Field(None, description=kind.summary)) for kind in triggers}
+    return create_model(
+        "WhenShape",
+        __base__=Shape,
+        __doc__=f"A trigger: one of {names}; some take a batch.",
+        **named,
+        batch=(Annotated[int, v.whole(0, BATCH_MAX)], Field(None)),
+        query=(v.Folder, Field(None, description="a window of this query only, by its checkpoint's folder")),
+    )
+
+
+def _step(when: type[Shape], faults: tuple[About, ...]) -> type[Shape]:
+    keys: dict[str, Any] = {}
+    for kind in faults:
+        for name, info in kind.options.model_fields.items():
+            if name in keys and keys[name][0] != annotated(info):
+                saw = f"`{info.alias or name}` of `{kind.name}` is of another type than that of another fault"
+                raise UsageError(f"asked for the keys of a step; saw that {saw}. Give it another name")
+            keys[name] = (annotated(info), Field(None, alias=info.alias))
+    names = [kind.name for kind in faults]
+    return create_model(
+        "StepShape",
+        __base__=Shape,
+        __doc__="One line of a schedule.",
+        when=(when, ...),
+        do=(Annotated[str, v.one_of(names)], ...),
+        **keys,
+    )

@@ -15,9 +15,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from harness.errors import Mistake
-from harness.load.models import Shape
+from harness.fields.phrases import did_you_mean, seen
+from harness.fields.shape import Shape
 from harness.load.tree import Node
-from harness.load.words import did_you_mean, seen
 
 
 @dataclass

@@ -71,7 +71,8 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
-        from harness.stack.powers import POWERS, beyond
+        from harness.stack.means import MEANS
+        from harness.supported import Named, unsupported
 
         scenario = load(short(self.path))
         item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=_proof(scenario))
@@ -79,9 +80,9 @@ class ScenarioFile(pytest.File):
         for tag in dict.fromkeys(("stack", *scenario.tags)):
             _register(self.config, tag)
             item.add_marker(tag)
-        stack = POWERS.get(self.config.stash[SUITE].settings.stack)
-        if stack and (steps := beyond(scenario, stack)):
-            why = f"not run: the stack {stack.name} has no power for {', '.join(steps)}"
+        stack = self.config.stash[SUITE].settings.stack
+        if stack in MEANS and (steps := unsupported(scenario, Named(stack))):
+            why = f"not run: the stack {stack} does not support {', '.join(steps)}"
             item.add_marker(pytest.mark.skip(reason=why))
         yield item
 

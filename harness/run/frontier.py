@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 
 from harness.checkpoint import Offsets
 from harness.errors import SetupError, StackError
-from harness.load import filled
+from harness.fields.placeholders import filled
 from harness.run.observer import Observer
 from harness.scenario import Scenario
 from harness.stack.base import Lease

@@ -11,10 +11,11 @@ from time import monotonic
 import psycopg2
 
 from harness.checkpoint import Offsets, behind, count
+from harness.context import RunContext
 from harness.errors import SetupError, WaitError
+from harness.fields.placeholders import filled
 from harness.journal import Journal
 from harness.ledger import Attempts
-from harness.load import filled
 from harness.run import before
 from harness.run.drain import Drain
 from harness.run.feed import PATIENCE_S, Feeder
@@ -23,14 +24,15 @@ from harness.run.observer import Observer
 from harness.run.pace import Pace
 from harness.run.positions import Positions
 from harness.run.rhythm import Rhythm
-from harness.run.scene import Scene
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
-from harness.scenario import Pipeline, Scenario, Sink, When
+from harness.scenario import Pipeline, Scenario, Sink
 from harness.sinks import since
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
+from harness.triggers import TRIGGERS
+from harness.triggers.base import CountsRows
 from harness.triggers.tripwire import Tripwire
 from harness.wait import Deadline, Waiting, until
 from harness.workload.base import Workload
@@ -141,7 +143,7 @@ class Live:
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())
         self._exit.callback(self.snapshots.close)
-        self.schedule = Schedule(self.scenario.schedule, self._scene())
+        self.schedule = Schedule(self.scenario.schedule, self._context())
         self._exit.callback(self.schedule.stop)
 
     def _counted(self) -> list[Sink]:
@@ -150,7 +152,8 @@ class Live:
 
     def _tripwire(self) -> Tripwire | None:
         tables = self._counted()
-        if not tables or all(step.when.kind is not When.ROWS for step in self.scenario.schedule):
+        kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
+        if not tables or not any(isinstance(kind, CountsRows) for kind in kinds):
             return None
         try:
             tripwire = Tripwire(self.lease.dsns[tables[0].database], self.lease.schema, tables[0].target)
@@ -163,8 +166,8 @@ class Live:
         self.journal.write("tripwire", table=tables[0].target, changes="adds a row trigger to the sink's table")
         return tripwire
 
-    def _scene(self) -> Scene:
-        return Scene(
+    def _context(self) -> RunContext:
+        return RunContext(
             stack=self.stack,
             lease=self.lease,
             supervisor=self.supervisor,

@@ -25,8 +25,8 @@ from harness.run.feed import portions_of
 from harness.run.live import Live
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack.base import Stack
-from harness.stack.powers import refuse
 from harness.store import RunFolder, disk
+from harness.supported import refuse
 from harness.workload import make
 from harness.workload.base import Workload
 

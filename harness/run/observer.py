@@ -9,14 +9,12 @@ from pathlib import Path
 from time import monotonic
 
 from harness.checkpoint import Offsets, Progress, listing, read_offsets
+from harness.context import Hook, Sight
 from harness.errors import HarnessError
 from harness.journal import Journal
 from harness.scenario import Window
 from harness.snapshot import Query, QueryState
-from harness.triggers.watch import CheckpointWatch, Sight
-
-Hook = Callable[[Sight], Callable[[], None] | None]
-"""Told of a sight before the books are; what it returns is called after them."""
+from harness.triggers.watch import CheckpointWatch
 
 
 class Observer:

@@ -7,12 +7,17 @@ and tries the next batch, `TRIES` times in all; the outcome says which batch it 
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from time import monotonic
 
+from harness.context import RunContext, TriggerHit
 from harness.errors import HarnessError, WaitError
-from harness.run.aim import Aim
-from harness.run.scene import Scene
-from harness.run.strike import strike
-from harness.scenario import Evidence, Step, StepOutcome, When, plain
+from harness.faults import FAULTS
+from harness.faults.base import Freezes
+from harness.run.evidence import injected
+from harness.scenario import Evidence, Step, StepOutcome, plain
+from harness.triggers import TRIGGERS
+from harness.triggers.base import Retries
 
 TRIES = 3
 END_WITHIN_S = 30.0
@@ -21,10 +26,9 @@ END_WITHIN_S = 30.0
 class Schedule:
     """Runs the steps in a thread of its own."""
 
-    def __init__(self, steps: tuple[Step, ...], scene: Scene) -> None:
+    def __init__(self, steps: tuple[Step, ...], run: RunContext) -> None:
         self._steps = steps
-        self._scene = scene
-        self._aim = Aim(scene)
+        self._run = run
         self.outcomes: list[StepOutcome] = []
         self.failure: BaseException | None = None
         self._acted = threading.Event()
@@ -33,7 +37,7 @@ class Schedule:
 
     def start(self) -> None:
         """Arm the first step."""
-        self._aim.begin()
+        self._run = replace(self._run, began_s=monotonic())
         self._thread.start()
 
     @property
@@ -53,7 +57,7 @@ class Schedule:
 
     def stop(self) -> None:
         """Give up what has not fired; returns when the thread is gone."""
-        self._scene.stop.set()
+        self._run.stop.set()
         if self._thread.is_alive():
             self._thread.join(END_WITHIN_S)
 
@@ -68,16 +72,16 @@ class Schedule:
                 outcome = self._perform(number, step)
                 self.outcomes.append(outcome)
                 # A run that is torn down has not missed what it did not wait for.
-                if outcome.hit or not self._scene.stop.is_set():
+                if outcome.hit or not self._run.stop.is_set():
                     self._tell("step", outcome)
         except BaseException as failure:
             self.failure = failure
 
     def _perform(self, number: int, step: Step) -> StepOutcome:
         outcome = StepOutcome(name=step.name, window=step.when.place, batch=step.when.batch, hit=False)
-        for slip in range(TRIES):
+        for later in range(TRIES):
             try:
-                moment = self._aim.wait(step, slip=slip)
+                hit = self._wait(step, later)
             except WaitError as never:
                 return StepOutcome(
                     name=step.name,
@@ -87,15 +91,26 @@ class Schedule:
                     evidence=Evidence(note=str(never)),
                 )
             self._acted.set()
-            moment.step = number
+            hit.step = number
             self._striking.set()
-            outcome = strike(self._scene, step, moment)
+            outcome = injected(self._run, step, hit)
             self._striking.clear()
-            if outcome.hit or outcome.evidence.signalled or step.when.kind is not When.WINDOW:
+            if outcome.hit or outcome.evidence.signalled or not isinstance(TRIGGERS[step.when.kind], Retries):
                 break
             self._tell("missed", outcome)
         return outcome
 
+    def _wait(self, step: Step, later: int) -> TriggerHit:
+        """Return when the trigger is met. Raises WaitError with the reason once it can no longer be."""
+        kind = FAULTS[step.do.kind]
+        freeze = isinstance(kind, Freezes) and kind.freezes(step.do)
+        hit = TRIGGERS[step.when.kind].wait(self._run, step, later=later, freeze=freeze)
+        current = self._run.observer.current()
+        # Of several queries at once nobody can say whose batch it was.
+        if hit.batch is None and len(current) == 1 and current[0].ends:
+            hit.batch = max(current[0].ends)
+        return hit
+
     def _tell(self, what: str, outcome: StepOutcome) -> None:
         fields = {name: value for name, value in plain(outcome).items() if name != "at_s"}
-        self._scene.journal.write(what, **fields)
+        self._run.journal.write(what, **fields)

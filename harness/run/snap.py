@@ -20,6 +20,7 @@ from typing import TypeVar
 import psycopg2
 
 from harness.checkpoint import Offsets
+from harness.context import Held, Sight, Tripwire
 from harness.errors import HarnessError, WaitError
 from harness.journal import Journal
 from harness.run.observer import Observer
@@ -30,8 +31,6 @@ from harness.sinks.writing import Writer, statements, writing
 from harness.snapshot import RESTART, STRIKE, QueryState, Snapshot
 from harness.stack.base import Lease
 from harness.store import save_snapshot
-from harness.triggers.tripwire import Held, Tripwire
-from harness.triggers.watch import Sight
 from harness.wait import until
 
 Seen = TypeVar("Seen")

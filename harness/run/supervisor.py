@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import HarnessError
-from harness.faults import process as signals
+from harness.errors import HarnessError, WaitError
 from harness.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
+from harness.stack import signals
 from harness.stack.base import Driver, Lease, Process, Stack
 from harness.wait import Deadline, Waiting, until
 
@@ -150,6 +151,14 @@ class Supervisor:
         found = until(f"life {number} of the driver to end", look, within_s=within_s, every_s=LOOK_EVERY_S)
         assert isinstance(found, Death)
         return found
+
+    def ending(self, number: int, *, within_s: float) -> str:
+        """How life `number` of the driver ended: its signal or exit status; `alive` if it has not within that time."""
+        try:
+            status = self.death_of(number, within_s=within_s).status
+        except WaitError:
+            return "alive"
+        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
         """What dies of the current life when `victim` does; empty without one."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from harness.scenario import Pipeline, Victim
+from harness.stack.means import Means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +133,10 @@ class Driver(Protocol):
 
 
 class Stack(Protocol):
-    """The world. `powers` are the kinds of fault it can do (`harness.scenario.Do` values)."""
+    """The world. `means` is what it can do to the processes of a run."""
 
     name: str
-    powers: frozenset[str]
+    means: frozenset[Means]
 
     def up(self) -> None:
         """Start everything, in parallel; return when each part answers its own protocol. Raises StackError."""

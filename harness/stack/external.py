@@ -31,7 +31,7 @@ from harness.stack import cds, driver, jars, java
 from harness.stack.base import Driver, Lease
 from harness.stack.databases import Databases
 from harness.stack.local import LocalProcess, carrying
-from harness.stack.powers import POWERS
+from harness.stack.means import MEANS
 from harness.stack.rooms import Named, Rooms, drop
 from harness.stack.session import Session
 from harness.stack.sessions import SessionStack
@@ -48,7 +48,7 @@ class ExternalStack(SessionStack):
     """A cluster that is not ours: faults hit the drivers alone."""
 
     name = "external"
-    powers = POWERS["external"].powers
+    means = MEANS["external"]
 
     def __init__(self, where: Where, logs: Path) -> None:
         self.where = where

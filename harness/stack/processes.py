@@ -11,7 +11,7 @@ from harness.scenario import Pipeline
 from harness.stack import cds, driver, jars, java, kafka, postgres, spark
 from harness.stack.base import Driver, Lease
 from harness.stack.local import LocalProcess, carrying, processes
-from harness.stack.powers import POWERS
+from harness.stack.means import MEANS
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session
 from harness.stack.sessions import SessionStack
@@ -25,7 +25,7 @@ class ProcessesStack(SessionStack):
     flags: slower, the same otherwise; for measurements."""
 
     name = "processes"
-    powers = POWERS["processes"].powers
+    means = MEANS["processes"]
 
     def __init__(self, logs: Path, *, executors: int = 2, levers: bool = True) -> None:
         super().__init__(logs)

@@ -11,10 +11,11 @@ The tripwire adds a row trigger to the sink's table: it changes the system under
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 import psycopg2
 from psycopg2 import sql
+
+from harness.context import Held
 
 LOCK = 0x6F6E6365  # one advisory lock per schema: (LOCK, hash of the schema)
 
@@ -31,15 +32,6 @@ end $$;
 create trigger onceproof_tripwire before insert on {schema}.{table}
   for each row execute function {schema}.onceproof_tripwire();
 """
-
-
-@dataclass(frozen=True)
-class Held:
-    """A writer that stands still: the server's process for it, and the address and port its client speaks from."""
-
-    backend: int
-    client: tuple[str, int] | None
-    rows: int
 
 
 class Tripwire:

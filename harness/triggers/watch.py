@@ -12,25 +12,15 @@ import re
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.context import Sight
 from harness.errors import HarnessError
 from harness.scenario import Window
 
 TEMPORARY = re.compile(r"^\.(\d+)\.[^.]+\.tmp$")
 DEEPEST = 6
 POLL_S = 0.002
-
-
-@dataclass(frozen=True)
-class Sight:
-    """One protocol event of the checkpoint at `folder`. No window: the query has fixed where `source` begins."""
-
-    window: Window | None
-    batch: int
-    folder: Path
-    source: int = 0
 
 
 def sight(path: Path) -> Sight | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Do, Evidence, Fault, Kind
+from harness.faults import fault
+from harness.scenario import Evidence, Kind
 from harness.snapshot import Query
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import COUNTED, COUNTS
@@ -96,7 +97,7 @@ def a_driver_that_only_stood_still(run: Scene) -> Iterator[str]:
     run.strike(1, window="offsets-written", holds=10, again=None)
     stood = Evidence(signalled={"4711": "stood still for 3 s"}, checkpoint_after=run.steps[0].evidence.checkpoint_after)
     killed, run.steps[0] = run.steps[0], replace(run.steps[0], name="pause driver", evidence=stood)
-    run.claim(schedule=(replace(STEP, do=Fault(kind=Do.PAUSE_DRIVER, for_s=3.0)),))
+    run.claim(schedule=(replace(STEP, do=fault("pause driver", for_s=3.0)),))
     yield "it was killed"
     run.steps[0] = killed
     run.claim(schedule=(STEP,))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Do, Evidence, Fault, Guarantee, Kind, Sink, Step
+from harness.faults import fault
+from harness.scenario import Evidence, Guarantee, Kind, Sink, Step
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.scene import CHECKPOINT, Scene, blame, query
 from tests.folders import PER_RECORD, STEP, TOTALS
@@ -128,8 +129,8 @@ def a_column_that_grows_by_a_loss(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 6), (20, 40), again=[(20, 32)])]
 
 
-EXECUTOR = replace(STEP, name="kill executor", do=Fault(kind=Do.KILL_EXECUTOR))
-CUT = replace(STEP, name="disconnect driver", do=Fault(kind=Do.DISCONNECT_DRIVER))
+EXECUTOR = replace(STEP, do=fault("kill executor"))
+CUT = replace(STEP, do=fault("disconnect driver"))
 
 
 def lived(run: Scene, step: Step) -> None:
@@ -187,7 +188,7 @@ def an_attempt_that_died_by_itself(run: Scene) -> Iterator[str]:
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
 
 
-PAUSE = replace(STEP, name="pause driver", do=Fault(kind=Do.PAUSE_DRIVER, for_s=60.0))
+PAUSE = replace(STEP, do=fault("pause driver", for_s=60.0))
 
 
 @adversary(9, violated(LOST, 5, batches=(1,), faults=None, fits=None), twin=held(

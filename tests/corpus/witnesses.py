@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Do, Evidence, Fault, Guarantee, Kind
+from harness.faults import fault
+from harness.scenario import Evidence, Guarantee, Kind
 from harness.snapshot import Query
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.own_offsets import by_hand
@@ -17,7 +18,7 @@ from tests.folders import PER_RECORD, STEP
 LOST, DUPLICATED, CORRUPTED = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED
 PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
 HALF, LATER = "after 15 rows", "after 25 rows"
-KILLED = replace(STEP, name="kill executor", do=Fault(kind=Do.KILL_EXECUTOR))
+KILLED = replace(STEP, do=fault("kill executor"))
 
 
 def unread(run: Scene) -> None:

@@ -21,7 +21,7 @@ from harness.stack.containers import archives, driver, parts
 from harness.stack.containers.box import Box
 from harness.stack.containers.engine import Engine, last_words
 from harness.stack.local import LocalProcess, carrying, processes
-from harness.stack.powers import POWERS
+from harness.stack.means import MEANS
 from harness.stack.rooms import Rooms
 from harness.stack.session import Session
 from harness.stack.sessions import SessionStack
@@ -35,7 +35,7 @@ class ContainersStack(SessionStack):
     """One of everything and two workers, in a network of their own. `logs` is where the services write."""
 
     name = "containers"
-    powers = POWERS["containers"].powers
+    means = MEANS["containers"]
 
     def __init__(self, logs: Path, *, executors: int = 2) -> None:
         super().__init__(logs)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.load.words import did_you_mean
+from harness.fields.phrases import did_you_mean
 from harness.stack.base import Addresses, Lease
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")

@@ -7,7 +7,7 @@ a duration has a unit, `true` is `true`. A refusal says what was asked and what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -17,9 +17,9 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from harness.load.placeholders import wrong_in
-from harness.load.words import did_you_mean, seen
-from harness.scenario import Do, Guarantee, Kind, Victim, Window, Word
+from harness.fields.phrases import did_you_mean, seen
+from harness.fields.placeholders import wrong_in
+from harness.scenario import Guarantee, Kind, Victim, Window, Word
 
 WRONG_MAX = 5
 """How many wrong placeholders of one text are named."""
@@ -37,10 +37,12 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Typed:
-    """How a value is read from text, and what the JSON Schema says of it: put it in `Annotated`."""
+    """How a value is read from text, what the JSON Schema says of it, and how it is written into a file again: put it
+    in `Annotated`."""
 
     read: Callable[[Any], Any]
     schema: tuple[tuple[str, Any], ...]
+    write: Callable[[Any], Any] = lambda value: value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -75,6 +77,11 @@ def whole(low: int, high: int) -> Typed:
     return typed(read, type="integer", minimum=low, maximum=high)
 
 
+def counted(low: int, high: int) -> Any:
+    """The type of a field that holds such a number."""
+    return Annotated[int, whole(low, high)]
+
+
 def number(low: float, high: float) -> Typed:
     """A decimal number from `low` to `high`."""
 
@@ -99,7 +106,26 @@ def duration(*, zero: bool = False) -> Typed:
             raise refusal("at most 168h" if seconds else "more than no time", value)
         return float(seconds)
 
-    return typed(read, type="string", pattern=f"^{DURATION.pattern}$")
+    return Typed(read, (("type", "string"), ("pattern", f"^{DURATION.pattern}$")), write=lasting)
+
+
+def lasting(seconds: float) -> str:
+    """A length of time with its unit, to a microsecond: `3s`, `0.25s`, `0.015ms`."""
+    exact = round(Decimal(repr(seconds)), 6)
+    coarse = exact == round(exact, 3)
+    return f"{short(exact)}s" if coarse else f"{short(exact * 1000)}ms"
+
+
+def short(number: Decimal) -> str:
+    """A decimal without exponent and trailing zeros."""
+    digits = format(number, "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def written(annotation: Any, value: Any) -> Any:
+    """A value of a field as the file has it; `annotation` is the field's type."""
+    forms = [each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Typed)]
+    return forms[0].write(value) if forms else value
 
 
 def matching(pattern: str, asked: str) -> Typed:
@@ -111,6 +137,18 @@ def matching(pattern: str, asked: str) -> Typed:
         raise refusal(asked, value)
 
     return typed(read, type="string", pattern=f"^{pattern}$")
+
+
+def one_of(names: Sequence[str]) -> Typed:
+    """One of some names."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        hint = did_you_mean(value, names) if isinstance(value, str) else ""
+        raise refusal(f"one of {', '.join(names)}", value, hint)
+
+    return typed(read, type="string", enum=list(names))
 
 
 def choice(words: Iterable[StrEnum], *also: str) -> Typed:
@@ -198,7 +236,6 @@ Duration = Annotated[float, duration()]
 Pause = Annotated[float, duration(zero=True)]
 Promise = Annotated[Guarantee, choice(Guarantee)]
 Place = Annotated[Window, choice(Window)]
-Deed = Annotated[Do, choice(Do)]
 Prey = Annotated[Victim, choice(Victim)]
 PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID), "{violated: [KIND]}")]
 FindingKind = Annotated[Kind, choice(kind for kind in Kind if kind is not Kind.RECOVERED)]

@@ -1,0 +1,220 @@
+"""The run as a trigger and a fault see it, and the moment at which a trigger was met.
+
+`harness.run` fills a `RunContext` in; whoever writes a trigger or a fault of their own needs nothing else of a run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+from harness.journal import Journal
+from harness.scenario import Victim, Window
+from harness.stack import signals
+from harness.stack.base import Driver, Lease, Process, Stack
+
+Listing = dict[str, tuple[int, ...]]
+"""The batches that a checkpoint lists, as `harness.checkpoint.listing` gives them."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One protocol event of the checkpoint at `folder`. No window: the query has fixed where `source` begins."""
+
+    window: Window | None
+    batch: int
+    folder: Path
+    source: int = 0
+
+
+Hook = Callable[[Sight], Callable[[], None] | None]
+"""Told of a sight before the books are; what it returns is called after them."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A writer that stands still: the server's process for it, and the address and port its client speaks from."""
+
+    backend: int
+    client: tuple[str, int] | None
+    rows: int
+
+
+@dataclass
+class TriggerHit:
+    """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
+    at which row. `step` counts the schedule's steps from 1."""
+
+    batch: int | None
+    folder: Path | None = None
+    before: Listing = field(default_factory=dict)
+    frozen: list[Process] = field(default_factory=list)
+    held: Held | None = None
+    step: int = 0
+
+
+class Drivers(Protocol):
+    """The attempts of the pipeline: `harness.run.supervisor`."""
+
+    driver: Driver | None
+
+    @property
+    def alive(self) -> bool:
+        """Is there a driver? False between a death and the restart."""
+
+    @property
+    def last_hurt(self) -> int:
+        """The number of the last attempt that the schedule ended; 0 before the first."""
+
+    def processes(self, victim: Victim = Victim.TREE) -> Sequence[Process]:
+        """What dies of the present attempt when `victim` does; empty without one."""
+
+    def leftovers(self) -> Sequence[Process]:
+        """Living processes of the run that are older than the present attempt and no part of it."""
+
+    def hurt(self, number: int, left: list[Process]) -> None:
+        """Attempt `number` is about to be ended by the schedule; `left` are those of its processes that live on."""
+
+    def ending(self, number: int, *, within_s: float) -> str:
+        """How attempt `number` ended: its signal or exit status; `alive` if it has not within that time."""
+
+    def ended(self, number: int) -> bool:
+        """Is that attempt known to be dead?"""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Deaths are noted, and nothing is started again until this is left."""
+
+
+class Checkpoint(Protocol):
+    """One checkpoint: its folder, and the next offsets of each batch that it has planned."""
+
+    folder: Path
+    ends: dict[int, dict[int, int]]
+
+
+class Checkpoints(Protocol):
+    """What is known of the run's checkpoints: `harness.run.observer`."""
+
+    def armed(self, hook: Hook, *, query: str | None = None) -> AbstractContextManager[None]:
+        """Call `hook` in the watching thread with every sight of our queries, or of the one whose folder is `query`."""
+
+    def listing(self, folder: Path | None = None) -> Listing:
+        """Batches that it lists right now, straight from the disk; by default those of the attempt's first query."""
+
+    def took_nothing(self, folder: Path, batch: int) -> bool:
+        """Is it a batch without a record of the topic?"""
+
+    def current(self) -> Sequence[Checkpoint]:
+        """The checkpoints that count: those of the newest attempt with any."""
+
+    def all(self) -> Sequence[Checkpoint]:
+        """Every checkpoint of a query that reads the topic, in the order of first sight."""
+
+    def folder(self) -> Path | None:
+        """The checkpoint of the newest attempt's first query."""
+
+    def folders(self, query: str | None) -> list[Path]:
+        """The checkpoints that count; or that of the query whose folder is called so."""
+
+    def name(self, folder: Path) -> str:
+        """How a checkpoint is called in what is kept."""
+
+    def names(self) -> list[str]:
+        """What the folders of all checkpoints are called."""
+
+    def newest_batch(self) -> int:
+        """The highest batch planned so far; -1 before the first."""
+
+    def still_s(self) -> float:
+        """Seconds since the last sight of any query."""
+
+
+class Tripwire(Protocol):
+    """Counts the rows that a sink is handed, and holds their writer: `harness.triggers.tripwire`."""
+
+    def rows(self) -> int:
+        """How many rows the sink has been handed so far, committed or not."""
+
+    def hold_after(self, rows: int) -> None:
+        """Hold the writer of the row after so many."""
+
+    def held(self) -> Held | None:
+        """The writer that is held now, if any."""
+
+    def let_go(self) -> None:
+        """Hold nothing from now on, and let whoever waits go on."""
+
+
+class Snapshots(Protocol):
+    """Keeps where everything stands: `harness.run.snap`."""
+
+    def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
+        """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
+
+    def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
+        """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
+
+    def restart(self, step: int, attempt: int) -> None:
+        """The attempt is dead: take the second snapshot before the next one works."""
+
+    def before(self, folder: Path | None, batch: int | None) -> int | None:
+        """How many rows there were when the batch began."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """The run as a schedule sees it.
+
+    `in_flight`: words for the records that are in the source and not behind the committed frontier, empty if there
+    are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
+    `awake`: the current attempt of the driver has done something; before that there is nothing to hurt. `feeds`: the
+    folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told. `began_s`:
+    when the schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
+
+    stack: Stack
+    lease: Lease
+    supervisor: Drivers
+    observer: Checkpoints
+    journal: Journal
+    tripwire: Tripwire | None
+    sent: Callable[[], int]
+    in_flight: Callable[[], str]
+    hopeless: Callable[[], str]
+    awake: Callable[[], bool]
+    snapshots: Snapshots | None = None
+    feeds: str | None = None
+    began_s: float = field(default_factory=monotonic)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def struck(self, hit: TriggerHit) -> Path | None:
+        """The checkpoint whose batch it was; None where several queries may have worked on it."""
+        current = self.observer.current()
+        return hit.folder or (current[0].folder if len(current) == 1 else None)
+
+    def let_go(self, hit: TriggerHit) -> None:
+        """Undo what was held: frozen processes, the sink's writer."""
+        signals.thaw(hit.frozen)
+        if self.tripwire is not None and hit.held is not None:
+            self.tripwire.let_go()
+
+    def look(self, hit: TriggerHit) -> None:
+        """Keep where everything stands, now that somebody was hurt and before anything goes on."""
+        if self.snapshots is not None:
+            driver = self.supervisor.driver
+            attempt = driver.number if driver else 0
+            self.snapshots.strike(hit.step, attempt, folder=self.struck(hit), batch=hit.batch, held=hit.held)
+
+    def glance(self, hit: TriggerHit) -> None:
+        """Who writes, as long as they are there: the server rolls back what a dead client had open."""
+        if self.snapshots is not None:
+            self.snapshots.glance(self.struck(hit), hit.batch, held=hit.held)
+
+
+def running(batch: int | None, listing: Listing) -> bool:
+    """Planned and not committed."""
+    return batch in listing.get("offsets", ()) and batch not in listing.get("commits", ())

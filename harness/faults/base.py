@@ -1,0 +1,88 @@
+"""What a fault is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol, runtime_checkable
+
+from harness.context import RunContext, TriggerHit
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack.means import Means
+from harness.triggers.base import Planned, Refusals
+
+NOT_BORNE_OUT = "the evidence does not bear out that it died in the window"
+
+
+class NoOptions(Shape):
+    """Nothing beside the fault's name."""
+
+
+class Proof(Enum):
+    """Which listing of the checkpoint has to agree that the fault struck where its trigger says."""
+
+    BEFORE = auto()
+    """The one at the trigger: a driver that lives goes on as soon as it may, and one that was asked to end may finish
+    its batch on the way."""
+    AFTER = auto()
+    """The one after the fault: of a driver that was killed the checkpoint still says where it stood."""
+    IN_PROGRESS = auto()
+    """The one after the fault has the batch planned and not committed, wherever the trigger stood; with no checkpoint
+    to look at, the trigger's own word counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injection:
+    """What a fault did. `signalled` maps each victim to what became of it, and `driver N` to its wait status; nobody
+    was hurt if it is empty. `why` says why that proves nothing. `looked`: the snapshot was taken, while the victims
+    stood still. `confirm` is asked once everything goes on again, and says why it was no hit after all."""
+
+    signalled: Mapping[str, str]
+    proof: Proof = Proof.BEFORE
+    why: str = ""
+    looked: bool = False
+    asked: bool = False
+    note: str = ""
+    confirm: Callable[[], str] | None = None
+
+
+class FaultKind(Protocol):
+    """A kind of fault: a word after `do`. `about.options` is the model of the keys that may stand beside it."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+
+    @property
+    def impact(self) -> Impact:
+        """What it does to the attempt of the driver that it strikes; `Impact.NONE` if it hurts something else."""
+
+    @property
+    def needs(self) -> frozenset[Means]:
+        """What it needs of a stack."""
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """Why it can hurt nobody at that trigger, in such a run; nothing if it can."""
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Do it, at the moment `hit`. Nobody is started again before this returns."""
+
+
+@runtime_checkable
+class Freezes(Protocol):
+    """A fault before which the driver's JVM can be stopped, so that nothing moves between the look and the fault."""
+
+    def freezes(self, fault: Fault) -> bool:
+        """Can it, of this one?"""
+
+
+@runtime_checkable
+class StandsFor(Protocol):
+    """A fault that names its own crash point, so that `when` need not."""
+
+    def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
+        """The trigger that a `when` without one stands for; where that is not enough, what it lacks, as the words of a
+        `Refusal` that are the whole of it."""

@@ -1,0 +1,39 @@
+"""The fault `crash application`: driver and executors die at one moment, as when a whole cluster loses power."""
+
+from __future__ import annotations
+
+from harness.context import RunContext, TriggerHit
+from harness.faults import killing
+from harness.faults.base import Injection
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack.means import Means
+from harness.triggers.base import Planned, Refusals
+
+
+class CrashApplication:
+    """Nobody is left to write on."""
+
+    about = About(
+        name="crash application",
+        summary="SIGKILL to the driver and to every executor at one moment",
+        example="{when: {records: 300}, do: crash application}",
+        options=killing.Victims,
+    )
+    impact = Impact.DRIVER_KILLED
+    needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """At any trigger, but for a program that dies without its JVM."""
+        return killing.python_alone(fault, trigger)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Kill all of them, and see them gone."""
+        return killing.kill_driver(run, step.do, hit, executors=run.stack.executors(run.lease))
+
+    def freezes(self, fault: Fault) -> bool:
+        """Its JVM dies anyway."""
+        return killing.freezes(fault)
+
+
+KIND = CrashApplication()

@@ -1,0 +1,58 @@
+"""The fault `crash before offset commit`: the driver dies when the sink has a batch and Spark's `commits/N` has not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.context import RunContext, TriggerHit
+from harness.faults import killing
+from harness.faults.base import Injection, Proof
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger, Window
+from harness.stack.means import Means
+from harness.triggers import TRIGGERS
+from harness.triggers.base import AtPoint, InProgram, Planned, Refusal, Refusals
+
+NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
+WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
+NEEDS = "crash before offset commit needs {path}.failpoint: "
+UNSEEN = "frontier is not checkpoint, so only the pipeline's own code knows"
+
+
+class CrashBeforeOffsetCommit:
+    """Its trigger is a batch, or a failpoint where the pipeline saves its offsets itself."""
+
+    about = About(
+        name="crash before offset commit",
+        summary="SIGKILL to the driver when the sink has the batch and Spark's `commits/N` is not there yet",
+        example="{when: {batch: 3}, do: crash before offset commit}",
+        options=killing.Victims,
+    )
+    impact = Impact.DRIVER_KILLED
+    needs = frozenset({Means.SIGNAL_DRIVER})
+
+    def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
+        """The crash point between the sink's commit and Spark's."""
+        at = next(kind for kind in TRIGGERS if isinstance(kind, AtPoint))
+        return WHERE if batch is None else at.at(Window.SINK_COMMITTED, batch=batch, query=query)
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """Any other trigger says something else."""
+        if not trigger.implied and not isinstance(TRIGGERS[trigger.kind], InProgram):
+            words = f"crash before offset commit takes a batch or a failpoint, not {trigger.kind}"
+            yield Refusal(trigger.kind, words, whole=True)
+        elif trigger.implied and not planned.checkpoint:
+            yield Refusal("", NEEDS + UNSEEN, whole=True)
+        yield from killing.python_alone(fault, trigger)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Kill it, and see it gone; a batch in the commit log was not crashed before that."""
+        done = killing.kill_driver(run, step.do, hit, proof=Proof.IN_PROGRESS)
+        return done if hit.before.get("offsets") else replace(done, note=NO_CHECKPOINT)
+
+    def freezes(self, fault: Fault) -> bool:
+        """Its JVM dies anyway."""
+        return killing.freezes(fault)
+
+
+KIND = CrashBeforeOffsetCommit()

@@ -1,0 +1,46 @@
+"""The fault `crash mid-sink`: driver and executors die while a row of the sink is being written."""
+
+from __future__ import annotations
+
+from harness.context import RunContext, TriggerHit
+from harness.faults import killing
+from harness.faults.base import Injection
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack.means import Means
+from harness.triggers import TRIGGERS
+from harness.triggers.base import CountsRows, Planned, Refusal, Refusals
+
+
+class CrashMidSink:
+    """A batch is in the sink in part."""
+
+    about = About(
+        name="crash mid-sink",
+        summary="SIGKILL to the driver and to every executor after some rows of the sink",
+        example="{when: {rows: 40}, do: crash mid-sink}",
+        options=killing.Victims,
+    )
+    impact = Impact.DRIVER_KILLED
+    needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """Only where the sink's rows are counted."""
+        if not isinstance(TRIGGERS[trigger.kind], CountsRows):
+            yield Refusal("", NEEDS, whole=True)
+
+    def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
+        """None: after how many rows, only the file can say."""
+        return NEEDS
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Kill all of them, and see them gone."""
+        return killing.kill_driver(run, step.do, hit, executors=run.stack.executors(run.lease))
+
+    def freezes(self, fault: Fault) -> bool:
+        """Its JVM dies anyway."""
+        return killing.freezes(fault)
+
+
+NEEDS = "crash mid-sink needs {path}.rows: after how many rows of the sink"
+KIND = CrashMidSink()

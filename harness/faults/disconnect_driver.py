@@ -1,0 +1,61 @@
+"""The fault `disconnect driver`: the driver is off the network for a while, and works on there."""
+
+from __future__ import annotations
+
+from harness.context import RunContext, TriggerHit
+from harness.faults import lasting
+from harness.faults.base import Injection
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack.base import Host
+from harness.stack.means import Means
+from harness.triggers import release
+from harness.triggers.base import Planned, Refusals
+from harness.wait import Deadline
+
+TICK_S = 0.02
+
+
+class DisconnectDriver:
+    """A partition: neither Kafka, nor the executors, nor the sink can be reached."""
+
+    about = About(
+        name="disconnect driver",
+        summary="the driver's container is taken off its network for a while",
+        example="{when: {records: 300}, do: disconnect driver, for: 10s}",
+        options=lasting.For,
+    )
+    impact = Impact.DRIVER_CUT_OFF
+    needs = frozenset({Means.SIGNAL_DRIVER, Means.CUT_NETWORK})
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return lasting.refusals(fault, planned)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Take it off the network, look that it is off, and let it work on there; put it back unless it ends before.
+        What was not off from the look at the beginning to the one at the end is left out."""
+        hosts = [process for process in run.supervisor.processes() if isinstance(process, Host) and process.cut()]
+        try:
+            off = [host for host in hosts if host.apart()]
+            if off:
+                run.look(hit)
+            # It was held for the look alone: what stands still is not hurt by a network that is away.
+            release(run, step, hit)
+            limit, began_s = Deadline(lasting.lasts_s(step.do)), run.journal.elapsed_s()
+            while any(host.lives() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
+                pass
+            off = [host for host in off if host.apart() or not host.lives()]
+        finally:
+            back = [host for host in hosts if host.join() and not host.apart()]
+        ended = f"cut off, and ended within {run.journal.elapsed_s() - began_s:.1f} s of it"
+        words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
+        signalled = {host.name: words[host.name] for host in off if host in back or not host.lives()}
+        return Injection(signalled=signalled, looked=True)
+
+    def freezes(self, fault: Fault) -> bool:
+        """So that it is cut off where the trigger found it."""
+        return True
+
+
+KIND = DisconnectDriver()

@@ -1,0 +1,102 @@
+"""The fault `kill executor`: SIGKILL to an executor at work, or to all; the driver lives and runs its tasks again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from harness.context import RunContext, TriggerHit
+from harness.errors import WaitError
+from harness.faults import killing
+from harness.faults.base import Injection, Proof
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger, Window
+from harness.stack import signals
+from harness.stack.base import Process
+from harness.stack.means import Means
+from harness.triggers.base import Planned, Refusal, Refusals
+from harness.wait import until
+
+TOLD_WITHIN_S = 10.0
+LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
+IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
+
+
+class Which(StrEnum):
+    """How many executors die."""
+
+    ONE = "one"
+    ALL = "all"
+
+
+class Picks(Shape):
+    """Which executors die."""
+
+    which: Annotated[Which, v.choice(Which)] = Which.ONE
+
+
+class KillExecutor:
+    """Proved by the task that the driver has lost with it, or by the writer that was held in it."""
+
+    about = About(
+        name="kill executor",
+        summary="SIGKILL to one executor at work, or to all of them; the driver lives",
+        example="{when: {rows: 40}, do: kill executor}",
+        options=Picks,
+    )
+    impact = Impact.EXECUTOR_KILLED
+    needs = frozenset({Means.SIGNAL_EXECUTORS})
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """Not at a crash point at which the driver works alone."""
+        if trigger.point in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
+            words = f"at {trigger.point} no executor has anything in hand: kill it at rows"
+            yield Refusal(trigger.kind, words, whole=True)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Kill them, and see them gone; whether they were at work, the driver's log tells afterwards."""
+        driver = run.supervisor.driver
+        log = driver.log if driver else None
+        size = log.stat().st_size if log else 0
+        found = run.stack.executors(run.lease)
+        targets = signals.family(executors(found, hit, every=step.do.options.get("which") == Which.ALL))
+        signalled = killing.kill(run, hit, targets)
+
+        def confirm() -> str:
+            return "" if hit.held is not None or lost_task(run, log, size) else IDLE
+
+        return Injection(signalled=signalled, proof=Proof.IN_PROGRESS, confirm=confirm)
+
+
+def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequence[Process]:
+    """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
+    then an executor has nothing in hand."""
+    client = hit.held.client if hit.held else None
+    owner = signals.owner(found, *client) if client else None
+    if client and owner is None:
+        return []
+    return found if every else [owner or each for each in found[:1]]
+
+
+def lost_task(run: RunContext, log: Path | None, since: int) -> bool:
+    """Does the driver's log say, after its first `since` bytes, that a task died with its executor?"""
+    if log is None:
+        return False
+    try:
+        until(
+            "the driver's log to name a lost task",
+            lambda: bool(LOST_TASK.search(log.read_bytes()[since:])),
+            within_s=TOLD_WITHIN_S,
+            stop=run.stop,
+        )
+    except WaitError:
+        return False
+    return True
+
+
+KIND = KillExecutor()

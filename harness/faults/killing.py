@@ -1,0 +1,78 @@
+"""How processes of a run are killed, and how that is proved. Shared by the faults that kill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.context import RunContext, TriggerHit
+from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.scenario import Fault, Trigger, Victim, Window
+from harness.stack import signals
+from harness.stack.base import Process
+from harness.triggers.base import Refusal, Refusals
+
+DEATH_WITHIN_S = 20.0
+
+
+class Victims(Shape):
+    """Which processes of the driver die."""
+
+    victim: v.Prey = Victim.TREE
+
+
+def victim_of(fault: Fault) -> Victim:
+    """Which processes of the driver die; all of them where the file does not say."""
+    return Victim(str(fault.options.get("victim", Victim.TREE)))
+
+
+def python_alone(fault: Fault, trigger: Trigger) -> Refusals:
+    """Without its program the JVM goes on for a moment."""
+    if victim_of(fault) is Victim.PYTHON and trigger.point is Window.SINK_COMMITTED:
+        yield Refusal("victim", ": the JVM lives on for a while and commits the offsets all the same")
+
+
+def freezes(fault: Fault) -> bool:
+    """Can the JVM be stopped first? A program that dies alone leaves it to go on."""
+    return victim_of(fault) is not Victim.PYTHON
+
+
+def kill_driver(
+    run: RunContext, fault: Fault, hit: TriggerHit, *, executors: Sequence[Process] = (), proof: Proof = Proof.AFTER
+) -> Injection:
+    """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to `executors`."""
+    victim = victim_of(fault)
+    targets = [*run.supervisor.processes(victim), *signals.family(executors)]
+    scheduled(run, targets)
+    signalled = ending(run, kill(run, hit, targets))
+    status = next((words for name, words in signalled.items() if name.startswith("driver")), "")
+    # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
+    why = NOT_BORNE_OUT if victim is not Victim.JVM and status != "SIGKILL" else ""
+    return Injection(signalled=signalled, proof=proof, why=why)
+
+
+def scheduled(run: RunContext, targets: Sequence[Process]) -> None:
+    """The driver's end is ours, not the program's. What is left of its tree is no longer found through its parent."""
+    driver = run.supervisor.driver
+    if driver is not None:
+        run.supervisor.hurt(driver.number, [each for each in run.supervisor.processes() if each not in targets])
+
+
+def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> dict[str, str]:
+    """SIGKILL all at one moment; returns what became of each."""
+    # A JVM that lives on must not commit what the dead one had in hand before that was looked at.
+    jvms = [each for each in run.supervisor.processes(Victim.JVM) if each not in targets]
+    hit.frozen += signals.freeze(jvms if targets else [])
+    # All stand still before the first dies, so that none can act on the death of another.
+    signals.freeze(targets)
+    run.glance(hit)
+    return signals.kill(targets)
+
+
+def ending(run: RunContext, signalled: dict[str, str]) -> dict[str, str]:
+    """What became of the victims, and how the driver ended."""
+    driver = run.supervisor.driver
+    if driver is not None and signals.all_died(signalled):
+        signalled[f"driver {driver.number}"] = run.supervisor.ending(driver.number, within_s=DEATH_WITHIN_S)
+    return signalled

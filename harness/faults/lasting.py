@@ -1,0 +1,36 @@
+"""What the faults that last for a while and then heal have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.scenario import Fault
+from harness.triggers.base import Planned, Refusal, Refusals
+
+SHORTEST_S = 0.1
+DEFAULT_S = 1.0
+
+
+class For(Shape):
+    """How long it lasts."""
+
+    for_s: Annotated[v.Duration, Field(DEFAULT_S, alias="for")]
+
+
+def lasts_s(fault: Fault) -> float:
+    """How long it lasts."""
+    return float(fault.options.get("for_s", DEFAULT_S))
+
+
+def refusals(fault: Fault, planned: Planned) -> Refusals:
+    """The file says how long, and it ends before the run does."""
+    if "for_s" not in fault.options:
+        yield Refusal("for", "is missing: how long it lasts, e.g. 3s")
+    elif lasts_s(fault) < SHORTEST_S:
+        yield Refusal("for", f"is too short to hurt anyone: {SHORTEST_S:g}s at least")
+    elif lasts_s(fault) >= planned.timeout_s:
+        yield Refusal("for", f"never ends: the run ends within {planned.timeout_s:g}s")

@@ -1,0 +1,55 @@
+"""The fault `pause driver`: SIGSTOP to the driver's tree for a while, as a stop-the-world collection or a VM's move."""
+
+from __future__ import annotations
+
+from harness.context import RunContext, TriggerHit
+from harness.faults import lasting
+from harness.faults.base import Injection
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack import signals
+from harness.stack.means import Means
+from harness.triggers.base import Planned, Refusals
+from harness.wait import Deadline, until
+
+STOPPED_WITHIN_S = 20.0
+
+
+class PauseDriver:
+    """Nobody dies; others may take it for dead."""
+
+    about = About(
+        name="pause driver",
+        summary="SIGSTOP to the driver's whole tree for a while",
+        example="{when: {records: 300}, do: pause driver, for: 3s}",
+        options=lasting.For,
+    )
+    impact = Impact.DRIVER_PAUSED
+    needs = frozenset({Means.SIGNAL_DRIVER})
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return lasting.refusals(fault, planned)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Stop it, look that it stands, let it go on."""
+        for_s = lasting.lasts_s(step.do)
+        limit = Deadline(for_s)
+        tree = signals.freeze(run.supervisor.processes())
+        try:
+            # One that ended meanwhile, a worker between two tasks, stands still too.
+            until("the driver to stand still", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
+            run.look(hit)
+            run.stop.wait(limit.left_s())
+            return Injection(
+                signalled={p.name: f"stood still for {for_s:g} s" for p in tree if p.stands()}, looked=True
+            )
+        finally:
+            signals.thaw(tree)
+
+    def freezes(self, fault: Fault) -> bool:
+        """Its JVM stands still anyway."""
+        return True
+
+
+KIND = PauseDriver()

@@ -1,0 +1,42 @@
+"""The fault `stop driver`: SIGTERM to the program, as a cluster manager asks it to end."""
+
+from __future__ import annotations
+
+import signal
+
+from harness.context import RunContext, TriggerHit
+from harness.faults import killing
+from harness.faults.base import Injection, NoOptions
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step, Trigger, Victim
+from harness.stack import signals
+from harness.stack.means import Means
+from harness.triggers.base import Planned, Refusals
+
+
+class StopDriver:
+    """It may finish what it has in hand on the way."""
+
+    about = About(
+        name="stop driver",
+        summary="SIGTERM to the driver's program, which may finish what it has in hand",
+        example="{when: {records: 300}, do: stop driver}",
+        options=NoOptions,
+    )
+    impact = Impact.DRIVER_STOPPED
+    needs = frozenset({Means.SIGNAL_DRIVER})
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return iter(())
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Ask it to end, and wait until it has."""
+        targets = run.supervisor.processes(Victim.PYTHON)
+        killing.scheduled(run, targets)
+        run.glance(hit)
+        signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
+        return Injection(signalled=killing.ending(run, signalled), asked=True)
+
+
+KIND = StopDriver()

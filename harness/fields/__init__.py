@@ -1,0 +1,1 @@
+"""What the values of a scenario file look like, one by one, and the words that refuse them."""

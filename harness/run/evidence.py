@@ -1,0 +1,111 @@
+"""Does the fault of a step when its trigger is met, and brings back the evidence."""
+
+from __future__ import annotations
+
+from harness.context import Listing, RunContext, TriggerHit, running
+from harness.faults import FAULTS
+from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
+from harness.scenario import Evidence, Step, StepOutcome, Window
+from harness.stack import signals
+from harness.triggers import TRIGGERS, release
+
+NOBODY = Injection(signalled={})
+
+
+def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
+    """Do the fault. If the checkpoint no longer stands in the window, nobody is hurt and `hit` is false."""
+    in_flight = run.in_flight() or beyond(run, hit)
+    open_still = agrees(step, hit, hit.before)
+    done, after = NOBODY, hit.before
+    driver = run.supervisor.driver
+    attempt = driver.number if driver else 0
+    # Whoever is started again must not touch what the dead one left before it is looked at.
+    with run.supervisor.held():
+        try:
+            if open_still:
+                done = FAULTS[step.do.kind].inject(run, step, hit)
+            # Before anyone is let go: this is how the fault left it.
+            after = run.observer.listing(hit.folder)
+            if done.signalled and not done.looked:
+                run.look(hit)
+        finally:
+            release(run, step, hit)
+    if run.snapshots is not None and done.signalled and run.supervisor.ended(attempt):
+        run.snapshots.restart(hit.step, attempt)
+    why = missed(in_flight, open_still, done)
+    if not why and done.confirm is not None:
+        why = done.confirm()
+    if not why and not proved(step, hit, done, after):
+        why = NOT_BORNE_OUT
+    struck = run.struck(hit)
+    return StepOutcome(
+        name=step.name,
+        window=step.when.place,
+        batch=hit.batch,
+        hit=not why,
+        evidence=Evidence(
+            signalled=done.signalled,
+            checkpoint_before=hit.before,
+            checkpoint_after=after,
+            rows_seen=hit.held.rows if hit.held else None,
+            in_flight=in_flight,
+            asked=done.asked,
+            note="; ".join([*filter(None, (why, beside(run, hit), done.note)), *notes(step, hit, done, after)]),
+        ),
+        at_s=round(run.journal.elapsed_s(), 3),
+        attempt=attempt if done.signalled else 0,
+        checkpoint=run.observer.name(struck) if struck else "",
+    )
+
+
+def beyond(run: RunContext, hit: TriggerHit) -> str:
+    """What a query that reads something else than the run's topic has in hand; empty for others, which are counted in
+    records."""
+    folder, ours = hit.folder, [checkpoint.folder for checkpoint in run.observer.all()]
+    if folder is None or folder in ours or run.observer.took_nothing(folder, hit.batch or 0):
+        return ""
+    return f"batch {hit.batch} of {folder.name}, which reads something else"
+
+
+def beside(run: RunContext, hit: TriggerHit) -> str:
+    """Which checkpoint it was, where there are several."""
+    many = len(run.observer.current())
+    return f"in the checkpoint {hit.folder.name}, one of {many}" if hit.folder and many > 1 else ""
+
+
+def missed(in_flight: str, open_still: bool, done: Injection) -> str:
+    """Why nobody can have been hurt; empty if somebody was."""
+    if not open_still:
+        return "the window had closed before anyone could be hurt"
+    if not done.signalled:
+        return "there was no process to hurt"
+    return done.why if in_flight else "nothing was in flight: every record sent was behind the committed frontier"
+
+
+def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:
+    """Does the checkpoint agree that the batch stands where the step's trigger says?"""
+    return TRIGGERS[step.when.kind].agrees(step.when, hit, listing)
+
+
+def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool:
+    """Does the evidence say that the fault happened, to the right process, in its window, with a batch in hand?"""
+    if not signals.all_died(dict(done.signalled)):
+        return False
+    if done.proof is Proof.IN_PROGRESS and after:
+        return running(hit.batch, after)
+    listing = after if done.proof is Proof.AFTER else hit.before
+    return agrees(step, hit, listing)
+
+
+def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[str]:
+    """What else a reader should know."""
+    words = []
+    if step.when.batch is not None and hit.batch not in (None, step.when.batch):
+        words.append(f"batch {step.when.batch} was missed, batch {hit.batch} was tried instead")
+    if step.when.point is Window.SINK_COMMITTED and hit.batch in after.get("begun", ()):
+        words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
+    if "alive" in done.signalled.values():
+        words.append("it was signalled and lived on")
+    if hit.held is not None:
+        words.append(f"the server's process {hit.held.backend} stood before row {hit.held.rows + 1}")
+    return words

@@ -1,0 +1,154 @@
+"""What a trigger is made of, and how each of them waits: for as long as it can still come true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from harness.context import Listing, RunContext, TriggerHit
+from harness.errors import WaitError
+from harness.kinds import About
+from harness.scenario import Step, Trigger, Window
+from harness.wait import Waiting, until
+
+TICK_S = 0.004
+LONGEST_S = 3600.0
+HOP_S = 8.0
+"""How long a query that is waited for by name may show nothing once the first ones have done all their input: another
+one's output may be its input."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What the file says of the run that a step belongs to: how many records are sent and how long it may take
+    (infinity where the file says it wrongly), whether some sink's rows can be counted, and whether the pipeline's
+    progress is read from checkpoints, so that batches are seen."""
+
+    records: float = inf
+    timeout_s: float = inf
+    countable: bool = True
+    checkpoint: bool = True
+
+
+class Refusal(NamedTuple):
+    """Why a step cannot be. `key` of the step or of its `when` is to blame, empty for all of `when`; `words` follow the
+    key's own path in the message, or are the whole of it, `{path}` in them standing for that of `when`."""
+
+    key: str
+    words: str
+    whole: bool = False
+
+
+Refusals = Iterator[Refusal]
+
+
+class TriggerKind(Protocol):
+    """A kind of trigger: one key under `when`. `about.options` is the type of its value, as `harness.fields.values`
+    has them."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+
+    def trigger(self, value: Any, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """The noun for a value of the file."""
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """Why it can never be met in such a run; nothing if it can."""
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """Return when it is met: at the batch that `step` names, or `later` ones. With `freeze` the driver's JVM stands
+        still then, as far as this trigger can stop it in time. Raises WaitError with the reason once it can no longer
+        be met."""
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """Does the checkpoint agree that the batch stands where the trigger says?"""
+
+
+@runtime_checkable
+class Retries(Protocol):
+    """A trigger that can be tried again at a later batch, when the moment had passed before anybody was hurt."""
+
+    retries: bool
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """A trigger that holds the sink's writer at a row: the run needs a tripwire."""
+
+    counts_rows: bool
+
+
+@runtime_checkable
+class AtPoint(Protocol):
+    """A trigger that waits for a crash point."""
+
+    def at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
+        """The noun for one that a fault implies."""
+
+
+@runtime_checkable
+class InProgram(Protocol):
+    """A trigger that stands in the pipeline's own code, which alone knows where that is."""
+
+    in_program: bool
+
+
+@runtime_checkable
+class Releases(Protocol):
+    """A trigger that leaves something to be undone."""
+
+    def release(self, run: RunContext, trigger: Trigger) -> None:
+        """Undo it, once the fault has struck."""
+
+
+def wait_until(run: RunContext, trigger: Trigger, look: Callable[[], bool]) -> None:
+    """Return when `look` is content. Raises WaitError once the trigger can no longer be met."""
+
+    def looking() -> bool | Waiting:
+        # First why, then the look: what came true in between still counts.
+        why = "the run is over" if run.stop.is_set() else run.hopeless()
+        if look():
+            return True
+        if why and not _lags(run, trigger):
+            raise WaitError(f"{trigger} never came: {_unknown(run, trigger)}{why}")
+        return Waiting(f"batch {run.observer.newest_batch()}")
+
+    until(str(trigger), looking, within_s=LONGEST_S, every_s=TICK_S)
+
+
+def _unknown(run: RunContext, trigger: Trigger) -> str:
+    """That no query has the name that was asked for; empty if one has."""
+    seen = run.observer.names()
+    if trigger.query is None or trigger.query in seen:
+        return ""
+    return f"no query's checkpoint is a folder {trigger.query!r}, there are {', '.join(seen) or 'none'}; "
+
+
+def _lags(run: RunContext, trigger: Trigger) -> bool:
+    """May a query that is waited for by name still come to its batch?"""
+    return trigger.query is not None and not run.stop.is_set() and run.observer.still_s() < HOP_S
+
+
+def alone(run: RunContext, trigger: Trigger) -> None:
+    """Wait until nobody is left of an attempt that the schedule has ended: its executors write on for a moment, and
+    would meet what is meant for the next one."""
+    supervisor = run.supervisor
+    if supervisor.last_hurt:
+        wait_until(run, trigger, lambda: supervisor.alive and not supervisor.leftovers())
+
+
+def unseen(trigger: Trigger, planned: Planned) -> Refusals:
+    """Batches are seen in a checkpoint only."""
+    if trigger.batch is not None and not planned.checkpoint:
+        words = "cannot be told: frontier is not checkpoint, so batches are not seen; leave it out"
+        yield Refusal("batch", words)
+
+
+def no_query(trigger: Trigger) -> Refusals:
+    """A trigger that says itself whose batch it is takes no query."""
+    if trigger.query is not None:
+        words = f"means nothing for {trigger.kind}: the pipeline's own code, or the table, says whose it is"
+        yield Refusal("query", words)

@@ -1,0 +1,93 @@
+"""The trigger `window`: a batch stands at a crash point of Spark's micro-batch protocol, as the checkpoint shows it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from harness.context import Listing, RunContext, Sight, TriggerHit, running
+from harness.errors import WaitError
+from harness.fields import values as v
+from harness.kinds import About
+from harness.scenario import Step, Trigger, Victim, Window
+from harness.stack import signals
+from harness.stack.base import Process
+from harness.triggers.base import Planned, Refusal, Refusals, wait_until
+
+
+class CheckpointWindow:
+    """Watches the files of the checkpoint; a batch without a record is passed over for the next one."""
+
+    about = About(
+        name="window",
+        summary="a crash point of one batch: offsets-written, sink-committed or offsets-committed",
+        example="{window: sink-committed, batch: 3}",
+        options=v.Place,
+    )
+    retries = True
+
+    def trigger(self, value: Window, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """At the crash point `value`."""
+        return Trigger(
+            kind=self.about.name, value=value.value, place=value.value, batch=batch, query=query, point=value
+        )
+
+    def at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
+        """The one that a fault implies."""
+        return replace(self.trigger(point, batch=batch, query=query), implied=True)
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """It needs a batch, and a checkpoint."""
+        if trigger.batch is None:
+            yield Refusal("batch", "is missing: the window of which batch?")
+        if not planned.checkpoint:
+            words = "never comes: frontier is not checkpoint, so none is watched; use a failpoint or rows"
+            yield Refusal(self.about.name, words)
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """Met in the thread that watches: the JVM is stopped there first, and looked at afterwards."""
+        when = step.when
+        met = threading.Event()
+        hit = TriggerHit(None)
+        lowest = (when.batch or 0) + later
+        jvms: list[Process] = []
+
+        def hook(seen: Sight) -> Callable[[], None] | None:
+            if met.is_set() or seen.window is not when.point or seen.batch < lowest:
+                return None
+            # The JVM writes the commit log: stop it first, look afterwards.
+            hit.frozen = signals.freeze(jvms)
+            if run.observer.took_nothing(seen.folder, seen.batch):
+                signals.thaw(hit.frozen)
+                return None
+            hit.batch, hit.folder = seen.batch, seen.folder
+            hit.before = run.observer.listing(seen.folder)
+            return met.set
+
+        def look() -> bool:
+            # A restarted driver has another JVM.
+            if freeze and not any(jvm.lives() for jvm in jvms):
+                jvms[:] = run.supervisor.processes(Victim.JVM)
+            return met.is_set()
+
+        look()
+        try:
+            with run.observer.armed(hook, query=when.query):
+                wait_until(run, when, look)
+        except WaitError:
+            signals.thaw(hit.frozen)
+            raise
+        return hit
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """By the offsets and commits that are there."""
+        if trigger.point is Window.OFFSETS_COMMITTED:
+            batch = -1 if hit.batch is None else hit.batch
+            return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
+        if trigger.point is Window.OFFSETS_WRITTEN and hit.batch in listing.get("begun", ()):
+            return False
+        return running(hit.batch, listing)
+
+
+KIND = CheckpointWindow()

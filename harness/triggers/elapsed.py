@@ -1,0 +1,45 @@
+"""The trigger `elapsed`: so much time has passed, and a batch with records is in hand."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from harness.context import Listing, RunContext, TriggerHit
+from harness.fields import values as v
+from harness.kinds import About
+from harness.scenario import Step, Trigger
+from harness.triggers.base import Planned, Refusal, Refusals
+from harness.triggers.in_progress import blind, wait_for_work, works
+
+
+class Elapsed:
+    """Counted from where the schedule begins, when the pipeline's query has begun."""
+
+    about = About(
+        name="elapsed",
+        summary="so much time has passed, and a batch with records is in hand",
+        example="{elapsed: 3s}",
+        options=v.Duration,
+    )
+
+    def trigger(self, value: float, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """After `value` seconds."""
+        return Trigger(kind=self.about.name, value=value, place=f"after {value} s", batch=batch, query=query)
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """The run has to last so long."""
+        yield from blind(trigger, planned)
+        if float(trigger.value or 0) >= planned.timeout_s:
+            yield Refusal(self.about.name, f"never comes: the run ends within {planned.timeout_s:g}s")
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """Met when the time has passed."""
+        end_s = run.began_s + float(step.when.value or 0)
+        return wait_for_work(run, step, lambda: monotonic() >= end_s, freeze=freeze)
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """By the batch that was in hand."""
+        return works(hit, listing)
+
+
+KIND = Elapsed()

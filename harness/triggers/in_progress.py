@@ -1,0 +1,70 @@
+"""What the triggers that know no place in the protocol share: something has to be in hand when they are met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.context import Listing, RunContext, TriggerHit, running
+from harness.scenario import Step, Trigger, Victim
+from harness.stack import signals
+from harness.triggers.base import Planned, Refusal, Refusals, unseen, wait_until
+
+
+def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freeze: bool) -> TriggerHit:
+    """Return when `met` is true, the batch that the step names was planned, and a query has one with records in hand.
+    Raises WaitError once that cannot come."""
+    when = step.when
+    wait_until(run, when, met)
+    if when.batch is not None:
+        wait_until(run, when, lambda: _newest(run, when) >= (when.batch or 0))
+    # A driver that has just been born, or waits for its restart, has nothing in hand: to kill it would hurt nobody.
+    wait_until(run, when, lambda: run.supervisor.alive and run.awake())
+    hit = TriggerHit(when.batch, before=run.observer.listing())
+    if run.observer.folder() is not None:
+        # Nor has one between two batches.
+        wait_until(run, when, lambda: _caught(run, when, hit, freeze=freeze))
+    return hit
+
+
+def works(hit: TriggerHit, listing: Listing) -> bool:
+    """Is the batch that was in hand still planned and not committed?"""
+    return hit.folder is None or running(hit.batch, listing)
+
+
+def blind(trigger: Trigger, planned: Planned) -> Refusals:
+    """Without a checkpoint nobody sees whether something is in hand."""
+    if not planned.checkpoint:
+        words = "may find nothing in hand: frontier is not checkpoint, so batches are not seen; use a failpoint or rows"
+        yield Refusal(trigger.kind, words)
+    else:
+        yield from unseen(trigger, planned)
+
+
+def _newest(run: RunContext, when: Trigger) -> int:
+    """The highest batch that is planned; of the query that is named."""
+    listings = [run.observer.listing(folder) for folder in run.observer.folders(when.query)]
+    return max((batch for listing in listings for batch in listing.get("offsets", ())), default=-1)
+
+
+def _caught(run: RunContext, when: Trigger, hit: TriggerHit, *, freeze: bool) -> bool:
+    """Has one of our queries, or the one that is named, a batch with records in hand? Then the JVM stands still where
+    the fault allows it, and `hit` says which batch of which query."""
+    for folder in run.observer.folders(when.query):
+        if _busy(run, folder) is None:
+            continue
+        frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
+        batch = _busy(run, folder)
+        if batch is not None and not run.observer.took_nothing(folder, batch):
+            hit.batch, hit.folder, hit.frozen = batch, folder, frozen
+            hit.before = run.observer.listing(folder)
+            return True
+        signals.thaw(frozen)
+    return False
+
+
+def _busy(run: RunContext, folder: Path) -> int | None:
+    """The newest batch of a checkpoint, if it is planned and not committed."""
+    listing = run.observer.listing(folder)
+    batch = max(listing.get("offsets", ()), default=None)
+    return batch if running(batch, listing) else None

@@ -1,0 +1,45 @@
+"""The trigger `records`: so many records were sent, and a batch with records is in hand."""
+
+from __future__ import annotations
+
+from harness.context import Listing, RunContext, TriggerHit
+from harness.fields import values as v
+from harness.kinds import About
+from harness.scenario import Step, Trigger
+from harness.triggers.base import Planned, Refusal, Refusals
+from harness.triggers.in_progress import blind, wait_for_work, works
+
+RECORDS_MAX = 10_000_000
+
+
+class Records:
+    """Counted where they are sent."""
+
+    about = About(
+        name="records",
+        summary="so many records were sent, and a batch with records is in hand",
+        example="{records: 300}",
+        options=v.counted(1, RECORDS_MAX),
+    )
+
+    def trigger(self, value: int, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """After `value` records."""
+        place = f"after {value} records sent"
+        return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query)
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """So many have to be sent."""
+        yield from blind(trigger, planned)
+        if float(trigger.value or 0) > planned.records:
+            yield Refusal(self.about.name, f"never comes: only {planned.records:g} records are sent")
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """Met as soon as the last of them was sent."""
+        return wait_for_work(run, step, lambda: run.sent() >= int(step.when.value or 0), freeze=freeze)
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """By the batch that was in hand."""
+        return works(hit, listing)
+
+
+KIND = Records()

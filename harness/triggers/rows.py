@@ -1,0 +1,125 @@
+"""The trigger `rows`: the sink's table was handed so many rows, and the writer of the next one is held."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from harness.context import Listing, RunContext, Sight, TriggerHit, Tripwire, running
+from harness.errors import HarnessError, WaitError
+from harness.fields import values as v
+from harness.kinds import About
+from harness.scenario import Step, Trigger, Window
+from harness.triggers.base import Planned, Refusal, Refusals, alone, no_query, unseen, wait_until
+
+ROWS_MAX = 10_000_000
+
+
+class Rows:
+    """Counted by the run's tripwire, from the beginning, or from where a batch begins."""
+
+    about = About(
+        name="rows",
+        summary="the sink's table was handed so many rows; 0: before the first row",
+        example="{rows: 40, batch: 3}",
+        options=v.counted(0, ROWS_MAX),
+    )
+    counts_rows = True
+
+    def trigger(self, value: int, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """After `value` rows."""
+        place = f"after row {value} in the sink" if value else "before the first row in the sink"
+        return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query)
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """A table that can be counted is needed."""
+        yield from no_query(trigger)
+        yield from unseen(trigger, planned)
+        if not planned.countable:
+            yield Refusal(self.about.name, "cannot be counted: no sink is a Postgres table named without a schema")
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """The server holds the writer, so nothing has to be frozen."""
+        tripwire, when = run.tripwire, step.when
+        if tripwire is None:
+            raise HarnessError(f"asked to stop {when}; the scenario has no table that rows can be counted in")
+        alone(run, when)
+        try:
+            _hold(run, tripwire, when)
+            wait_until(run, when, lambda: tripwire.held() is not None)
+        except WaitError as failure:
+            tripwire.let_go()
+            raise WaitError(f"{failure}. Only rows that are inserted count, not those that are updated") from failure
+        folder = _fed(run)
+        listing = run.observer.listing(folder)
+        return TriggerHit(_filled(run, when.batch, folder), folder=folder, before=listing, held=tripwire.held())
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """A writer is held, in the batch that was asked for."""
+        return hit.held is not None and (trigger.batch is None or running(hit.batch, listing))
+
+
+def _fed(run: RunContext) -> Path | None:
+    """The checkpoint of the query that feeds the counted table; None where it cannot be told from others."""
+    current, name = run.observer.current(), run.feeds
+    found = [checkpoint.folder for checkpoint in current if name is None or checkpoint.folder.name == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _filled(run: RunContext, batch: int | None, folder: Path | None) -> int | None:
+    """The first batch from `batch` on that took records: an empty one has no row to stand at."""
+    if batch is None or folder is None:
+        return batch
+    newest = max(run.observer.listing(folder).get("offsets", ()), default=batch)
+    while batch < newest and run.observer.took_nothing(folder, batch):
+        batch += 1
+    return batch
+
+
+def _hold(run: RunContext, tripwire: Tripwire, when: Trigger) -> None:
+    """Count rows from where batch N begins: when `commits/N-1` appears, no row of batch N can be in yet."""
+    rows, batch = int(when.value or 0), when.batch or 0
+    if batch == 0:
+        wait_until(run, when, lambda: armed(tripwire, rows))
+        return
+    met, lock = threading.Event(), threading.Lock()
+
+    def hold(after: int) -> None:
+        with lock:
+            if not met.is_set():
+                tripwire.hold_after(after)
+                met.set()
+
+    def hook(seen: Sight) -> None:
+        named = run.feeds in (None, seen.folder.name)
+        if named and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
+            hold(tripwire.rows() + rows)
+
+    def look() -> bool:
+        # An attempt that ended with `commits/N-1` written goes on with batch N: no file says that it begins.
+        folder = _fed(run)
+        if not met.is_set() and begun(run.observer.listing(folder), batch):
+            now, snapshots = tripwire.rows(), run.snapshots
+            before = snapshots.before(folder, batch) if snapshots is not None else None
+            hold(max(now, (now if before is None else before) + rows))
+        return met.is_set()
+
+    with run.observer.armed(hook):
+        wait_until(run, when, look)
+
+
+def armed(tripwire: Tripwire, rows: int) -> bool:
+    """Hold the row after `rows`; where more have gone in already, the next one is the first that can be held. False if
+    a row slipped by while that was asked for."""
+    hold = max(rows, tripwire.rows())
+    tripwire.hold_after(hold)
+    return tripwire.rows() <= hold or tripwire.held() is not None
+
+
+def begun(listing: Listing, batch: int) -> bool:
+    """Is the batch before committed, and this one not?"""
+    commits = listing.get("commits", ())
+    return batch - 1 in commits and batch not in commits
+
+
+KIND = Rows()
