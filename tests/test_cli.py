@@ -64,7 +64,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, verb: str, answer: int | BaseExceptio
 def test_help_names_every_verb_and_exit_code() -> None:
     said = call("--help")
     assert said.exit_code == 0
-    for word in ("new", "validate", "list", "run", "replay", "check", "report", "doctor", "130 interrupted"):
+    for word in ("new", "validate", "list", "kinds", "run", "replay", "check", "report", "doctor", "130 interrupted"):
         assert word in said.stdout
     assert call("-h").stdout == said.stdout
 
@@ -105,7 +105,7 @@ def test_a_dry_run_prints_the_plan_and_touches_nothing(here: Path) -> None:
     before = sorted(here.rglob("*"))
     said = call("run", "scenarios", "-k", "goo", "--dry", "--seed", "9")
     made = json.loads(said.stdout)
-    assert (said.exit_code, made["seed"], made["steps"][0]["do"]) == (0, 9, "kill driver")
+    assert (said.exit_code, made["seed"], made["steps"][0]["name"]) == (0, 9, "crash before offset commit")
     assert json.loads(call("run", "scenarios/good.yaml", "--dry").stdout)["seed"] == 5
     assert sorted(here.rglob("*")) == before
 

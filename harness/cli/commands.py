@@ -41,7 +41,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="How often to run each; all must be as expected."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="The world it runs in; `external` is a cluster that is there already."),
-        click.option("--able", is_flag=True, help="Leave out, by name, what the stack has no power for."),
+        click.option("--able", is_flag=True, help="Leave out, by name, what the stack does not support."),
         *(click.option(f"--{name.replace('_', '-')}", metavar=word, help=f"{text}.")
           for name, (word, text) in SAID.items()),
     ):  # fmt: skip
@@ -70,17 +70,17 @@ def new(name: str) -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
-@click.option("--stack", type=click.Choice(STACKS), help="Say also what this stack has no power for.")
+@click.option("--stack", type=click.Choice(STACKS), help="Say also what this stack does not support.")
 def validate(paths: tuple[Path, ...], stack: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import find, load_all
     from harness.run.before import bind
-    from harness.stack.powers import POWERS, refuse
+    from harness.supported import Named, refuse
 
     scenarios = load_all(find(paths))
     bind(scenarios)
     if stack:
-        refuse(scenarios, POWERS[stack])
+        refuse(scenarios, Named(stack))
     click.echo(f"OK: {counted(len(scenarios), 'scenario')}")
 
 
@@ -98,6 +98,15 @@ def list_(paths: tuple[Path, ...]) -> None:
 
 
 @main.command()
+def kinds() -> None:
+    """Show the triggers and the faults that there are, also those of installed packages."""
+    from harness.cli.kinds import lines
+
+    for line in lines():
+        click.echo(line)
+
+
+@main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("-k", "words", multiple=True, metavar="WORD", help="Only files whose name holds WORD (or another -k).")
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
@@ -111,12 +120,12 @@ def run(
     files = chosen(paths, words)
     if dry:
         from harness.load import load_all
-        from harness.stack.powers import POWERS, beyond, refuse
+        from harness.supported import Named, refuse, unsupported
 
-        scenarios, stack = load_all(files), POWERS[rest["stack"]]
+        scenarios, stack = load_all(files), Named(rest["stack"])
         if not rest["able"]:
             refuse(scenarios, stack)
-        show_plans([each for each in scenarios if not beyond(each, stack)], seed)
+        show_plans([each for each in scenarios if not unsupported(each, stack)], seed)
         return
     from harness import suite
 

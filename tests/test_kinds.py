@@ -1,0 +1,190 @@
+"""Kinds are found by name: ours, those of other packages, those of a repository. No other list of them is anywhere."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness import kinds
+from harness.cli import main
+from harness.context import RunContext, TriggerHit
+from harness.errors import HarnessError, ScenarioError, UsageError
+from harness.faults import FAULTS
+from harness.faults.base import Injection, NoOptions
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Registry
+from harness.load import dump, load, schema
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.triggers import TRIGGERS
+from harness.triggers.base import Planned, Refusals
+
+ROOT = Path(__file__).parents[1]
+SCENARIO = """\
+name: the broker's disk is slow
+pipeline: pay.py
+sink: {postgres: payments, effect: select id from ledger, key: [id]}
+schedule:
+  - {when: {window: sink-committed, batch: 1}, do: slow disk, by: 250ms}
+"""
+
+
+class By(Shape):
+    """How much slower."""
+
+    by: v.Duration = 0.1
+
+
+@dataclass
+class SlowDisk:
+    """A fault of somebody else's."""
+
+    about = About(name="slow disk", summary="every write waits", example="do: slow disk", options=By)
+    impact = Impact.NONE
+    needs: frozenset[Any] = frozenset()
+
+    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+        return iter(())
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        return Injection(signalled={"the disk": f"slower by {step.do.options['by']} s"})
+
+
+@pytest.fixture
+def slow() -> Iterator[SlowDisk]:
+    """Registered as a `conftest.py` does it."""
+    FAULTS.all()
+    FAULTS.register(mine := SlowDisk())
+    yield mine
+    del FAULTS._known["slow disk"]
+
+
+def written(folder: Path, text: str = SCENARIO) -> Path:
+    (folder / "pay.py").write_text("")
+    (folder / "scenarios").mkdir(exist_ok=True)
+    path = folder / "scenarios" / "it.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_fault_that_a_repository_registers_is_known_everywhere(tmp_path: Path, slow: SlowDisk) -> None:
+    path = written(tmp_path)
+    found = load(path)
+    assert found.schedule[0].do == Fault(kind="slow disk", impact=Impact.NONE, options={"by": 0.25})
+    path.write_text(dump(found))
+    assert load(path).schedule == found.schedule
+    step = schema()["$defs"]["step"]["properties"]
+    assert "slow disk" in step["do"]["enum"] and "by" in step
+    said = CliRunner().invoke(main, ["kinds"]).stdout
+    assert "  slow disk\n    every write waits\n    e.g. do: slow disk\n    takes by\n" in said
+    path.write_text(SCENARIO.replace("slow disk, by: 250ms", "kill driver, by: 250ms"))
+    with pytest.raises(ScenarioError, match=r":5:69: schedule\[0\].by means nothing for kill driver: how much slower$"):
+        load(path)
+
+
+def test_without_it_its_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"schedule\[0\].do must be one of .*, not 'slow disk'"):
+        load(written(tmp_path))
+    with pytest.raises(UsageError, match=r"asked for the fault 'slow disk'; there are .*kill driver.*Install"):
+        FAULTS["slow disk"]
+
+
+def test_two_of_one_name_are_refused(slow: SlowDisk) -> None:
+    with pytest.raises(UsageError, match=r"asked to register the fault 'slow disk' of mine; test_kinds has"):
+        FAULTS.register(SlowDisk(), "mine")
+    FAULTS.register(slow)
+
+
+def test_two_faults_cannot_read_one_key_differently(tmp_path: Path, slow: SlowDisk) -> None:
+    class Other(Shape):
+        """Something else."""
+
+        by: v.Line = ""
+
+    other = SlowDisk()
+    other.about = About(name="slower disk", summary="", example="", options=Other)
+    FAULTS.register(other)
+    try:
+        with pytest.raises(UsageError, match="`by` of `slower disk` is of another type than that of another fault"):
+            load(written(tmp_path))
+    finally:
+        del FAULTS._known["slower disk"]
+
+
+def point(load: Any) -> Any:
+    return SimpleNamespace(name="slow disk", value="mine:KIND", dist=SimpleNamespace(name="mine"), load=load)
+
+
+def test_a_kind_of_an_installed_package_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def points(group: str) -> list[Any]:
+        asked.append(group)
+        return [point(SlowDisk)]
+
+    monkeypatch.setattr(kinds, "entry_points", points)
+    registry: Registry[Any] = Registry("fault", "harness.faults")
+    assert "slow disk" in registry.all() and list(registry.all()) == sorted(registry.all())
+    assert asked == ["onceproof.faults"]
+
+
+def test_a_package_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ImportError("no module named redis")
+
+    monkeypatch.setattr(kinds, "entry_points", lambda group: [point(broken)])
+    registry: Registry[Any] = Registry("fault", "harness.faults")
+    with pytest.raises(HarnessError, match=r"asked mine \(mine:KIND\) for the fault 'slow disk'.*no module named"):
+        registry.all()
+
+
+@pytest.mark.parametrize("registry", [FAULTS, TRIGGERS], ids=lambda each: each.noun)
+def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Registry[Any], tmp_path: Path) -> None:
+    for kind in registry:
+        about = kind.about
+        assert about.summary and not about.summary.endswith("."), about.name
+        step = about.example if registry is FAULTS else f"{{when: {about.example}, do: kill driver}}"
+        found = load(written(tmp_path, f"{SCENARIO.partition('schedule')[0]}schedule: [{step}]\n")).schedule[0]
+        assert about.name in (found.do.kind, found.when.kind)
+
+
+def test_every_kind_has_no_option_or_says_them_as_a_model() -> None:
+    assert all(issubclass(kind.about.options, Shape) for kind in FAULTS)
+    assert FAULTS["stop driver"].about.options is NoOptions
+
+
+def naming(tree: ast.AST, names: set[str]) -> Iterator[int]:
+    """Lines that decide by a kind's name: comparisons, mapping keys, members of an enum."""
+    for node in ast.walk(tree):
+        parts: list[Any] = []
+        if isinstance(node, ast.Compare):
+            parts = [each for side in (node.left, *node.comparators) for each in ast.walk(side)]
+        if isinstance(node, ast.Dict):
+            parts = list(node.keys)
+        if isinstance(node, ast.ClassDef) and any("Enum" in ast.unparse(base) for base in node.bases):
+            parts = [each.value for each in node.body if isinstance(each, ast.Assign)]
+        yield from (part.lineno for part in parts if isinstance(part, ast.Constant) and part.value in names)
+
+
+def test_a_kind_is_named_in_its_own_module_only() -> None:
+    modules = {type(kind).__module__: kind.about.name for registry in (FAULTS, TRIGGERS) for kind in registry}
+    faults = {kind.about.name for kind in FAULTS}
+    found = []
+    for path in sorted((ROOT / "harness").rglob("*.py")):
+        tree, name = ast.parse(path.read_text()), str(path.relative_to(ROOT))
+        own = modules.get(name.removesuffix(".py").replace("/", "."))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                whole = getattr(node, "module", None)
+                seen = [f"{whole}.{each.name}" if whole else each.name for each in node.names]
+                found += [f"{name}:{node.lineno}: {each}" for each in (*seen, whole) if each in modules]
+        # A trigger's key may be a column or a key elsewhere too; a fault's words stand for nothing else.
+        found += [f"{name}:{line}" for line in naming(tree, faults - {own or ""})]
+    assert found == []
