@@ -1,4 +1,4 @@
-"""The stack `external`: only its own topic, schemas and folder, only the faults it has power for, clear words."""
+"""The stack `external`: only its own topic, schemas and folder, only the faults it supports, clear words."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_not_there() -> None:
     assert (code, "asked for --folder /nonexistent/x; there is none here" in output) == (2, True)
 
 
-def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Path) -> None:
     stack = ExternalStack(NOWHERE, tmp_path)
     scenarios = [load(path) for path in sorted(PROVING.glob("*.yaml"))]
     lacking = [scenario for scenario in scenarios if unsupported(scenario, stack)]
@@ -116,7 +116,7 @@ def test_what_it_has_no_power_for_is_refused_before_anything_starts(tmp_path: Pa
     words = str(refused.value)
     for scenario in lacking:
         assert f"{scenario.path}: asked for `" in words
-    assert "the stack `external` has no power for it (processes and containers have)" in words
+    assert "the stack `external` does not support it (processes and containers do)" in words
     for scenario in scenarios:
         if scenario not in lacking:
             refuse([scenario], stack)
@@ -128,7 +128,7 @@ def test_nothing_needs_to_start_to_be_refused(verb: list[str]) -> None:
     for stack, code in (("processes", 2), ("containers", 0)):
         done = CliRunner().invoke(main, [*verb, str(path), "--stack", stack])
         assert done.exit_code == code
-        assert ("no power for it (containers has)" in done.output) is (code == 2)
+        assert ("does not support it (containers does)" in done.output) is (code == 2)
     left = CliRunner().invoke(main, ["run", "--dry", "--able", str(path)])
     assert (left.exit_code, left.output) == (0, "")
 
@@ -213,5 +213,5 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
         ExternalStack(where, tmp_path).up()
 
 
-def test_its_powers_are_those_over_its_own_drivers() -> None:
+def test_it_supports_the_faults_of_its_own_drivers() -> None:
     assert supported(Named("external")) == ["crash before offset commit", "kill driver", "pause driver", "stop driver"]

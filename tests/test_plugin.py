@@ -217,14 +217,14 @@ def test_selection_by_name_tag_and_stack(pytester: pytest.Pytester, project: Cal
     assert [name for name, _ in world.asked] == ["two", "one"]
 
 
-def test_what_the_stack_has_no_power_for_is_named_and_not_run(
+def test_what_the_stack_does_not_support_is_named_and_not_run(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World
 ) -> None:
     path = project("scenarios/cut.yaml")
     path.write_text(path.read_text().replace("do: kill driver", "do: disconnect driver, for: 3s"))
     result = run(pytester, "scenarios", "-rs")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*not run: the stack processes has no power for disconnect driver*"])
+    result.stdout.fnmatch_lines(["*not run: the stack processes does not support disconnect driver*"])
     run(pytester, "scenarios", "--harness-stack", "containers").assert_outcomes(passed=1)
 
 

@@ -81,7 +81,7 @@ def ours(name: str) -> list[psutil.Process]:
     return found
 
 
-def test_it_is_a_stack_with_every_power_but_that_over_networks(stack: ProcessesStack) -> None:
+def test_it_is_a_stack_with_every_fault_but_that_of_networks(stack: ProcessesStack) -> None:
     whole: Stack = stack
     assert supported(whole) == [name for name in FAULTS.all() if name != "disconnect driver"]
     stack.health()
