@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from harness.errors import HarnessError, UsageError
 
@@ -36,6 +36,17 @@ class Kind(Protocol):
         """Who it is."""
 
 
+class Refusal(NamedTuple):
+    """Why something of a file cannot be. `key` is to blame, of the step, its `when` or the input; empty for all of
+    `when`. `words` follow the key's own path in the message, or are the `whole` of it, `{path}` in them standing for
+    that of `when`."""
+
+    key: str
+    words: str
+    whole: bool = False
+
+
+Refusals = Iterator[Refusal]
 K = TypeVar("K", bound=Kind)
 
 

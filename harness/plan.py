@@ -37,13 +37,13 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
 
 
 def sent(input: Input, *, seed: int) -> dict[str, Any]:
-    """What the producer does. A replay of 0 records is the whole file; without a rate, portions follow the pipeline."""
+    """What the producer does. 0 records are all that the workload has; without a rate, portions follow the pipeline."""
     return {
         **{key: value for key, value in plain(input).items() if value is not None},
         "partitions": list(range(input.partitions)),
         "seed": seed,
         "pace": "as planned by the pipeline" if input.rate_per_s is None else f"{input.rate_per_s:g} records a second",
-        "all": input.replay is not None and input.records == 0,
+        "all": input.records == 0,
     }
 
 

@@ -111,19 +111,16 @@ class Pipeline:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What the pipeline is fed. `workload` is `transactions`, `access_logs` or `replay`.
+    """What the pipeline is fed: `records` of a workload, or all that it has if that is 0. `options` is what else the
+    file says of the workload, by the names that its model has (`keys`, `skew`, `replay`).
 
-    `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one before.
-    `skew` is the exponent of a Zipf law over keys, 0 for uniform."""
+    `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one before."""
 
     workload: str = "transactions"
-    replay: str | None = None
     records: int = 600
-    keys: int = 50
     partitions: int = 3
     rate_per_s: float | None = None
-    skew: float = 0.0
-    key: str | None = None
+    options: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from harness.sinks import SinkColumn, SinkTable, save
 from harness.snapshot import STRIKE, QueryState, Snapshot
 from harness.store import RunFolder
 from harness.triggers import trigger
-from harness.workload import Record
+from harness.workloads import Record
 
 COLUMNS = [
     {"name": "id", "type": "BIGINT", "expression": "value ->> '$.id'"},

@@ -130,14 +130,17 @@ def inputs(draw: st.DrawFn) -> Input:
     if draw(st.booleans()):
         key = draw(st.none() | columns)
         records = draw(st.integers(0, 10_000_000))
-        return Input(workload="replay", replay=DATA, records=records, partitions=partitions, rate_per_s=rate, key=key)
+        options = {"replay": DATA} if key is None else {"replay": DATA, "key": key}
+        return Input(workload="replay", records=records, partitions=partitions, rate_per_s=rate, options=options)
     return Input(
         workload=draw(st.sampled_from(["transactions", "access_logs"])),
         records=draw(st.integers(1, 10_000_000)),
-        keys=draw(st.integers(1, 10_000_000)),
         partitions=partitions,
         rate_per_s=rate,
-        skew=draw(st.integers(0, 1000).map(lambda n: n / 100)),
+        options={
+            "keys": draw(st.integers(1, 10_000_000)),
+            "skew": draw(st.integers(0, 1000).map(lambda n: n / 100)),
+        },
     )
 
 

@@ -15,7 +15,7 @@ from harness.load import load
 from harness.run import before
 from harness.scenario import Scenario, Sink
 from harness.sinks import SinkColumn, SinkTable
-from harness.workload import make
+from harness.workloads import make
 
 TEXT = """\
 name: s

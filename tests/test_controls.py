@@ -176,7 +176,7 @@ def _filled(value: Any, root: str) -> Any:
 
 
 def test_the_replayed_file_counts(root: Path) -> None:
-    claim = replace(CLAIM, input=Input(workload="replay", replay="orders.csv"))
+    claim = replace(CLAIM, input=Input(workload="replay", options={"replay": "orders.csv"}))
     (root / "orders.csv").write_text("id\n1\n")
     before = key(root, claim)
     (root / "orders.csv").write_text("id\n2\n")

@@ -20,13 +20,15 @@ from harness.faults import FAULTS
 from harness.faults.base import Injection, NoOptions
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About, Registry
+from harness.kinds import About, Refusals, Registry
 from harness.load import dump, load, schema
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Planned, Refusals
+from harness.triggers.base import Planned
+from harness.workloads import WORKLOADS
 
 ROOT = Path(__file__).parents[1]
+REGISTRIES: list[Registry[Any]] = [FAULTS, TRIGGERS, WORKLOADS]
 SCENARIO = """\
 name: the broker's disk is slow
 pipeline: pay.py
@@ -145,14 +147,21 @@ def test_a_package_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatc
         registry.all()
 
 
-@pytest.mark.parametrize("registry", [FAULTS, TRIGGERS], ids=lambda each: each.noun)
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda each: each.noun)
 def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Registry[Any], tmp_path: Path) -> None:
     for kind in registry:
         about = kind.about
         assert about.summary and not about.summary.endswith("."), about.name
-        step = about.example if registry is FAULTS else f"{{when: {about.example}, do: kill driver}}"
-        found = load(written(tmp_path, f"{SCENARIO.partition('schedule')[0]}schedule: [{step}]\n")).schedule[0]
-        assert about.name in (found.do.kind, found.when.kind)
+        text = {
+            "fault": f"schedule: [{about.example}]",
+            "trigger": f"schedule: [{{when: {about.example}, do: kill driver}}]",
+            "workload": f"input: {about.example}",
+        }[registry.noun]
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data" / "orders.jsonl").write_text('{"id": 1}\n')
+        found = load(written(tmp_path, f"{SCENARIO.partition('schedule')[0]}{text}\n"))
+        steps = {kind for step in found.schedule for kind in (step.do.kind, step.when.kind)}
+        assert about.name in {*steps, found.input.workload}
 
 
 def test_every_kind_has_no_option_or_says_them_as_a_model() -> None:
@@ -174,7 +183,7 @@ def naming(tree: ast.AST, names: set[str]) -> Iterator[int]:
 
 
 def test_a_kind_is_named_in_its_own_module_only() -> None:
-    modules = {type(kind).__module__: kind.about.name for registry in (FAULTS, TRIGGERS) for kind in registry}
+    modules = {type(kind).__module__: kind.about.name for registry in REGISTRIES for kind in registry}
     faults = {kind.about.name for kind in FAULTS}
     found = []
     for path in sorted((ROOT / "harness").rglob("*.py")):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from harness import ledger
 from harness.errors import HarnessError
 from harness.ledger import Answer, Attempts, AttemptsRead, State, digest, producer_report, read
-from harness.workload import Record
+from harness.workloads import Record
 
 KEYS = st.none() | st.binary(max_size=6)
 ERRORS = st.none() | st.text(st.characters(codec="utf-8"), max_size=6)

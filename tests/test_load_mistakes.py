@@ -349,14 +349,14 @@ CASES = [
         "replay with a workload",
         GOOD + "input: {replay: data/orders.jsonl, workload: transactions, keys: 3}\n",
         [
-            "4:46: input.workload means nothing beside replay: the file says what is sent",
-            "4:66: input.keys means nothing beside replay: the file says what is sent",
+            "4:46: input.workload means nothing for replay: the key says what is sent",
+            "4:66: input.keys means nothing for replay: how the records of a generator are spread over keys",
         ],
     ),
     Case(
         "key without replay",
         GOOD + "input: {key: id}\n",
-        ["4:14: input.key belongs to replay: a workload's own records have their key"],
+        ["4:14: input.key means nothing for transactions: the column of a replayed file that is the record's key"],
     ),
     Case(
         "expect nothing", GOOD + "expect: {}\n", ["4:9: expect says nothing: held, unknown, void or {violated: [KIND]}"]

@@ -23,11 +23,11 @@ from harness.scenario import Input
 from harness.stack import jars, java
 from harness.stack.kafka import Kafka
 from harness.stack.session import Session
-from harness.workload import Record, Workload, make
-from harness.workload import producer as producing
-from harness.workload.base import Column
-from harness.workload.producer import HEADER, PORTION, Producer
-from harness.workload.readback import read_back
+from harness.workloads import Record, Workload, make
+from harness.workloads import producer as producing
+from harness.workloads.base import Column
+from harness.workloads.producer import HEADER, PORTION, Producer
+from harness.workloads.readback import read_back
 from tests.socks import Socks
 
 PARTITIONS = 3

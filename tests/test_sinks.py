@@ -33,7 +33,7 @@ from harness.sinks import SinkColumn, SinkTable, busy, load, mark, read, save
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 from harness.wait import until
-from harness.workload import make
+from harness.workloads import make
 from tests.laws import FAULTS, good_rows
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))

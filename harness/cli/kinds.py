@@ -1,24 +1,35 @@
-"""What `onceproof kinds` shows: every trigger and fault that there is here, as their registries have them."""
+"""What `onceproof kinds` shows: every workload, trigger and fault that there is, as their registries have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from harness.faults import FAULTS
+from harness.kinds import About
+from harness.load.models import own
 from harness.stack.means import MEANS
 from harness.triggers import TRIGGERS
+from harness.workloads import WORKLOADS
 
 
 def lines() -> Iterator[str]:
-    """One block a kind: its name, what it does, an example, what may stand beside it, which stacks have it."""
-    yield "triggers: under `when`, one a step"
+    """One block a kind: its name, what it does, an example, its own keys; of a fault also which stacks have it."""
+    yield "workloads: under `input`"
+    for workload in WORKLOADS:
+        yield from block(workload.about, keys=list(own(workload.about)))
+    yield from ("", "triggers: under `when`, one a step")
     for trigger in TRIGGERS:
-        yield from ("", f"  {trigger.about.name}", f"    {trigger.about.summary}", f"    e.g. {trigger.about.example}")
+        yield from block(trigger.about)
     yield from ("", "faults: after `do`")
     for fault in FAULTS:
-        yield from ("", f"  {fault.about.name}", f"    {fault.about.summary}", f"    e.g. {fault.about.example}")
-        if keys := [info.alias or name for name, info in fault.about.options.model_fields.items()]:
-            yield f"    takes {', '.join(keys)}"
-        needs = ", ".join(sorted(fault.needs)) or "nothing"
+        yield from block(fault.about, keys=list(own(fault.about)))
+        needs = ", ".join(sorted(fault.needs)) or "do nothing more"
         stacks = ", ".join(name for name, means in MEANS.items() if fault.needs <= means) or "none"
         yield f"    needs a stack that can {needs}: {stacks}"
+
+
+def block(about: About, *, keys: list[str] | None = None) -> Iterator[str]:
+    """What is said of any kind."""
+    yield from ("", f"  {about.name}", f"    {about.summary}", f"    e.g. {about.example}")
+    if keys:
+        yield f"    takes {', '.join(keys)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from harness.context import RunContext, TriggerHit
 from harness.faults import killing
 from harness.faults.base import Injection
-from harness.kinds import About
+from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack.means import Means
-from harness.triggers.base import Planned, Refusals
+from harness.triggers.base import Planned
 
 
 class CrashApplication:

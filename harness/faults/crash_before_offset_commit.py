@@ -7,11 +7,11 @@ from dataclasses import replace
 from harness.context import RunContext, TriggerHit
 from harness.faults import killing
 from harness.faults.base import Injection, Proof
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger, Window
 from harness.stack.means import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import AtPoint, InProgram, Planned, Refusal, Refusals
+from harness.triggers.base import AtPoint, InProgram, Planned
 
 NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"

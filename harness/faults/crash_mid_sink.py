@@ -5,11 +5,11 @@ from __future__ import annotations
 from harness.context import RunContext, TriggerHit
 from harness.faults import killing
 from harness.faults.base import Injection
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack.means import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import CountsRows, Planned, Refusal, Refusals
+from harness.triggers.base import CountsRows, Planned
 
 
 class CrashMidSink:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from harness.context import RunContext, TriggerHit
 from harness.faults import lasting
 from harness.faults.base import Injection
-from harness.kinds import About
+from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack.base import Host
 from harness.stack.means import Means
 from harness.triggers import release
-from harness.triggers.base import Planned, Refusals
+from harness.triggers.base import Planned
 from harness.wait import Deadline
 
 TICK_S = 0.02

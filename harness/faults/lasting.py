@@ -8,8 +8,9 @@ from pydantic import Field
 
 from harness.fields import values as v
 from harness.fields.shape import Shape
+from harness.kinds import Refusal, Refusals
 from harness.scenario import Fault
-from harness.triggers.base import Planned, Refusal, Refusals
+from harness.triggers.base import Planned
 
 SHORTEST_S = 0.1
 DEFAULT_S = 1.0

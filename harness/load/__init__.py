@@ -16,13 +16,13 @@ from pathlib import Path
 
 from harness.errors import Mistake, ScenarioError
 from harness.fields.placeholders import filled
+from harness.fields.places import SPARK_HOME, find, missing, project_root
 from harness.load.build import scenario
 from harness.load.claim import Claim
 from harness.load.dump import dump
 from harness.load.header import header
 from harness.load.meaning import check
-from harness.load.models import scenario_shape
-from harness.load.places import SPARK_HOME, find, missing, project_root
+from harness.load.models import shapes
 from harness.load.reader import Section, read
 from harness.load.schema import schema
 from harness.load.tree import BYTES_MAX, Node, decoded, grow
@@ -79,7 +79,7 @@ def parsed(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
         if not mistakes:
             mistakes.append(Mistake(file, 1, 1, "the file is empty: `onceproof new NAME` writes one that works"))
         return None
-    return read(tree, scenario_shape(), file=file, path="", mistakes=mistakes)
+    return read(tree, shapes().scenario, file=file, path="", mistakes=mistakes)
 
 
 def defaults(top: Section, *, root: Path) -> Section:

@@ -7,7 +7,9 @@ from typing import Any
 from harness.faults import FAULTS
 from harness.faults import fault as made
 from harness.faults.base import StandsFor
+from harness.kinds import About
 from harness.load.claim import Claim
+from harness.load.models import own, unsaid
 from harness.load.reader import Section
 from harness.scenario import (
     Expect,
@@ -23,6 +25,7 @@ from harness.scenario import (
     Word,
 )
 from harness.triggers import TRIGGERS
+from harness.workloads import WORKLOADS
 
 
 def scenario(claim: Claim, *, path: str) -> Scenario:
@@ -77,12 +80,23 @@ def sink(section: Section) -> Sink:
 
 
 def given(section: Section) -> Input:
-    """The input. A replay without a number sends the whole file, which is written as 0 records."""
-    names = {key: key for key in ("replay", "records", "keys", "partitions", "skew", "key")}
-    values = named(section, names | {"rate": "rate_per_s"})
-    if section.has("replay"):
-        return Input(workload="replay", **({"records": 0} | values))
-    return Input(workload=str(section.get("workload", Input().workload)), **values)
+    """The input."""
+    kind = WORKLOADS[workload(section)]
+    values = {"records": kind.records} | named(
+        section, {"records": "records", "partitions": "partitions", "rate": "rate_per_s"}
+    )
+    return Input(workload=kind.about.name, options=told(section, kind.about), **values)
+
+
+def workload(section: Section) -> str:
+    """The kind of workload: the one that a key of its own name stands for, or the one that is named."""
+    unnamed = [kind.about.name for kind in WORKLOADS if unsaid(kind.about) and section.has(kind.about.name)]
+    return unnamed[0] if unnamed else str(section.get("workload", Input().workload))
+
+
+def told(section: Section, kind: About) -> dict[str, Any]:
+    """What a section says well of a kind's own keys, by the names that its model has."""
+    return {name: section.get(key) for key, name in own(kind).items() if key in section.values}
 
 
 def step(section: Section) -> Step:
@@ -96,8 +110,7 @@ def step(section: Section) -> Step:
 def fault(section: Section) -> Fault:
     """The fault of a step, with those of its options that the file says well."""
     kind = FAULTS[section.get("do")]
-    given = {name: section.get(info.alias or name) for name, info in kind.about.options.model_fields.items()}
-    return made(kind.about.name, **{name: value for name, value in given.items() if value is not None})
+    return made(kind.about.name, **told(section, kind.about))
 
 
 def trigger(when: Section, do: Fault) -> Trigger | str | None:

@@ -18,9 +18,11 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from harness.faults import FAULTS
 from harness.fields import values as v
-from harness.load.models import annotated
+from harness.kinds import About
+from harness.load.models import annotated, own, unsaid
 from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Trigger
 from harness.triggers import TRIGGERS
+from harness.workloads import WORKLOADS
 
 HARMLESS = re.compile(r"-{0,2}[A-Za-z0-9_./]([A-Za-z0-9_ ./()=<>*+,;'-]*[A-Za-z0-9_./()=<>*;'])?")
 
@@ -119,29 +121,28 @@ def sink(s: Sink) -> CommentedMap:
 
 def given(i: Input) -> CommentedMap:
     """The input."""
-    replay = i.replay is not None
+    kind = WORKLOADS[i.workload].about
     values = {
-        "workload": None if replay else i.workload,
-        "replay": i.replay,
+        "workload": None if unsaid(kind) else i.workload,
+        **extras(kind, i.options),
         "records": i.records or None,
-        "keys": None if replay else i.keys,
         "partitions": i.partitions,
         "rate": None if i.rate_per_s is None else f"{v.short(Decimal(repr(i.rate_per_s)))}/s",
-        "skew": None if replay else i.skew,
-        "key": i.key,
     }
     return flow(values)
 
 
+def extras(kind: About, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of a kind, by the keys of the file."""
+    fields = kind.options.model_fields
+    return {
+        key: v.written(annotated(fields[name]), options[name]) for key, name in own(kind).items() if name in options
+    }
+
+
 def step(s: Step) -> CommentedMap:
     """One step, in the words that the file had: sugar stays sugar."""
-    fields = FAULTS[s.do.kind].about.options.model_fields
-    extras = {
-        info.alias or name: v.written(annotated(info), s.do.options[name])
-        for name, info in fields.items()
-        if name in s.do.options
-    }
-    return flow({"when": flow(when(s.when)), "do": s.do.kind} | extras)
+    return flow({"when": flow(when(s.when)), "do": s.do.kind} | extras(FAULTS[s.do.kind].about, s.do.options))
 
 
 def when(t: Trigger) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import Mistake
-from harness.load.models import HeaderShape
+from harness.load.models import shapes
 from harness.load.reader import Section, read
 from harness.load.tree import BYTES_MAX, Node, grow
 
@@ -38,7 +38,7 @@ def header(path: Path, *, file: str, mistakes: list[Mistake]) -> Section:
     mistakes.extend(found)
     if tree is None or found:
         return section
-    return read(tree, HeaderShape, file=file, path="", mistakes=mistakes) or section
+    return read(tree, shapes().header, file=file, path="", mistakes=mistakes) or section
 
 
 def block(lines: list[str], opened: int, *, file: str, mistakes: list[Mistake]) -> list[str]:

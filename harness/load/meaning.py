@@ -11,15 +11,16 @@ import re
 from pathlib import Path
 
 from harness.fields.values import IDENTIFIER, QUERY
+from harness.load import build
 from harness.load.claim import Claim
-from harness.load.places import missing
+from harness.load.models import keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.steps import check_step
-from harness.scenario import Guarantee, Input, Kind, Pipeline, Scenario
+from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.triggers.base import Planned
+from harness.workloads import WORKLOADS
 
 FOR_CONSOLE = ("postgres", "database", "effect", "key", "order", "query", "view")
-GENERATED_ONLY = ("workload", "keys", "skew")
 WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
 
 
@@ -100,16 +101,17 @@ def names(query: str | None) -> set[str]:
 
 
 def data(given: Section, *, root: Path) -> None:
-    """The input is a workload or a file, and what it says fits."""
-    if not given.has("replay"):
-        if given.has("key"):
-            given.wrong(f"{given.path}.key belongs to replay: a workload's own records have their key", "key")
-        return
-    for key in GENERATED_ONLY:
-        if given.has(key):
-            given.wrong(f"{given.path}.{key} means nothing beside replay: the file says what is sent", key)
-    if given.get("replay") and (why := missing(given.get("replay"), root)):
-        given.wrong(f"{given.path}.replay {why}", "replay")
+    """What the input says belongs to its workload, and fits."""
+    name = build.workload(given)
+    kind = WORKLOADS[name]
+    others = keys(WORKLOADS) | ({"workload": "the key says what is sent"} if unsaid(kind.about) else {})
+    for key, words in others.items():
+        if key not in own(kind.about) and given.has(key):
+            given.wrong(f"{given.path}.{key} means nothing for {name}: {words[:1].lower()}{words[1:]}", key)
+    said = build.told(given, kind.about)
+    if len(said) == sum(given.has(key) for key in own(kind.about)):
+        for refusal in kind.refusals(said, root=root):
+            given.wrong(f"{given.path}.{refusal.key} {refusal.words}", refusal.key)
 
 
 def outcome(claim: Claim) -> None:
@@ -165,6 +167,6 @@ def pace(claim: Claim) -> None:
 def limit(claim: Claim) -> float:
     """How many records are sent; infinity if the file does not say it, or says it wrongly."""
     owner = claim.owner("input")
-    if claim.input.has("records") or claim.input.has("replay") or (owner.has("input") and "input" not in owner.values):
-        return float(claim.input.get("records", math.inf))
-    return Input().records
+    wrong = owner.has("input") and "input" not in owner.values
+    sent = WORKLOADS[build.workload(claim.input)].records
+    return float(claim.input.get("records", math.inf if wrong or claim.input.has("records") or not sent else sent))

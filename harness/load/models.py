@@ -8,7 +8,7 @@ A `Field(None)` only says that the key may be left out: the defaults are those o
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
@@ -17,18 +17,12 @@ from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About
+from harness.kinds import About, Registry
 from harness.triggers import TRIGGERS
+from harness.workloads import WORKLOADS
+from harness.workloads.base import RECORDS_MAX
 
-RECORDS_MAX = 10_000_000
 BATCH_MAX = 1_000_000
-
-
-class Workload(StrEnum):
-    """The generators that a file may name."""
-
-    TRANSACTIONS = "transactions"
-    ACCESS_LOGS = "access_logs"
 
 
 class Database(StrEnum):
@@ -90,19 +84,6 @@ class SinkShape(Shape):
     view: Annotated[View, v.choice(View), Field(None, description="the query folds equal rows on purpose")]
 
 
-class InputShape(Shape):
-    """What the pipeline is fed."""
-
-    workload: Annotated[Workload, v.choice(Workload), Field(None)]
-    replay: Annotated[v.Line, Field(None, description="a JSONL, CSV or Parquet file, relative to the project root")]
-    records: Annotated[int, v.whole(1, RECORDS_MAX), Field(None)]
-    keys: Annotated[int, v.whole(1, RECORDS_MAX), Field(None)]
-    partitions: Annotated[int, v.whole(1, 1000), Field(None)]
-    rate: Annotated[v.Rate, Field(None)]
-    skew: Annotated[float, v.number(0, 10), Field(None, description="exponent of a Zipf law over the keys")]
-    key: Annotated[v.Column, Field(None, description="the column of a replayed file that is the record's key")]
-
-
 class RestartShape(Shape):
     """What the supervisor does after a death of the driver."""
 
@@ -121,21 +102,20 @@ class ExpectShape(Shape):
 
 
 class DefaultsShape(Shape):
-    """What both a scenario and a header block may say; the scenario's own key wins."""
+    """What both a scenario and a header block may say, but for the input; the scenario's own key wins."""
 
     setup: Annotated[SetupShape, Field(None)]
     sink: Annotated[list[SinkShape], Field(None, description="one or several; the pipeline's header may give it")]
     together: Annotated[v.Flag, Field(None, description="true when the sinks must agree")]
-    input: Annotated[InputShape, Field(None)]
     settle: Annotated[v.Duration, Field(None, description="how long the sink must stay unchanged")]
 
 
-class HeaderShape(LaunchShape, DefaultsShape):
-    """What a pipeline's header block may say."""
+class StartShape(LaunchShape, DefaultsShape):
+    """What a pipeline's header block may say, but for the input."""
 
 
 class ClaimShape(DefaultsShape):
-    """A scenario file without its schedule."""
+    """A scenario file without its input and its schedule."""
 
     name: v.Line
     why: Annotated[v.Text, Field(None)]
@@ -148,30 +128,54 @@ class ClaimShape(DefaultsShape):
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]
 
 
-def scenario_shape() -> type[Shape]:
-    """The shape of a scenario file, with the triggers and faults that there are here."""
-    kinds = (*(kind.about for kind in TRIGGERS), *(kind.about for kind in FAULTS))
-    known = tuple(map(id, kinds))
+class Shapes(NamedTuple):
+    """The shapes of whole texts: a scenario file, and a header block."""
+
+    scenario: type[Shape]
+    header: type[Shape]
+
+
+def shapes() -> Shapes:
+    """With the kinds that there are here."""
+    kinds = tuple(tuple(kind.about for kind in registry) for registry in (TRIGGERS, FAULTS, WORKLOADS))
+    known = tuple(id(about) for part in kinds for about in part)
     if known not in _MADE:
-        step: Any = _step(_when(kinds[: len(TRIGGERS.all())]), kinds[len(TRIGGERS.all()) :])
-        made = create_model(
-            "ScenarioShape", __base__=ClaimShape, __doc__="A scenario file.", schedule=(list[step], Field(None))
+        triggers, faults, workloads = kinds
+        step: Any = _step(_when(triggers), faults)
+        given: Any = _input(workloads)
+        claim = create_model(
+            "ScenarioShape",
+            __base__=ClaimShape,
+            __doc__="A scenario file.",
+            input=(given, Field(None)),
+            schedule=(list[step], Field(None)),
         )
-        _MADE[known] = kinds, made
+        header = create_model("HeaderShape", __base__=StartShape, __doc__="A header.", input=(given, Field(None)))
+        _MADE[known] = kinds, Shapes(claim, header)
     return _MADE[known][1]
 
 
-_MADE: dict[tuple[int, ...], tuple[tuple[About, ...], type[Shape]]] = {}
+_MADE: dict[tuple[int, ...], tuple[Any, Shapes]] = {}
 """By who they are: kinds of other packages need not be hashable. The kinds are kept, so that no other has their id."""
 
 
-def options() -> dict[str, str]:
-    """By each key that may stand beside a fault, what it says."""
+def keys(registry: Registry[Any]) -> dict[str, str]:
+    """By each key that a kind of a registry may have beside its name, what it says."""
     return {
-        info.alias or name: " ".join((kind.about.options.__doc__ or "").split()).rstrip(".")
-        for kind in FAULTS
+        info.alias or name: info.description or " ".join((kind.about.options.__doc__ or "").split()).rstrip(".")
+        for kind in registry
         for name, info in kind.about.options.model_fields.items()
     }
+
+
+def own(kind: About) -> dict[str, str]:
+    """By each key of a kind, the name that its model has for it."""
+    return {info.alias or name: name for name, info in kind.options.model_fields.items()}
+
+
+def unsaid(kind: About) -> bool:
+    """Is it named by a key of its own name, and not by a word?"""
+    return kind.name in own(kind)
 
 
 def annotated(info: FieldInfo) -> Any:
@@ -192,20 +196,38 @@ def _when(triggers: tuple[About, ...]) -> type[Shape]:
     )
 
 
+def _input(workloads: tuple[About, ...]) -> type[Shape]:
+    names = [kind.name for kind in workloads if not unsaid(kind)]
+    return create_model(
+        "InputShape",
+        __base__=Shape,
+        __doc__="What the pipeline is fed.",
+        workload=(Annotated[str, v.one_of(names)], Field(None)),
+        records=(v.counted(1, RECORDS_MAX), Field(None)),
+        partitions=(v.counted(1, 1000), Field(None)),
+        rate=(v.Rate, Field(None)),
+        **_merged("input", workloads),
+    )
+
+
 def _step(when: type[Shape], faults: tuple[About, ...]) -> type[Shape]:
-    keys: dict[str, Any] = {}
-    for kind in faults:
-        for name, info in kind.options.model_fields.items():
-            if name in keys and keys[name][0] != annotated(info):
-                saw = f"`{info.alias or name}` of `{kind.name}` is of another type than that of another fault"
-                raise UsageError(f"asked for the keys of a step; saw that {saw}. Give it another name")
-            keys[name] = (annotated(info), Field(None, alias=info.alias))
-    names = [kind.name for kind in faults]
     return create_model(
         "StepShape",
         __base__=Shape,
         __doc__="One line of a schedule.",
         when=(when, ...),
-        do=(Annotated[str, v.one_of(names)], ...),
-        **keys,
+        do=(Annotated[str, v.one_of([kind.name for kind in faults])], ...),
+        **_merged("step", faults),
     )
+
+
+def _merged(place: str, kinds: tuple[About, ...]) -> dict[str, Any]:
+    """The fields of all kinds. Raises UsageError where two read one key differently."""
+    fields: dict[str, Any] = {}
+    for kind in kinds:
+        for name, info in kind.options.model_fields.items():
+            if name in fields and fields[name][0] != annotated(info):
+                saw = f"`{info.alias or name}` of `{kind.name}` is of another type than that of another kind"
+                raise UsageError(f"asked for the keys of `{place}`; saw that {saw}. Give it another name")
+            fields[name] = (annotated(info), Field(None, alias=info.alias, description=info.description))
+    return fields

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.load.models import scenario_shape
+from harness.load.models import shapes
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
     """JSON-ready, the same at each call."""
-    made: dict[str, Any] = tidy(scenario_shape().model_json_schema())
+    made: dict[str, Any] = tidy(shapes().scenario.model_json_schema())
     defs = made["$defs"]
     for name in list(defs):
         defs[name.removesuffix("Shape").lower()] = defs.pop(name)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from harness.faults import FAULTS
+from harness.kinds import Refusal, Refusals
 from harness.load import build
-from harness.load.models import options
+from harness.load.models import keys, own
 from harness.load.reader import Section
 from harness.scenario import Fault, Trigger
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Planned, Refusal, Refusals
+from harness.triggers.base import Planned
 
 
 def check_step(step: Section, planned: Planned) -> None:
     """Add the mistakes of a step whose `do` and `when` could be read."""
     when, do = step.section("when"), build.fault(step)
-    model, others = FAULTS[do.kind].about.options, options()
-    own = {info.alias or name for name, info in model.model_fields.items()}
-    for key, words in others.items():
-        if key not in own and step.has(key):
+    for key, words in keys(FAULTS).items():
+        if key not in own(FAULTS[do.kind].about) and step.has(key):
             step.wrong(f"{step.path}.{key} means nothing for {do.kind}: {words[:1].lower()}{words[1:]}", key)
     given = [kind.about.name for kind in TRIGGERS if when.has(kind.about.name)]
     bad = [name for name in given if name not in when.values]
@@ -43,7 +42,7 @@ def refusals(when: Section, do: Fault, planned: Planned) -> Refusals:
 
 def put(step: Section, when: Section, refusal: Refusal) -> None:
     """Add one mistake, unless its key was refused already."""
-    section = step if refusal.key in options() else when
+    section = step if refusal.key in keys(FAULTS) else when
     if section.has(refusal.key) and refusal.key not in section.values:
         return
     between = "" if refusal.words.startswith(":") else " "

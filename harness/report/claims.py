@@ -65,9 +65,12 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
         out.append((f"Sink {number}", f"{sink.get('backend', '')}: {sink.get('target', '')}"))
         out.append((f"Its effect {number}", str(sink.get("effect") or "")))
         out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
-    fed_with = fed.get("replay") or fed.get("workload")
     if fed:
-        out.append(("Input", f"{fed_with}, {fed.get('records')} records, {fed.get('partitions')} partitions"))
+        words = [f"{name} {value}" for name, value in _mapping(fed.get("options")).items()]
+        many = f"{fed.get('records') or 'all its'} records"
+        out.append(
+            ("Input", ", ".join([str(fed.get("workload")), *words, many, f"{fed.get('partitions')} partitions"]))
+        )
     return [(name, text) for name, text in out if text]
 
 

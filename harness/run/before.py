@@ -18,8 +18,8 @@ from harness.load import project_root
 from harness.scenario import Scenario, Sink, sink_names
 from harness.sinks import SinkColumn, SinkTable, columns, read
 from harness.stack.base import Lease
-from harness.workload import make
-from harness.workload.base import Workload
+from harness.workloads import make
+from harness.workloads.base import Workload
 
 
 def sinks_now(scenario: Scenario, lease: Lease) -> list[SinkTable]:

@@ -12,7 +12,7 @@ from harness.plan import plan
 from harness.run.live import Live
 from harness.scenario import Scenario, plain
 from harness.stack.base import Stack
-from harness.workload.base import Workload
+from harness.workloads.base import Workload
 
 
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:

@@ -35,8 +35,7 @@ from harness.stack import cache
 from harness.stack.base import Stack
 from harness.store import RunFolder, disk
 from harness.store import digest as file_sum
-from harness.workload import make
-from harness.workload.replay import located
+from harness.workloads import make, read_files
 
 MOST = 3
 """Controls of one run."""
@@ -205,13 +204,12 @@ def digest(
     """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `apart`, the
     folder of the reports, is no part of the program. Nor are the portions: the pipeline sets the pace, so that they
     differ from one run of a scenario to the next."""
-    replay = scenario.input.replay
     known = {
         "files": files(scenario.pipeline, root, apart=apart),
         "pipeline": plain(scenario.pipeline),
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),
-        "replay": file_sum(located(replay, root)) if replay is not None else None,
+        "read": [file_sum(path) for path in read_files(scenario.input, root=root)],
         "seed": seed,
         "sinks": [plain(sink) for sink in scenario.sinks],
         "settle_s": scenario.settle_s,

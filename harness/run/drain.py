@@ -21,7 +21,7 @@ from harness.scenario import Kind, Sink, plain
 from harness.sinks import busy, load, mark, read, save, tried
 from harness.snapshot import Progressed
 from harness.wait import Deadline
-from harness.workload.readback import read_back
+from harness.workloads.readback import read_back
 
 if TYPE_CHECKING:
     from harness.run.live import Live

@@ -35,8 +35,8 @@ from harness.triggers import TRIGGERS
 from harness.triggers.base import CountsRows
 from harness.triggers.tripwire import Tripwire
 from harness.wait import Deadline, Waiting, until
-from harness.workload.base import Workload
-from harness.workload.producer import Producer
+from harness.workloads.base import Workload
+from harness.workloads.producer import Producer
 
 WARM_UP_S = 60.0
 LATE_S = 1.0

@@ -27,8 +27,8 @@ from harness.scenario import Scenario, Verdict, plain
 from harness.stack.base import Stack
 from harness.store import RunFolder, disk
 from harness.supported import refuse
-from harness.workload import make
-from harness.workload.base import Workload
+from harness.workloads import make
+from harness.workloads.base import Workload
 
 SWITCH_S = 0.0005
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from harness.context import Listing, RunContext, TriggerHit
 from harness.errors import WaitError
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger, Window
 from harness.wait import Waiting, until
 
@@ -30,18 +30,6 @@ class Planned:
     timeout_s: float = inf
     countable: bool = True
     checkpoint: bool = True
-
-
-class Refusal(NamedTuple):
-    """Why a step cannot be. `key` of the step or of its `when` is to blame, empty for all of `when`; `words` follow the
-    key's own path in the message, or are the whole of it, `{path}` in them standing for that of `when`."""
-
-    key: str
-    words: str
-    whole: bool = False
-
-
-Refusals = Iterator[Refusal]
 
 
 class TriggerKind(Protocol):

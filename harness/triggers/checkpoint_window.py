@@ -9,11 +9,11 @@ from dataclasses import replace
 from harness.context import Listing, RunContext, Sight, TriggerHit, running
 from harness.errors import WaitError
 from harness.fields import values as v
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim, Window
 from harness.stack import signals
 from harness.stack.base import Process
-from harness.triggers.base import Planned, Refusal, Refusals, wait_until
+from harness.triggers.base import Planned, wait_until
 
 
 class CheckpointWindow:

@@ -7,9 +7,9 @@ from pathlib import Path
 from harness.context import Listing, RunContext, TriggerHit
 from harness.errors import WaitError
 from harness.fields import values as v
-from harness.kinds import About
+from harness.kinds import About, Refusals
 from harness.scenario import Step, Trigger
-from harness.triggers.base import Planned, Refusals, alone, no_query, wait_until
+from harness.triggers.base import Planned, alone, no_query, wait_until
 
 
 class Failpoint:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.context import Listing, RunContext, TriggerHit, running
+from harness.kinds import Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim
 from harness.stack import signals
-from harness.triggers.base import Planned, Refusal, Refusals, unseen, wait_until
+from harness.triggers.base import Planned, unseen, wait_until
 
 
 def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freeze: bool) -> TriggerHit:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harness.context import Listing, RunContext, TriggerHit
 from harness.fields import values as v
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger
-from harness.triggers.base import Planned, Refusal, Refusals
+from harness.triggers.base import Planned
 from harness.triggers.in_progress import blind, wait_for_work, works
 
 RECORDS_MAX = 10_000_000

@@ -8,9 +8,9 @@ from pathlib import Path
 from harness.context import Listing, RunContext, Sight, TriggerHit, Tripwire, running
 from harness.errors import HarnessError, WaitError
 from harness.fields import values as v
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger, Window
-from harness.triggers.base import Planned, Refusal, Refusals, alone, no_query, unseen, wait_until
+from harness.triggers.base import Planned, alone, no_query, unseen, wait_until
 
 ROWS_MAX = 10_000_000
 

@@ -8,19 +8,24 @@ as hex; what is nested stays JSON.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated, Any
 
 import duckdb
+from pydantic import Field
 
 from harness.errors import UsageError
-from harness.workload.base import Column, Record
+from harness.fields import values as v
+from harness.fields.places import PACKAGE, missing, package_folder
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusal, Refusals
+from harness.scenario import Input
+from harness.workloads.base import Column, Record, Workload
 
-PACKAGE = "package:"
 BATCH = 2000
 _CSV = "read_csv(?, header=true, sample_size=-1)"
 # Without these DuckDB makes a map of rows that have few fields in common.
@@ -51,11 +56,10 @@ def located(name: str, root: Path) -> Path:
 
 def _in_package(name: str) -> Path:
     package, _, inside = name.partition("/")
-    # Found, not imported: the package may want to do things when it is imported.
-    spec = importlib.util.find_spec(package) if package.isidentifier() else None
-    if spec is None or spec.origin is None:
+    home = package_folder(package)
+    if home is None:
         raise UsageError(f"asked to replay a file of the package {package!r}; saw no such package. Install it")
-    return Path(spec.origin).parent / inside
+    return home / inside
 
 
 class Replay:
@@ -214,3 +218,39 @@ def _column(name: str, kind: duckdb.sqltypes.DuckDBPyType) -> Column:
     if kind.id == "blob":
         return Column(name, "BLOB", f"unhex({text})")
     return Column(name, str(kind), text if str(kind) == "VARCHAR" else f"cast({text} as {kind})")
+
+
+class Replayed(Shape):
+    """Which file is replayed, and which of its columns is the record's key."""
+
+    replay: Annotated[v.Line, Field(description="a JSONL, CSV or Parquet file, relative to the project root")]
+    key: Annotated[v.Column, Field(None, description="the column of a replayed file that is the record's key")]
+
+
+class Kind:
+    """Sent in the file's own order."""
+
+    about = About(
+        name="replay",
+        summary="a file of your own, JSONL, CSV or Parquet, each row a record",
+        example="{replay: data/orders.jsonl}",
+        options=Replayed,
+    )
+    records = 0
+
+    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
+        """The file is there."""
+        if why := missing(options["replay"], root):
+            yield Refusal("replay", why)
+
+    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
+        """The records; all of the file if the scenario says no number."""
+        key = input.options.get("key")
+        return Replay(self.files(input, root=root)[0], records=input.records, key=None if key is None else str(key))
+
+    def files(self, input: Input, *, root: Path) -> list[Path]:
+        """The file that is replayed."""
+        return [located(str(input.options["replay"]), root)]
+
+
+KIND = Kind()

@@ -25,7 +25,7 @@ from kafka.partitioner import murmur2
 from harness.errors import StackError
 from harness.ledger import Answer, Attempts, State
 from harness.wait import Deadline
-from harness.workload.base import Record, Workload
+from harness.workloads.base import Record, Workload
 
 PORTION = 2000
 HEADER = "onceproof-seq"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
+from typing import Any
 
-from harness.workload.base import Column, Keys, Record
+from harness.kinds import About, Refusals
+from harness.scenario import Input
+from harness.workloads.base import Column, Generated, Keys, Record, Workload, spread
 
 BEGIN = datetime(2026, 1, 1)
 STEP = timedelta(milliseconds=250)
@@ -73,3 +77,27 @@ def _event_time(rng: Random, seq: int) -> str:
     # Counted from a later beginning, so that no event lies before BEGIN.
     moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
     return moment.isoformat(timespec="microseconds")
+
+
+class Kind:
+    """Drawn from the seed."""
+
+    about = About(
+        name="transactions",
+        summary="payments of accounts as JSON, keyed by account",
+        example="{workload: transactions, records: 600}",
+        options=Generated,
+    )
+    records = 600
+
+    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
+        """Its numbers say for themselves what they may be."""
+        return iter(())
+
+    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
+        """The records."""
+        keys, skew = spread(input)
+        return Transactions(input.records, keys=keys, skew=skew, seed=seed)
+
+
+KIND = Kind()

@@ -7,11 +7,15 @@ The level follows from the status; the last field is the request's own id, so no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
+from typing import Any
 
-from harness.workload.base import Column, Keys, Record
+from harness.kinds import About, Refusals
+from harness.scenario import Input
+from harness.workloads.base import Column, Generated, Keys, Record, Workload, spread
 
 BEGIN = datetime(2026, 7, 30, 14, 0, 0)
 STEP = timedelta(milliseconds=250)
@@ -85,3 +89,27 @@ def _stamp(rng: Random, seq: int) -> str:
     moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
     # Not by strftime: the name of the month would follow the locale.
     return f"{moment.day:02d}/{MONTHS[moment.month - 1]}/{moment:%Y:%H:%M:%S}"
+
+
+class Kind:
+    """Drawn from the seed."""
+
+    about = About(
+        name="access_logs",
+        summary="lines of a web server in the combined log format, keyed by account",
+        example="{workload: access_logs, records: 600}",
+        options=Generated,
+    )
+    records = 600
+
+    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
+        """Its numbers say for themselves what they may be."""
+        return iter(())
+
+    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
+        """The records."""
+        keys, skew = spread(input)
+        return AccessLogs(input.records, keys=keys, skew=skew, seed=seed)
+
+
+KIND = Kind()

@@ -1,0 +1,109 @@
+"""What every workload gives: records in a fixed order, and the columns that the ledger makes of them; and what a kind
+of workload is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+
+from pydantic import Field
+
+from harness.errors import UsageError
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusals
+from harness.scenario import Input
+
+RECORDS_MAX = 10_000_000
+KEYS = 50
+
+
+class Record(NamedTuple):
+    """One record to send. `seq` counts from 0; without a partition the key decides."""
+
+    seq: int
+    key: bytes | None
+    value: bytes
+    partition: int | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table `ledger`: its DuckDB type, and a DuckDB expression of that type over the columns
+    `value` and `key`, both VARCHAR, of a record as it lies in the source."""
+
+    name: str
+    type: str
+    expression: str
+
+
+class Workload(Protocol):
+    """An input known record by record. The same arguments give the same bytes, as often as they are asked for."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]: ...
+
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+
+    def records(self) -> Iterator[Record]:
+        """All of them, from the first; each call begins anew."""
+
+
+class WorkloadKind(Protocol):
+    """A kind of workload: a word after `workload`, or a key of its own name where its model has one (`replay`)."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+
+    @property
+    def records(self) -> int:
+        """How many records are sent where the file does not say; 0 for all that there are."""
+
+    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
+        """What is wrong with its part of the file; `root` is the project's folder."""
+
+    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
+        """The workload. Raises UsageError for numbers that make no sense, and a file that is missing or broken."""
+
+
+@runtime_checkable
+class ReadsFiles(Protocol):
+    """A kind whose records come out of files: these decide what a run does."""
+
+    def files(self, input: Input, *, root: Path) -> Sequence[Path]:
+        """The files. Raises UsageError if one is missing."""
+
+
+class Generated(Shape):
+    """How the records of a generator are spread over keys."""
+
+    keys: Annotated[int, v.whole(1, RECORDS_MAX)] = KEYS
+    skew: Annotated[float, v.number(0, 10), Field(description="exponent of a Zipf law over the keys")] = 0.0
+
+
+def spread(input: Input) -> tuple[int, float]:
+    """Keys and skew. Raises UsageError for numbers that make no sense."""
+    keys, skew = int(input.options.get("keys", KEYS)), float(input.options.get("skew", 0))
+    if input.records < 1 or keys < 1 or skew < 0:
+        seen = f"records {input.records}, keys {keys}, skew {skew:g}"
+        raise UsageError(f"asked for {seen}; records and keys begin at 1, skew at 0. Change them in the scenario")
+    return keys, skew
+
+
+class Keys:
+    """Draws one of `names`: all alike at skew 0, else by Zipf's law with that exponent, the first name most often."""
+
+    def __init__(self, names: list[str], skew: float, rng: Random) -> None:
+        self.names = names
+        self._weights = list(accumulate(1.0 / rank**skew for rank in range(1, len(names) + 1)))
+        self._rng = rng
+
+    def draw(self) -> str:
+        return self._rng.choices(self.names, cum_weights=self._weights)[0]
