@@ -135,7 +135,7 @@ class Checkpoints(Protocol):
 
 
 class Tripwire(Protocol):
-    """Counts the rows that a sink is handed, and holds their writer: `harness.triggers.tripwire`."""
+    """Counts the rows that a sink is handed, and holds their writer: such as `harness.sinks.postgres.tripwire`."""
 
     def rows(self) -> int:
         """How many rows the sink has been handed so far, committed or not."""
@@ -148,6 +148,9 @@ class Tripwire(Protocol):
 
     def let_go(self) -> None:
         """Hold nothing from now on, and let whoever waits go on."""
+
+    def close(self) -> None:
+        """Let every writer go, and leave."""
 
 
 class Snapshots(Protocol):

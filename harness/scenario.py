@@ -134,15 +134,16 @@ class Order:
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """Where the effect shows. `backend` is `postgres` or `console`; `target` a table or a query;
-    `database` is `main` or `second`; `effect` a SQL query over the table `ledger`; `key` names a row.
+    """Where the effect shows. `kind` is the key of the file (`postgres`), `target` its value, a table or a query, say;
+    `options` what else the file says of the place, by the names that its model has. `effect` is a SQL query over the
+    table `ledger`; `key` names a row.
 
     `query` is the folder name of the checkpoint of the query that feeds it, where several read the topic.
     `folds` says that the target is a query which folds equal rows on purpose (`view: deduplicated`)."""
 
-    backend: str
+    kind: str
     target: str
-    database: str = "main"
+    options: Mapping[str, str | int | float] = field(default_factory=dict)
     effect: str | None = None
     key: tuple[str, ...] = ()
     order: Order | None = None
@@ -153,13 +154,14 @@ class Sink:
     def name(self) -> str:
         """What the report calls it, e.g. `postgres payments`."""
         short = " ".join(self.target.split())
-        where = self.backend if self.database == "main" else f"{self.backend}.{self.database}"
-        return f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}..."
+        database = self.options.get("database", "main")
+        where = self.kind if database == "main" else f"{self.kind}.{database}"
+        return (f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}...").strip()
 
     @property
     def own_table(self) -> bool:
-        """Is it a table in the run's own schema, named as such?"""
-        return self.backend == "postgres" and self.target.replace("_", "a").isalnum()
+        """Is it named by a plain name, as a table in the run's own schema is?"""
+        return self.target.replace("_", "a").isalnum()
 
 
 def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:

@@ -29,9 +29,9 @@ COLUMNS = [
     {"name": "account", "type": "VARCHAR", "expression": "value ->> '$.account'"},
     {"name": "amount", "type": "DECIMAL(12,2)", "expression": "value ->> '$.amount'"},
 ]
-PER_RECORD = Sink(backend="postgres", target="payments", effect="select id, account, amount from ledger", key=("id",))
+PER_RECORD = Sink(kind="postgres", target="payments", effect="select id, account, amount from ledger", key=("id",))
 TOTALS = Sink(
-    backend="postgres",
+    kind="postgres",
     target="totals",
     effect="select account, count(*) as n, sum(amount) as total from ledger group by account",
     key=("account",),
@@ -202,7 +202,7 @@ class Folder:
         out: list[list[Row] | None] = []
         with Effects(source, where="by hand") as effects:
             for index, sink in enumerate(self.scenario.sinks):
-                if sink.backend == "console":
+                if sink.kind == "console":
                     out.append(None)
                     continue
                 made = effects.table(sink.effect or "from ledger", cut=Cut(only=(Span(0, 0, holds),)))
@@ -216,7 +216,7 @@ class Folder:
         sink = self.scenario.sinks[index]
         types = self.types[index] if self.types else TYPES[sink.target]
         columns = tuple(SinkColumn(name=n, type=t, family=f) for n, t, f in types)
-        return SinkTable(name=sink.name, backend=sink.backend, target=sink.target, columns=columns, rows=rows)
+        return SinkTable(name=sink.name, kind=sink.kind, target=sink.target, columns=columns, rows=rows)
 
     def _attempts(self) -> None:
         log = ledger.Attempts(self.path / "ledger" / "attempts.log")

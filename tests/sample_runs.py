@@ -140,7 +140,7 @@ def scenario(**changes: Any) -> Scenario:
         "name": NAME,
         "why": "the window that an append sink cannot survive",
         "pipeline": Pipeline(entry="pipelines/append.py"),
-        "sinks": (Sink(backend="postgres", target="payments", effect="select * from ledger", key=("id",)),),
+        "sinks": (Sink(kind="postgres", target="payments", effect="select * from ledger", key=("id",)),),
         "schedule": (step,),
         "expect": Expect(word=Word.HELD),
         "tags": ("quick",),

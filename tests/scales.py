@@ -154,7 +154,7 @@ class Bench:
             SinkColumn(name=n, type=t, family=f)
             for n, t, f in zip(self.columns, self.types, self.families, strict=True)
         )
-        return SinkTable(name="t", backend="postgres", target="t", columns=columns, rows=list(rows), **self.table)
+        return SinkTable(name="t", kind="postgres", target="t", columns=columns, rows=list(rows), **self.table)
 
     def marked(self, rows: Sequence[Row]) -> SinkTable:
         """The same as keys and fingerprints, as a large sink is kept."""

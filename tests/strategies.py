@@ -91,15 +91,15 @@ def queries(names: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
 def sinks(draw: st.DrawFn) -> Sink:
     """A sink in Postgres, or now and then a console."""
     if draw(st.integers(0, 9)) == 0:
-        return Sink(backend="console", target="console")
+        return Sink(kind="console", target="")
     key = tuple(draw(st.lists(columns, min_size=1, max_size=3, unique=True)))
     by = draw(columns)
     order = Order(by=by, follows=draw(columns), per=tuple(draw(st.lists(columns, max_size=2))))
     target = draw(tables | queries((*key, by)))
     return Sink(
-        backend="postgres",
+        kind="postgres",
         target=target,
-        database=draw(st.sampled_from(["main", "second"])),
+        options={"database": draw(st.sampled_from(["main", "second"]))},
         effect=draw(queries(key)) + " -- ledger",
         key=key,
         order=draw(st.none() | st.just(order)),
@@ -213,7 +213,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     """Any valid scenario, `path` empty."""
     pipeline, given = draw(pipelines()), draw(inputs())
     shown = tuple(draw(st.lists(sinks(), min_size=1, max_size=3)))
-    rows = any(sink.backend == "postgres" and sink.target.isidentifier() for sink in shown)
+    rows = any(sink.kind == "postgres" and sink.target.isidentifier() for sink in shown)
     within_s = draw(times)
     if given.records / (given.rate_per_s or math.inf) >= within_s:
         given = replace(given, rate_per_s=None)

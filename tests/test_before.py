@@ -37,7 +37,7 @@ def scenario(folder: Path, effect: str, key: str = "id") -> Scenario:
 
 def table(*names: str, rows: list[Row] | None = None, missing: str = "") -> SinkTable:
     columns = tuple(SinkColumn(name=name, type=TYPES[name][0], family=TYPES[name][1]) for name in names)
-    about: dict[str, Any] = {"name": "kept", "backend": "postgres", "target": "public.kept"}
+    about: dict[str, Any] = {"name": "kept", "kind": "postgres", "target": "public.kept"}
     return SinkTable(**about, columns=columns, rows=rows or [], unreadable=missing)
 
 
@@ -129,7 +129,7 @@ def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
 
 
 def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
-    made = replace(scenario(tmp_path, PLAIN), sinks=(Sink(backend="console", target=""),))
+    made = replace(scenario(tmp_path, PLAIN), sinks=(Sink(kind="console", target=""),))
     lease: Any = SimpleNamespace(folder=tmp_path, dsns={})
     held = before.sinks_now(made, lease)
     assert [each.rows for each in held] == [[]]

@@ -29,7 +29,7 @@ from harness.stack import cache
 from harness.store import RunFolder
 from harness.triggers import trigger
 
-SINK = Sink(backend="postgres", target="payments", effect="select id from ledger", key=("id",))
+SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", key=("id",))
 CLAIM = Scenario(
     name="payments",
     pipeline=Pipeline(entry="jobs/p.py", args=("--topic", "{topic}"), env={"A": "1"}, conf={"spark.x": "1"}),
@@ -204,7 +204,7 @@ class Played:
         columns = (SinkColumn(name="id", type="bigint", family="number"),)
         table = SinkTable(
             name="postgres payments",
-            backend="postgres",
+            kind="postgres",
             target="payments",
             columns=columns,
             unreadable=self.unreadable,

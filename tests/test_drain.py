@@ -21,7 +21,7 @@ from harness.sinks import SinkTable, save
 from harness.snapshot import QueryState
 from harness.wait import Deadline
 
-SINK = Sink(backend="postgres", target="payments")
+SINK = Sink(kind="postgres", target="payments")
 
 
 def live(
@@ -142,7 +142,7 @@ def test_a_query_of_a_table_that_comes_late_is_waited_for(monkeypatch: pytest.Mo
 
 
 def kept(folder: Path, **table: Any) -> None:
-    save(folder, 0, SinkTable(name=SINK.name, backend="postgres", target=SINK.target, **table))
+    save(folder, 0, SinkTable(name=SINK.name, kind="postgres", target=SINK.target, **table))
 
 
 def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from harness.checkers.fit import Column, misfit
 from harness.scenario import Order, Sink
 
 ID, NAME, AT = Column("id", "bigint", "number"), Column("name", "text", "text"), Column("at", "bigint", "number")
-SINK = Sink(backend="postgres", target="t", effect="select 1", key=("id",))
+SINK = Sink(kind="postgres", target="t", effect="select 1", key=("id",))
 
 
 def test_the_same_columns_in_any_order_fit() -> None:
@@ -100,7 +100,7 @@ def test_a_sink_of_several_is_called_what_its_scenario_calls_it() -> None:
 
 def test_the_column_that_gives_the_order_may_be_the_sinks_alone() -> None:
     ordered = Sink(
-        backend="postgres", target="t", effect="x", key=("id",), order=Order(by="at", follows="id", per=("id",))
+        kind="postgres", target="t", effect="x", key=("id",), order=Order(by="at", follows="id", per=("id",))
     )
     assert misfit(ordered, [ID], [ID, AT]) == []
     assert misfit(ordered, [ID], [ID, AT, NAME]) == ["postgres t: the effect has columns id; the sink has id, at, name"]

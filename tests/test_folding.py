@@ -13,7 +13,8 @@ import pytest
 
 from harness.checkers.fit import folded, folding_note
 from harness.scenario import Sink
-from harness.sinks import SinkColumn, SinkTable, folding, read, since, tried
+from harness.sinks import SinkColumn, SinkTable, read, since, tried
+from harness.sinks.postgres import folding
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 
@@ -30,11 +31,11 @@ ROWS = "insert into payments select n, 'a' || n % 10, n * 1.25 from generate_ser
 
 
 def sink(target: str, **changes: Any) -> Sink:
-    return Sink(backend="postgres", target=target, **changes)
+    return Sink(kind="postgres", target=target, **changes)
 
 
 def table(folds: bool | None, words: str = "why") -> SinkTable:
-    return SinkTable(name="n", backend="postgres", target="t", folds=folds, folding=words)
+    return SinkTable(name="n", kind="postgres", target="t", folds=folds, folding=words)
 
 
 QUERY = "select distinct id from payments"
@@ -229,8 +230,8 @@ def test_rows_that_make_no_difference_do_not_fold(dsns: dict[str, str], target: 
 def test_a_table_shows_its_rows_as_they_are(dsns: dict[str, str]) -> None:
     assert answer(dsns, "payments") == (None, "")
     assert answer(dsns, "select 1 as x from nothing", "select 1") == (None, "")
-    console = SinkTable(name="c", backend="console", target="console")
-    assert tried(Sink(backend="console", target="console"), console, dsns, after={}) is console
+    console = SinkTable(name="c", kind="console", target="console")
+    assert tried(Sink(kind="console", target=""), console, dsns, after={}) is console
 
 
 @pytest.mark.stack
@@ -307,7 +308,7 @@ def test_who_may_not_make_temporary_tables_cannot_try_it(dsns: dict[str, str], m
     def refused(*_: object, **__: object) -> None:
         raise psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables\nin database x")
 
-    monkeypatch.setattr("harness.sinks.shape.as_view", refused)
+    monkeypatch.setattr("harness.sinks.postgres.column_types.as_view", refused)
     out = tried(sink(QUERY), replace(table(None, ""), columns=(ID,)), dsns, after={})
     words = "there is no privilege to try it: permission denied to create temporary tables in database x"
     assert (out.folds, out.folding) == (None, words)
@@ -352,5 +353,5 @@ def test_single_rows_are_spread_over_the_table(dsns: dict[str, str]) -> None:
 
 @pytest.mark.stack
 def test_a_database_that_does_not_answer_has_no_transaction() -> None:
-    assert since([sink("t"), Sink(backend="console", target="console")], {"main": "host=127.0.0.1 port=1"}) == {}
-    assert since([sink("t", database="third")], {}) == {}
+    assert since([sink("t"), Sink(kind="console", target="")], {"main": "host=127.0.0.1 port=1"}) == {}
+    assert since([sink("t", options={"database": "third"})], {}) == {}

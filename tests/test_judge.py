@@ -264,7 +264,7 @@ def test_a_step_without_an_outcome_is_void(folder: Folder) -> None:
 
 
 def test_a_console_is_void_and_says_so(folder: Folder) -> None:
-    folder.claim(sinks=(Sink(backend="console", target="", effect="select * from ledger"),))
+    folder.claim(sinks=(Sink(kind="console", target="", effect="select * from ledger"),))
     folder.tables = [None]
     verdict = judge(folder.write())
     assert verdict.word is Word.VOID
@@ -519,7 +519,7 @@ def test_two_sinks_are_judged_each_for_itself(folder: Folder) -> None:
 
 
 def test_sinks_that_must_agree_say_who_holds_the_key(folder: Folder) -> None:
-    second = replace(PER_RECORD, database="second")
+    second = replace(PER_RECORD, options={"database": "second"})
     folder.claim(sinks=(PER_RECORD, second), together=True)
     folder.tables = [payments(folder.records), payments(folder.records[:-1])]
     (finding,) = judge(folder.write()).findings
@@ -564,7 +564,7 @@ def test_namesakes_that_must_agree_are_told_apart(folder: Folder) -> None:
 def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
     folder: Folder, agree: bool, word: Word
 ) -> None:
-    second = replace(PER_RECORD, database="second")
+    second = replace(PER_RECORD, options={"database": "second"})
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
     folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, window="after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
@@ -573,7 +573,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 
 
 def test_one_of_two_sinks_empty_is_void_but_the_other_is_judged(folder: Folder) -> None:
-    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, database="second")))
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, options={"database": "second"})))
     folder.tables = [payments(folder.records), []]
     assert judge(folder.write()).word is Word.VOID
 
@@ -634,7 +634,7 @@ def test_offsets_in_a_group_are_not_asked_of_checkpoints(folder: Folder) -> None
 
 
 def test_what_is_out_of_order_is_found_beside_what_is_lost_and_in_its_own_sink(folder: Folder) -> None:
-    folder.claim(sinks=(PER_RECORD, replace(ORDERED, database="second")))
+    folder.claim(sinks=(PER_RECORD, replace(ORDERED, options={"database": "second"})))
     folder.types = [TYPES["payments"], PLACED]
     rows = [(*row, str(i)) for i, row in enumerate(payments(folder.records))]
     rows[0], rows[4] = (*rows[0][:3], "4"), (*rows[4][:3], "0")
@@ -772,7 +772,7 @@ def test_records_of_somebody_else_are_void(folder: Folder) -> None:
 
 def test_a_sink_that_could_not_be_read_is_void_and_says_why(folder: Folder) -> None:
     path = folder.write()
-    save(path, 0, SinkTable(name="n", backend="postgres", target="t", unreadable="no such table"))
+    save(path, 0, SinkTable(name="n", kind="postgres", target="t", unreadable="no such table"))
     verdict = judge(path)
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
     assert "postgres payments could not be read: no such table" in verdict.reasons
@@ -788,7 +788,7 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
 
 
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
-    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, database="second")))
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, options={"database": "second"})))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
     folder.strikes = [Struck(holds=10, rows_before=10, rows_counted=14, left=None)]
     stakes = judge(folder.write()).stakes

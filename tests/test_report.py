@@ -128,7 +128,7 @@ def parts_with(text: str) -> Parts:
         "why": text,
         "guarantee": text,
         "pipeline": {"entry": text, "args": [text]},
-        "sinks": [{"backend": text, "target": text, "effect": text, "key": [text]}],
+        "sinks": [{"kind": text, "target": text, "effect": text, "key": [text]}],
         "input": {"workload": text, "records": text, "partitions": text},
     }
     run = {

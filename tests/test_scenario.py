@@ -28,7 +28,7 @@ def test_a_noun_in_words(noun: Trigger | Expect, words: str) -> None:
 
 
 def sinks(*targets: str) -> list[Sink]:
-    return [Sink(backend="postgres", target=target) for target in targets]
+    return [Sink(kind="postgres", target=target) for target in targets]
 
 
 def test_sinks_whose_names_meet_are_told_by_their_places() -> None:

@@ -42,7 +42,7 @@ NUMBERS = st.none() | (st.integers() | st.decimals()).map(lambda value: canonica
 
 
 def table(rows: list[Row]) -> SinkTable:
-    return SinkTable(name="postgres t", backend="postgres", target="t", columns=COLUMNS, rows=rows)
+    return SinkTable(name="postgres t", kind="postgres", target="t", columns=COLUMNS, rows=rows)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -57,7 +57,7 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "sink").iterdir()) == ["0.json", "0.parquet"]
     assert json.loads((tmp_path / "sink" / "0.json").read_text()) == {
         "name": "postgres t",
-        "backend": "postgres",
+        "kind": "postgres",
         "target": "t",
         "columns": [
             {"name": "id", "type": "bigint", "family": "number"},
@@ -75,10 +75,10 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
 
 
 def test_a_sink_may_have_two_columns_of_one_name_or_none(tmp_path: Path) -> None:
-    same = SinkTable(name="n", backend="postgres", target="t", columns=(COLUMNS[0], COLUMNS[0]), rows=[("1", "2")])
+    same = SinkTable(name="n", kind="postgres", target="t", columns=(COLUMNS[0], COLUMNS[0]), rows=[("1", "2")])
     save(tmp_path, 0, same)
     assert load(tmp_path, 0) == same
-    none = SinkTable(name="n", backend="postgres", target="t", unreadable="no such table")
+    none = SinkTable(name="n", kind="postgres", target="t", unreadable="no such table")
     save(tmp_path, 0, none)
     assert load(tmp_path, 0) == none
 
@@ -120,14 +120,14 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> Non
 
 
 def test_a_console_cannot_be_read_and_says_so() -> None:
-    out = read(Sink(backend="console", target=""), {})
+    out = read(Sink(kind="console", target=""), {})
     assert (out.rows, out.columns) == ([], ())
     assert out.unreadable.startswith("a console sink cannot be read back")
-    assert mark(Sink(backend="console", target=""), {}) == "console"
+    assert mark(Sink(kind="console", target=""), {}) == "console"
 
 
 def test_a_database_that_is_not_there_is_named() -> None:
-    sink = Sink(backend="postgres", target="t", database="third")
+    sink = Sink(kind="postgres", target="t", options={"database": "third"})
     with pytest.raises(UsageError, match="in the database 'third'; there are: main, second"):
         mark(sink, {"main": "", "second": ""})
 
@@ -135,7 +135,7 @@ def test_a_database_that_is_not_there_is_named() -> None:
 def test_a_server_that_does_not_answer_is_an_error_of_the_stack() -> None:
     dsns = {"main": "host=127.0.0.1 port=1 user=x password=geheim-4711"}
     with pytest.raises(StackError, match="asked Postgres to read the sink t; saw") as refusal:
-        read(Sink(backend="postgres", target="t"), dsns)
+        read(Sink(kind="postgres", target="t"), dsns)
     assert "geheim-4711" not in str(refusal.value)
 
 
@@ -173,7 +173,7 @@ def put(dsns: dict[str, str], rows: list[Row]) -> None:
 
 
 def sink(target: str, **changes: Any) -> Sink:
-    return Sink(backend="postgres", target=target, **changes)
+    return Sink(kind="postgres", target=target, **changes)
 
 
 def case_of(expected: list[Row], there: SinkTable) -> Case:
@@ -443,7 +443,7 @@ def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
     def deny(*_: object, **__: object) -> None:
         raise refused
 
-    monkeypatch.setattr("harness.sinks.shape.as_view", deny)
+    monkeypatch.setattr("harness.sinks.postgres.column_types.as_view", deny)
     assert [column.type for column in read(sink("select n from t"), dsns).columns] == ["numeric"]
 
 
@@ -451,7 +451,7 @@ def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
 @pytest.mark.parametrize("target", ["nothing", "no.such", "select * from nothing", "select * from no.such"])
 def test_a_sink_that_is_not_there_yet_has_no_columns(dsns: dict[str, str], target: str) -> None:
     assert sinks.columns(sink(target), dsns) is None
-    assert sinks.columns(Sink(backend="console", target=""), dsns) is None
+    assert sinks.columns(Sink(kind="console", target=""), dsns) is None
     with pytest.raises(UsageError, match=r"it said: column .no. does not exist"):
         sinks.columns(sink("select no from (select 1 as yes) as t"), dsns)
 
@@ -509,7 +509,7 @@ def test_each_sink_is_read_from_its_own_database(dsns: dict[str, str]) -> None:
     run(dsns, "create table t as select 1 as x")
     run(dsns, "create table t as select 2 as x", database="second")
     assert read(sink("t"), dsns).rows == [("1",)]
-    assert read(sink("t", database="second"), dsns).rows == [("2",)]
+    assert read(sink("t", options={"database": "second"}), dsns).rows == [("2",)]
 
 
 @pytest.mark.stack
@@ -537,7 +537,7 @@ def test_reading_takes_one_moment_and_leaves_nothing_open(dsns: dict[str, str]) 
 
 @pytest.mark.stack
 def test_a_query_without_end_is_stopped(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks.postgres, "STATEMENT_MS", 200)
+    monkeypatch.setattr("harness.sinks.postgres.rows.STATEMENT_MS", 200)
     endless = "select count(*) as n from generate_series(1, 100000000000)"
     assert "took longer than 0.2 s" in read(sink(endless), dsns).unreadable
     with pytest.raises(UsageError, match="took longer"):
@@ -606,7 +606,7 @@ def test_a_bit_that_flips_in_the_rows_is_never_another_row(tmp_path: Path) -> No
 )
 def test_cells_that_are_none_of_their_family_are_refused(tmp_path: Path, family: str, cells: pa.Array) -> None:
     column = SinkColumn(name="id", type="t", family=family)
-    about = SinkTable(name="n", backend="postgres", target="t", columns=(column,), rows=[("1",), ("2",)])
+    about = SinkTable(name="n", kind="postgres", target="t", columns=(column,), rows=[("1",), ("2",)])
     save(tmp_path, 0, about)
     pq.write_table(pa.table({"0": cells}), tmp_path / "sink" / "0.parquet")
     with pytest.raises(HarnessError, match="is damaged: the column id"):
@@ -617,6 +617,6 @@ def test_cells_that_are_none_of_their_family_are_refused(tmp_path: Path, family:
 def test_any_float_comes_back(tmp_path: Path, number: float) -> None:
     column = SinkColumn(name="id", type="double precision", family="float")
     row = (canonical(number, "float"),)
-    same = SinkTable(name="n", backend="postgres", target="t", columns=(column,), rows=[row, (None,)])
+    same = SinkTable(name="n", kind="postgres", target="t", columns=(column,), rows=[row, (None,)])
     save(tmp_path, 0, same)
     assert load(tmp_path, 0) == same

@@ -39,7 +39,7 @@ class Database:
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     made = Database(tmp_path / "run" / "sink")
     monkeypatch.setattr(snap, "keep", made.keep)
-    monkeypatch.setattr(snap, "writing", lambda sink, dsn, wait_ms: ([], []))
+    monkeypatch.setattr(snap, "opened", lambda sink, own: None)
     monkeypatch.setattr(snap, "busy", lambda sink, dsns, shared: made.busy())
     return made
 

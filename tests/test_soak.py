@@ -224,7 +224,7 @@ def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, 
     columns = tuple(SinkColumn(name=n, type=t, family=f) for n, t, f in folders.TYPES["payments"])
     table = SinkTable(
         name="postgres payments",
-        backend="postgres",
+        kind="postgres",
         target="payments",
         columns=columns,
         rows=folders.payments(folders.values(rows)),

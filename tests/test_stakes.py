@@ -574,7 +574,7 @@ def test_columns_in_another_order_and_one_too_many_are_no_trouble(make: Make) ->
     names = ("amount", "place", "id", "account")
     columns = tuple(replace(bench.held([]).columns[0], name=name) for name in names)
     turned: list[Row] = [(row[2], "7", row[0], row[1]) for row in rows]
-    seen = look(case, SinkTable(name="t", backend="b", target="t", columns=columns, rows=turned), names=names)
+    seen = look(case, SinkTable(name="t", kind="b", target="t", columns=columns, rows=turned), names=names)
     plain = look(case, bench.held(rows), names=bench.columns)
     assert seen is not None and plain is not None and seen.rows == plain.rows
 

@@ -18,7 +18,7 @@ from harness.scenario import Evidence, Sink, StepOutcome
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from tests.folders import HIT, STEP, Folder, Struck
 
-SINK = Sink(backend="postgres", target="t")
+SINK = Sink(kind="postgres", target="t")
 
 
 def batch(number: int, start: int, end: int, *, committed: bool = True) -> Batch:

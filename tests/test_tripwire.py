@@ -20,10 +20,10 @@ from harness.faults import fault
 from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.scenario import Step
+from harness.sinks.postgres.tripwire import Tripwire
 from harness.stack.base import Lease, Stack
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.rows import armed
-from harness.triggers.tripwire import Tripwire
 from harness.wait import until
 
 pytestmark = pytest.mark.stack

@@ -15,13 +15,14 @@ import pytest
 from harness.errors import StackError
 from harness.scenario import Sink
 from harness.sinks import keep, load, postgres, read
+from harness.sinks.base import statements
+from harness.sinks.postgres.writers import writing
 from harness.sinks.table import fingerprint
-from harness.sinks.writing import statements, writing
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 
 pytestmark = pytest.mark.stack
-PAYMENTS = Sink(backend="postgres", target="payments", key=("id",))
+PAYMENTS = Sink(kind="postgres", target="payments", key=("id",))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def writer(dsn: str) -> Iterator[Any]:
 
 def told(dsn: str, target: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The statements of who has written into the sink, and into the run's schema."""
-    theirs, ours = writing(Sink(backend="postgres", target=target), dsn, wait_ms=300)
+    theirs, ours = writing(dsn, target, wait_ms=300)
     return statements(theirs), statements(ours)
 
 
@@ -154,7 +155,7 @@ def test_a_long_statement_is_shortened(dsn: str) -> None:
 def test_a_database_that_is_down_is_an_error_of_the_stack(tmp_path: Path) -> None:
     nowhere = "host=127.0.0.1 port=1 user=x"
     with pytest.raises(StackError):
-        writing(PAYMENTS, nowhere, wait_ms=300)
+        writing(nowhere, PAYMENTS.target, wait_ms=300)
     with pytest.raises(StackError):
         keep(tmp_path, 0, PAYMENTS, {"main": nowhere}, rows_max=10, wait_ms=300)
     assert not (tmp_path / "sink").exists()

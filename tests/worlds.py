@@ -35,7 +35,7 @@ STEP_S, SLOW_S = 0.03, 0.15
 """How long the fake pipeline stands in each window; the slow one leaves time even to a test that others hold up."""
 
 
-SINK = Sink(backend="postgres", target="fake", key=("batch",))
+SINK = Sink(kind="postgres", target="fake", key=("batch",))
 
 
 @dataclass
@@ -115,7 +115,7 @@ def rows(table: Path) -> SinkTable:
     """The fake sink, a file of batch numbers, as a table of one column."""
     column = SinkColumn(name="batch", type="int", family="number")
     found: list[Row] = [(line,) for line in table.read_text().split()] if table.exists() else []
-    return SinkTable(name="fake", backend="postgres", target="fake", columns=(column,), rows=found)
+    return SinkTable(name="fake", kind="postgres", target="fake", columns=(column,), rows=found)
 
 
 @contextmanager

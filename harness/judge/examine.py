@@ -242,8 +242,6 @@ def _order(out: Examined, table: SinkTable) -> None:
 def _unreadable(out: Examined, table: SinkTable | None) -> str:
     if table is not None and table.unreadable:
         return f"{out.name} could not be read: {table.unreadable}"
-    if out.sink.backend == "console":
-        return f"{out.name} could not be read: a console sink cannot be read back"
     return f"{out.name} was never read" if out.sink.effect is not None else f"{out.name} has no effect to compare with"
 
 

@@ -24,6 +24,7 @@ from harness.scenario import (
     Trigger,
     Word,
 )
+from harness.sinks import SINKS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 
@@ -64,15 +65,16 @@ def pipeline(claim: Claim) -> Pipeline:
 
 def sink(section: Section) -> Sink:
     """One sink."""
-    if not section.has("postgres"):
-        return Sink(backend="console", target="console")
-    order = section.section("order").values
+    kind = next(kind for kind in SINKS if section.has(kind.about.name))
+    said, order = told(section, kind.about), section.section("order").values
+    target = said.pop(kind.about.name)
     return Sink(
-        backend="postgres",
-        target=section.get("postgres"),
-        database=str(section.get("database", "main")),
+        kind=kind.about.name,
+        # A flag says that it is there, and no more.
+        target=target if isinstance(target, str) else "",
+        options=said,
         effect=section.get("effect"),
-        key=tuple(section.get("key")),
+        key=tuple(section.get("key", ())),
         order=Order(by=order["by"], follows=order["follows"], per=tuple(order["per"])) if order else None,
         query=section.get("query"),
         folds=section.has("view"),
@@ -96,7 +98,9 @@ def workload(section: Section) -> str:
 
 def told(section: Section, kind: About) -> dict[str, Any]:
     """What a section says well of a kind's own keys, by the names that its model has."""
-    return {name: section.get(key) for key, name in own(kind).items() if key in section.values}
+    said = {name: section.get(key) for key, name in own(kind).items() if key in section.values}
+    # A word of an enum is kept as the plain text that it is.
+    return {name: str(value) if isinstance(value, str) else value for name, value in said.items()}
 
 
 def step(section: Section) -> Step:

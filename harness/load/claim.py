@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.load.reader import Section
+from harness.sinks import SINKS
 
 
 @dataclass(frozen=True)
@@ -38,4 +39,5 @@ class Claim:
     @property
     def sinks_are_known(self) -> bool:
         """False if a sink was refused: then nothing follows from the others."""
-        return all("postgres" in s.values or s.get("console") for s in self.sinks) and self.owner("sink").has("sink")
+        named = [any(s.get(kind.about.name) for kind in SINKS) for s in self.sinks]
+        return all(named) and self.owner("sink").has("sink")

@@ -21,6 +21,7 @@ from harness.fields import values as v
 from harness.kinds import About
 from harness.load.models import annotated, own, unsaid
 from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Trigger
+from harness.sinks import SINKS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 
@@ -111,11 +112,12 @@ def pipeline(p: Pipeline) -> CommentedMap:
 
 def sink(s: Sink) -> CommentedMap:
     """One sink."""
-    if s.backend == "console":
-        return flow({"console": True})
+    kind = SINKS[s.kind]
+    where = {s.kind: s.target or True, **extras(kind.about, s.options)}
+    if kind.unread:
+        return flow(where)
     order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
     view = "deduplicated" if s.folds else None
-    where = {"postgres": s.target, "database": s.database}
     return block(where, effect=s.effect, key=flows(s.key), order=order, query=s.query, view=view)
 
 

@@ -10,17 +10,18 @@ import math
 import re
 from pathlib import Path
 
-from harness.fields.values import IDENTIFIER, QUERY
+from harness.fields.values import QUERY
 from harness.load import build
 from harness.load.claim import Claim
-from harness.load.models import keys, own, unsaid
+from harness.load.models import EffectShape, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.steps import check_step
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
+from harness.sinks import SINKS
+from harness.sinks.base import CountsRows, Queries, SinkKind
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
-FOR_CONSOLE = ("postgres", "database", "effect", "key", "order", "query", "view")
 WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
 
 
@@ -43,31 +44,41 @@ def sinks(claim: Claim) -> None:
     elif owner.node.at(("sink",)).elements == []:
         owner.wrong("sink names none: there is nothing to compare", "sink")
     for sink in claim.sinks:
-        if sink.has("postgres"):
-            readable(sink)
-        elif sink.has("console"):
-            blind(sink)
+        given = [kind for kind in SINKS if sink.has(kind.about.name)]
+        if not given:
+            sink.wrong(f"{sink.path} names no place: add one of {', '.join(SINKS.all())}")
+        elif len(given) > 1:
+            words = f"{sink.path} holds {' and '.join(kind.about.name for kind in given)}: make it two sinks"
+            sink.wrong(words, given[1].about.name)
         else:
-            sink.wrong(f"{sink.path} names no place: add `postgres: TABLE` or `console: true`")
+            placed(sink, given[0])
     if claim.get("together") and claim.sinks_are_known and len(claim.sinks) < 2:
         claim.owner("together").wrong("together: true needs two sinks or more", "together")
     elif claim.get("together") and len({tuple(sink.get("key", ())) for sink in claim.sinks if sink.has("key")}) > 1:
         claim.owner("together").wrong("together: true needs the same key in each sink", "together")
 
 
-def blind(sink: Section) -> None:
-    """A console takes no other key."""
-    if sink.get("console") is False:
-        sink.wrong(f"{sink.path}.console is true, or not there", "console")
-    for key in FOR_CONSOLE:
-        if sink.has(key):
-            sink.wrong(f"{sink.path}.{key} means nothing for a console, which cannot be read back", key)
+def placed(sink: Section, kind: SinkKind) -> None:
+    """What a sink says belongs to its kind, and makes sense."""
+    mine, others = own(kind.about), keys(SINKS)
+    for key in (*others, *EffectShape.model_fields):
+        if key in mine or not sink.has(key):
+            continue
+        if kind.unread:
+            sink.wrong(f"{sink.path}.{key} means nothing for a {kind.about.name}, which cannot be read back", key)
+        elif key in others:
+            sink.wrong(f"{sink.path}.{key} means nothing for {kind.about.name}", key)
+    said = build.told(sink, kind.about)
+    if len(said) == sum(sink.has(key) for key in mine):
+        for refusal in kind.refusals(said):
+            sink.wrong(f"{sink.path}.{refusal.key} {refusal.words}", refusal.key)
+    if not kind.unread:
+        target = sink.get(kind.about.name)
+        readable(sink, target, query=kind.query(target) if target and isinstance(kind, Queries) else None)
 
 
-def readable(sink: Section) -> None:
-    """A sink in Postgres names its rows, by columns that it and its effect have."""
-    if sink.has("console"):
-        sink.wrong(f"{sink.path} holds both postgres and console: make it two sinks", "console")
+def readable(sink: Section, target: str | None, *, query: str | None) -> None:
+    """A sink names its rows, by columns that it and its effect have; `query` is its target, where that is one."""
     if not sink.has("effect"):
         sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
     elif (words := sink.get("effect")) and not re.search(r"\bledger\b", words, re.IGNORECASE):
@@ -75,20 +86,20 @@ def readable(sink: Section) -> None:
     if not sink.has("key") or sink.get("key") == []:
         one = ", and a single row has none: add one to both (`select 1 as one, ...`)" if sink.has("key") else ""
         sink.wrong(f"{sink.path}.key is missing: the columns that name a row{one}", *(["key"] if one else []))
-    query, effect = names(sink.get("postgres")), names(sink.get("effect"))
+    shown, effect = names(query), names(sink.get("effect"))
     before: set[str] = set()
     for index, column in enumerate(sink.get("key", ())):
         if column in before:
             sink.wrong(f"{sink.path}.key names {column!r} twice", "key", index)
         elif effect and column.lower() not in effect:
             sink.wrong(f"{sink.path}.key {column!r} is no column of the effect", "key", index)
-        elif query and column.lower() not in query:
+        elif shown and column.lower() not in shown:
             sink.wrong(f"{sink.path}.key {column!r} is no column of the query", "key", index)
         before.add(column)
     order = sink.section("order")
-    if order.get("by") and query and order.get("by").lower() not in query:
+    if order.get("by") and shown and order.get("by").lower() not in shown:
         order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
-    if sink.get("view") and sink.get("postgres") and not QUERY.match(sink.get("postgres")):
+    if sink.get("view") and target and query is None:
         words = f"{sink.path}.view means nothing for a table: only a query can fold rows that are equal"
         sink.wrong(words, "view")
 
@@ -141,12 +152,17 @@ def outcome(claim: Claim) -> None:
 
 def planned(claim: Claim) -> Planned:
     """What the file says of the run that bears on its steps."""
-    counted = not claim.sinks_are_known or any(re.fullmatch(IDENTIFIER, s.get("postgres", "")) for s in claim.sinks)
+    counted = [
+        kind.countable(str(sink.get(kind.about.name, "")))
+        for sink in claim.sinks
+        for kind in SINKS
+        if isinstance(kind, CountsRows) and sink.has(kind.about.name)
+    ]
     frontier = claim.get("frontier") if claim.owner("frontier").has("frontier") else None
     return Planned(
         records=limit(claim),
         timeout_s=lasting(claim),
-        countable=counted,
+        countable=any(counted) or not claim.sinks_are_known,
         checkpoint=frontier in (None, "checkpoint"),
     )
 

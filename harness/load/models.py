@@ -18,18 +18,12 @@ from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Registry
+from harness.sinks import SINKS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 from harness.workloads.base import RECORDS_MAX
 
 BATCH_MAX = 1_000_000
-
-
-class Database(StrEnum):
-    """The databases of a stack."""
-
-    MAIN = "main"
-    SECOND = "second"
 
 
 class View(StrEnum):
@@ -71,12 +65,9 @@ class OrderShape(Shape):
     per: list[v.Column]
 
 
-class SinkShape(Shape):
-    """Where the effect shows, and what it should be."""
+class EffectShape(Shape):
+    """What the effect should be, wherever it shows."""
 
-    postgres: Annotated[v.TableOrQuery, Field(None, description="a table or a query")]
-    console: Annotated[v.Flag, Field(None, description="a sink that cannot be read back")]
-    database: Annotated[Database, v.choice(Database), Field(None)]
     effect: Annotated[v.Query, Field(None, description="SQL over the table `ledger`")]
     key: Annotated[list[v.Column], Field(None, description="the columns that name a row")]
     order: Annotated[OrderShape, Field(None)]
@@ -102,20 +93,19 @@ class ExpectShape(Shape):
 
 
 class DefaultsShape(Shape):
-    """What both a scenario and a header block may say, but for the input; the scenario's own key wins."""
+    """What both a scenario and a header block may say, but for sinks and input; the scenario's own key wins."""
 
     setup: Annotated[SetupShape, Field(None)]
-    sink: Annotated[list[SinkShape], Field(None, description="one or several; the pipeline's header may give it")]
     together: Annotated[v.Flag, Field(None, description="true when the sinks must agree")]
     settle: Annotated[v.Duration, Field(None, description="how long the sink must stay unchanged")]
 
 
 class StartShape(LaunchShape, DefaultsShape):
-    """What a pipeline's header block may say, but for the input."""
+    """What a pipeline's header block may say, but for sinks and input."""
 
 
 class ClaimShape(DefaultsShape):
-    """A scenario file without its input and its schedule."""
+    """A scenario file without its sinks, its input and its schedule."""
 
     name: v.Line
     why: Annotated[v.Text, Field(None)]
@@ -128,6 +118,9 @@ class ClaimShape(DefaultsShape):
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]
 
 
+SEVERAL = "one or several; the pipeline's header may give it"
+
+
 class Shapes(NamedTuple):
     """The shapes of whole texts: a scenario file, and a header block."""
 
@@ -137,20 +130,18 @@ class Shapes(NamedTuple):
 
 def shapes() -> Shapes:
     """With the kinds that there are here."""
-    kinds = tuple(tuple(kind.about for kind in registry) for registry in (TRIGGERS, FAULTS, WORKLOADS))
+    kinds = tuple(tuple(kind.about for kind in registry) for registry in (TRIGGERS, FAULTS, WORKLOADS, SINKS))
     known = tuple(id(about) for part in kinds for about in part)
     if known not in _MADE:
-        triggers, faults, workloads = kinds
+        triggers, faults, workloads, sinks = kinds
         step: Any = _step(_when(triggers), faults)
-        given: Any = _input(workloads)
-        claim = create_model(
-            "ScenarioShape",
-            __base__=ClaimShape,
-            __doc__="A scenario file.",
-            input=(given, Field(None)),
-            schedule=(list[step], Field(None)),
-        )
-        header = create_model("HeaderShape", __base__=StartShape, __doc__="A header.", input=(given, Field(None)))
+        both: Any = {
+            "sink": (list[_sink(sinks)], Field(None, description=SEVERAL)),  # type: ignore[misc]
+            "input": (_input(workloads), Field(None)),
+        }
+        steps: Any = {"schedule": (list[step], Field(None))}
+        claim = create_model("ScenarioShape", __base__=ClaimShape, __doc__="A scenario file.", **both, **steps)
+        header = create_model("HeaderShape", __base__=StartShape, __doc__="A header.", **both)
         _MADE[known] = kinds, Shapes(claim, header)
     return _MADE[known][1]
 
@@ -194,6 +185,11 @@ def _when(triggers: tuple[About, ...]) -> type[Shape]:
         batch=(Annotated[int, v.whole(0, BATCH_MAX)], Field(None)),
         query=(v.Folder, Field(None, description="a window of this query only, by its checkpoint's folder")),
     )
+
+
+def _sink(sinks: tuple[About, ...]) -> type[Shape]:
+    doc = "Where the effect shows, and what it should be."
+    return create_model("SinkShape", __base__=EffectShape, __doc__=doc, **_merged("sink", sinks))
 
 
 def _input(workloads: tuple[About, ...]) -> type[Shape]:

@@ -62,7 +62,7 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     program = [str(pipeline.get("entry") or ""), *map(str, pipeline.get("args") or ())]
     out.append(("Pipeline", " ".join(part for part in program if part)))
     for number, sink in enumerate(map(_mapping, plan.get("sinks") or ()), start=1):
-        out.append((f"Sink {number}", f"{sink.get('backend', '')}: {sink.get('target', '')}"))
+        out.append((f"Sink {number}", f"{sink.get('kind', '')}: {sink.get('target', '')}"))
         out.append((f"Its effect {number}", str(sink.get("effect") or "")))
         out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
     if fed:

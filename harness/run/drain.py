@@ -18,7 +18,7 @@ from harness.run.frontier import end_offsets
 from harness.run.pace import quiet_s, settle_s
 from harness.run.rhythm import unplanned
 from harness.scenario import Kind, Sink, plain
-from harness.sinks import busy, load, mark, read, save, tried
+from harness.sinks import SINKS, busy, load, mark, read, save, tried
 from harness.snapshot import Progressed
 from harness.wait import Deadline
 from harness.workloads.readback import read_back
@@ -215,7 +215,7 @@ class Drain:
     def _missing(self) -> bool:
         """Is a sink not there yet, or are rows not in it?"""
         folder, sinks = self._live.folder.path, self._live.scenario.sinks
-        tables = [load(folder, place) for place, sink in enumerate(sinks) if sink.backend != "console"]
+        tables = [load(folder, place) for place, sink in enumerate(sinks) if not SINKS[sink.kind].unread]
         if any(table is not None and table.unreadable for table in tables):
             return True
         return any(finding.kind in LATE for finding in judge(folder).findings)

@@ -11,7 +11,7 @@ from time import monotonic
 import psycopg2
 
 from harness.checkpoint import Offsets, behind, count
-from harness.context import RunContext
+from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
 from harness.journal import Journal
@@ -28,12 +28,12 @@ from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
 from harness.scenario import Pipeline, Scenario, Sink
-from harness.sinks import since
+from harness.sinks import opened, since
+from harness.sinks.base import HoldsWriter
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
 from harness.triggers import TRIGGERS
 from harness.triggers.base import CountsRows
-from harness.triggers.tripwire import Tripwire
 from harness.wait import Deadline, Waiting, until
 from harness.workloads.base import Workload
 from harness.workloads.producer import Producer
@@ -155,13 +155,10 @@ class Live:
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
         if not tables or not any(isinstance(kind, CountsRows) for kind in kinds):
             return None
-        try:
-            tripwire = Tripwire(self.lease.dsns[tables[0].database], self.lease.schema, tables[0].target)
-        except psycopg2.Error as failure:
-            asked = f"asked to count the rows of {tables[0].target}"
-            raise SetupError(
-                f"{asked}; saw {str(failure).strip()}. Make the table in the scenario's `setup`"
-            ) from failure
+        first = opened(tables[0], self.lease.dsns)
+        if not isinstance(first, HoldsWriter):
+            return None
+        tripwire = first.tripwire(self.lease.schema)
         self._exit.callback(tripwire.close)
         self.journal.write("tripwire", table=tables[0].target, changes="adds a row trigger to the sink's table")
         return tripwire

@@ -26,8 +26,8 @@ from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.scenario import Sink, Window
-from harness.sinks import SinkTable, busy, keep, save
-from harness.sinks.writing import Writer, statements, writing
+from harness.sinks import SinkTable, busy, keep, opened, save
+from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.snapshot import RESTART, STRIKE, QueryState, Snapshot
 from harness.stack.base import Lease
 from harness.store import save_snapshot
@@ -227,22 +227,22 @@ class Snapshots:
         beside: dict[tuple[str, Writer], None] = {}
         found: set[tuple[str, Writer]] = set()
         for index, sink in enumerate(parts.sinks):
-            if sink.backend == "console" or sink.database not in parts.lease.dsns:
+            there = opened(sink, parts.lease.dsns)
+            if not isinstance(there, ShowsWriters):
                 continue
-            dsn = parts.lease.dsns[sink.database]
-            theirs, ours = look.at(partial(writing, sink, dsn, wait_ms=WAIT_MS), _NOBODY)
-            found |= {(sink.database, writer) for writer in theirs}
-            beside |= {(sink.database, writer): None for writer in ours}
+            theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NOBODY)
+            found |= {(there.server, writer) for writer in theirs}
+            beside |= {(there.server, writer): None for writer in ours}
             if words := statements(writer for writer in theirs if writer.backend != empty):
                 out[str(index)] = words
-        rest = statements(writer for database, writer in beside if (database, writer) not in found)
+        rest = statements(writer for server, writer in beside if (server, writer) not in found)
         return {**out, **({"": rest} if rest else {})}
 
     def _sink(self, look: _Look, room: Path, index: int) -> int:
         sink, dsns = self._parts.sinks[index], self._parts.lease.dsns
         kept = look.at(lambda: keep(room, index, sink, dsns, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
         if kept < 0:
-            about = SinkTable(name=sink.name, backend=sink.backend, target=sink.target)
+            about = SinkTable(name=sink.name, kind=sink.kind, target=sink.target)
             look.at(lambda: save(room, index, replace(about, unreadable=look.failures[-1])), None)
         return max(kept, 0)
 

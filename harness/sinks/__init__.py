@@ -1,71 +1,99 @@
-"""Reading back what the sinks hold, and keeping it in the run folder."""
+"""Reading back what the sinks hold, and keeping it in the run folder. `harness.sinks.base` says what a kind has.
+
+`own` is what a run was given, by component: see `harness.stack.base.Lease.dsns`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from harness.checkers.cells import Row
 from harness.errors import UsageError
+from harness.kinds import Registry
 from harness.scenario import Sink
-from harness.sinks import postgres
-from harness.sinks.folding import since, tried
+from harness.sinks.base import MayFold, Missing, OpenSink, SinkKind
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint, load, save, save_parts
 
-__all__ = ["SinkColumn", "SinkTable", "busy", "columns", "keep", "load", "mark", "read", "save", "since", "tried"]
+__all__ = [
+    "SINKS",
+    "SinkColumn",
+    "SinkTable",
+    "busy",
+    "columns",
+    "keep",
+    "load",
+    "mark",
+    "opened",
+    "read",
+    "save",
+    "since",
+    "tried",
+]
 
-CONSOLE = "a console sink cannot be read back: point the pipeline at a table to have it judged"
+SINKS: Registry[SinkKind] = Registry("sink", "harness.sinks")
 
 
-def read(sink: Sink, dsns: Mapping[str, str]) -> SinkTable:
-    """All rows of a sink; `dsns` has a libpq address for each database.
+def opened(sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink | None:
+    """The sink of a run; None for one that cannot be read back, or that the run was given no server for."""
+    kind = SINKS[sink.kind]
+    if kind.unread:
+        return None
+    with suppress(UsageError):
+        return kind.open(sink, own, shared=shared)
+    return None
 
-    A sink that is not there, or holds what cannot be compared, comes back `unreadable`, with the reason.
-    Raises StackError if the database does not answer."""
-    about = SinkTable(name=sink.name, backend=sink.backend, target=sink.target)
-    if sink.backend == "console":
-        return replace(about, unreadable=CONSOLE)
+
+def read(sink: Sink, own: Mapping[str, Any]) -> SinkTable:
+    """All rows of a sink. One that is not there, or holds what cannot be compared, comes back `unreadable`, with the
+    reason. Raises StackError if its server does not answer."""
+    about = _about(sink)
+    if about.unreadable:
+        return about
     try:
-        found = postgres.read(_dsn(sink, dsns), sink.target, key=sink.key)
+        with SINKS[sink.kind].open(sink, own).reading() as found:
+            rows = [row for part in found.parts for row in part]
+            return replace(about, columns=found.columns, rows=rows, unique=found.unique())
     except UsageError as failure:
-        return replace(about, unreadable=str(failure), absent=isinstance(failure, postgres.Missing))
-    return replace(about, columns=found.columns, rows=found.rows, unique=found.unique)
+        return replace(about, unreadable=str(failure), absent=isinstance(failure, Missing))
 
 
-def columns(sink: Sink, dsns: Mapping[str, str]) -> tuple[SinkColumn, ...] | None:
-    """The columns of a sink without its rows; None if it is not there yet, or is a console.
+def columns(sink: Sink, own: Mapping[str, Any]) -> tuple[SinkColumn, ...] | None:
+    """The columns of a sink without its rows; None if it is not there yet, or cannot be read back.
 
     Raises StackError, or UsageError for a wrong query or a column that cannot be compared."""
-    if sink.backend == "console":
+    if SINKS[sink.kind].unread:
         return None
     try:
-        return postgres.columns(_dsn(sink, dsns), sink.target)
-    except postgres.Missing:
+        return SINKS[sink.kind].open(sink, own).columns()
+    except Missing:
         return None
 
 
-def keep(folder: Path, index: int, sink: Sink, dsns: Mapping[str, str], *, rows_max: int, wait_ms: int) -> int:
+def keep(folder: Path, index: int, sink: Sink, own: Mapping[str, Any], *, rows_max: int, wait_ms: int) -> int:
     """Read a sink as it stands and write it into `folder` as `save` does, in bounded memory: beyond `rows_max` rows
-    only their fingerprints. Returns how many rows there are. One that cannot be read, also because a lock kept readers
-    out for `wait_ms`, is kept as unreadable. Raises HarnessError if the database or the disk does not answer."""
-    about = SinkTable(name=sink.name, backend=sink.backend, target=sink.target)
-    if sink.backend == "console":
-        save(folder, index, replace(about, unreadable=CONSOLE))
+    only their fingerprints. Returns how many rows there are. One that cannot be read, also because readers were kept
+    out for `wait_ms`, is kept as unreadable. Raises HarnessError if its server or the disk does not answer."""
+    about = _about(sink)
+    if about.unreadable:
+        save(folder, index, about)
         return 0
     try:
-        with postgres.stream(_dsn(sink, dsns), sink.target, wait_ms=wait_ms) as (columns, parts):
-            about = replace(about, columns=columns)
+        with SINKS[sink.kind].open(sink, own).reading(wait_ms=wait_ms) as found:
+            about = replace(about, columns=found.columns)
             held: list[Row] = []
-            for part in parts:
+            for part in found.parts:
                 held += part
                 if len(held) > rows_max:
-                    return _keep_prints(folder, index, about, sink.key, chain([held], parts))
+                    return _keep_prints(folder, index, about, sink.key, chain([held], found.parts))
         save(folder, index, replace(about, rows=held))
         return len(held)
     except UsageError as failure:
-        absent = isinstance(failure, postgres.Missing)
+        absent = isinstance(failure, Missing)
         save(folder, index, replace(about, columns=(), unreadable=str(failure), absent=absent))
         return 0
 
@@ -77,21 +105,38 @@ def _keep_prints(folder: Path, index: int, about: SinkTable, key: tuple[str, ...
     return save_parts(folder, index, replace(about, columns=columns, form=FINGERPRINTS), prints)
 
 
-def mark(sink: Sink, dsns: Mapping[str, str]) -> str:
+def _about(sink: Sink) -> SinkTable:
+    """What is known of it before it is read."""
+    return SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=SINKS[sink.kind].unread)
+
+
+def mark(sink: Sink, own: Mapping[str, Any]) -> str:
     """A cheap fingerprint of a sink, to see whether it still changes. Raises StackError, or UsageError for a wrong
     query."""
-    return "console" if sink.backend == "console" else postgres.mark(_dsn(sink, dsns), sink.target)
+    kind = SINKS[sink.kind]
+    return kind.about.name if kind.unread else kind.open(sink, own).mark()
 
 
-def busy(sink: Sink, dsns: Mapping[str, str], *, shared: bool = False) -> str:
-    """The statement that the sink's server still works on for a pipeline, shortened; empty if none. `shared`: the
-    database has other users, whose statements are their own. Raises StackError."""
-    return "" if sink.backend == "console" else postgres.busy(_dsn(sink, dsns), shared=shared)
+def busy(sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> str:
+    """What the sink's server still works on for a pipeline, shortened; empty if nothing. `shared`: it has other users,
+    whose statements are their own. Raises StackError."""
+    kind = SINKS[sink.kind]
+    return "" if kind.unread else kind.open(sink, own, shared=shared).busy()
 
 
-def _dsn(sink: Sink, dsns: Mapping[str, str]) -> str:
-    try:
-        return dsns[sink.database]
-    except KeyError:
-        there = ", ".join(dsns) or "none"
-        raise UsageError(f"the sink {sink.name} is in the database {sink.database!r}; there are: {there}") from None
+def since(sinks: Sequence[Sink], own: Mapping[str, Any]) -> dict[str, int]:
+    """By server that holds a sink, a mark in time: what the run writes comes after it. Left out: one that does not
+    answer."""
+    out = dict[str, int]()
+    for sink in sinks:
+        found = opened(sink, own)
+        if isinstance(found, MayFold) and found.server not in out and (now := found.now()) is not None:
+            out[found.server] = now
+    return out
+
+
+def tried(sink: Sink, table: SinkTable, own: Mapping[str, Any], *, after: Mapping[str, int]) -> SinkTable:
+    """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `since` said
+    before the pipeline started."""
+    found = opened(sink, own)
+    return found.tried(table, after=after.get(found.server)) if isinstance(found, MayFold) else table

@@ -49,7 +49,7 @@ class SinkTable:
     not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words."""
 
     name: str
-    backend: str
+    kind: str
     target: str
     columns: tuple[SinkColumn, ...] = ()
     rows: list[Row] = field(default_factory=list, repr=False)
@@ -71,7 +71,7 @@ class _About:
     """`sink/<i>.json`."""
 
     name: str
-    backend: str
+    kind: str
     target: str
     columns: tuple[SinkColumn, ...]
     rows: int
@@ -109,7 +109,7 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
         _whole(room / f"{index}.parquet", write)
         about = {
             "name": table.name,
-            "backend": table.backend,
+            "kind": table.kind,
             "target": table.target,
             "columns": [asdict(column) for column in table.columns],
             "rows": count,
@@ -144,7 +144,7 @@ def load(folder: Path, index: int) -> SinkTable | None:
         )
     return SinkTable(
         name=about.name,
-        backend=about.backend,
+        kind=about.kind,
         target=about.target,
         columns=about.columns,
         rows=list(zip(*cells, strict=True)),

@@ -104,7 +104,7 @@ class Scene(Folder):
 
     def _unreadable(self, room: Path, index: int, words: str) -> None:
         sink = self.scenario.sinks[index]
-        save(room, index, SinkTable(name=sink.name, backend=sink.backend, target=sink.target, unreadable=words))
+        save(room, index, SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=words))
 
     def strike(
         self,

@@ -1,9 +1,9 @@
 """Reads a Postgres table or query whole and exactly, and takes its fingerprint while it may still change.
 
-One read-only snapshot. Types have their modifiers (`harness.sinks.shape`), and a table says whether its key is unique.
-The server writes every value as text (ISO dates, UTC, shortest exact floats), so nothing is
-rounded on the way; a type that has no exact and comparable text is refused by name. Trailing blanks of `char(n)` are
-padding and not data. Table names are looked up by the server, and quoted by it.
+One read-only snapshot. Types have their modifiers (`column_types`), and a table says whether its key is unique. The
+server writes every value as text (ISO dates, UTC, shortest exact floats), so nothing is rounded on the way; a type that
+has no exact and comparable text is refused by name. Trailing blanks of `char(n)` are padding and not data. Table names
+are looked up by the server, and quoted by it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg2
 from psycopg2 import sql
@@ -19,7 +19,8 @@ from psycopg2.extensions import ISOLATION_LEVEL_REPEATABLE_READ
 
 from harness.checkers.cells import Row, canonical_rows
 from harness.errors import StackError, UsageError
-from harness.sinks import shape
+from harness.sinks.base import Missing, Reading
+from harness.sinks.postgres import column_types
 from harness.sinks.table import SinkColumn
 
 FETCH_ROWS = 20_000
@@ -70,38 +71,17 @@ from pg_index i where i.indrelid = to_regclass(%s) and i.indisunique and i.indis
 """
 
 
-class Missing(UsageError):
-    """A sink that is not there, or not yet."""
-
-
-class Reading(NamedTuple):
-    """What was read: columns, canonical rows, and whether the table lets no two rows have one key."""
-
-    columns: tuple[SinkColumn, ...]
-    rows: list[Row]
-    unique: bool
-
-
-def read(dsn: str, target: str, *, key: Sequence[str] = ()) -> Reading:
-    """Columns and canonical rows of a table or query; `key` names a row.
-
-    Raises UsageError if it is not there, is wrong, or has a column that cannot be compared; StackError if the server
-    does not answer."""
-    with snapshot(dsn, f"read the sink {short(target)}") as connection:
-        with _streamed(connection, dsn, target) as (columns, parts):
-            rows = [row for part in parts for row in part]
-        return Reading(columns, rows, _unique(connection, target, key))
-
-
 @contextmanager
-def stream(dsn: str, target: str, *, wait_ms: int = 0) -> Iterator[tuple[tuple[SinkColumn, ...], Iterator[list[Row]]]]:
-    """Columns, and canonical rows in parts of at most `FETCH_ROWS`, of one moment. Raises as `read` does, and with
-    `wait_ms` where a lock keeps readers out for longer than that."""
+def reading(dsn: str, target: str, *, key: Sequence[str] = (), wait_ms: int = 0) -> Iterator[Reading]:
+    """Columns and canonical rows, in parts of at most `FETCH_ROWS`, of one moment; `key` names a row.
+
+    Raises Missing if it is not there; UsageError if it is wrong, has a column that cannot be compared, or, with
+    `wait_ms`, where a lock keeps readers out for longer than that; StackError if the server does not answer."""
     with (
         snapshot(dsn, f"read the sink {short(target)}", wait_ms=wait_ms) as connection,
-        _streamed(connection, dsn, target) as found,
+        _streamed(connection, dsn, target) as (columns, parts),
     ):
-        yield found
+        yield Reading(columns, parts, lambda: _unique(connection, target, key))
 
 
 @contextmanager
@@ -122,7 +102,7 @@ def _parts(cursor: Any, families: list[str]) -> Iterator[list[Row]]:
 
 
 def columns(dsn: str, target: str) -> tuple[SinkColumn, ...]:
-    """The columns of a table or query, without its rows. Raises Missing if it is not there, and as `read` does."""
+    """The columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading` does."""
     with snapshot(dsn, f"look at the sink {short(target)}") as connection:
         return _columns(connection, source_of(connection, target), target, dsn)
 
@@ -130,7 +110,7 @@ def columns(dsn: str, target: str) -> tuple[SinkColumn, ...]:
 def mark(dsn: str, target: str) -> str:
     """A fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
 
-    A table that is not there yet has a fingerprint too. Raises as `read` does otherwise."""
+    A table that is not there yet has a fingerprint too. Raises as `reading` does otherwise."""
     with snapshot(dsn, f"look at the sink {short(target)}") as connection:
         try:
             source = source_of(connection, target)
@@ -211,9 +191,9 @@ def _columns(connection: Any, source: sql.Composable, target: str, dsn: str) -> 
         cursor.execute(_TYPES, ([oid for _, oid in described],))
         types = {oid: (name, words, textual) for oid, name, words, textual in cursor.fetchall()}
         if is_query(target):
-            found = shape.of_query(dsn, source, columns=len(described))
+            found = column_types.of_query(dsn, source, columns=len(described))
         else:
-            found = shape.of_relation(cursor, shape.relation(cursor, target))
+            found = column_types.of_relation(cursor, column_types.relation(cursor, target))
     # What was changed in between has no modifiers, rather than another column's.
     exact = [words for _, words in found] if [oid for oid, _ in found] == [oid for _, oid in described] else []
     plain = [words for _, words, _ in (types[oid] for _, oid in described)]

@@ -13,15 +13,14 @@ with those too: a query that shows the newest row of each key folds them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg2
 from psycopg2 import sql
 
-from harness.scenario import Sink
-from harness.sinks import postgres, shape
+from harness.sinks.postgres import column_types, rows
 from harness.sinks.table import SinkTable
 from harness.wait import Deadline
 
@@ -74,29 +73,25 @@ class Untold(Exception):
     """It cannot be tried: why."""
 
 
-def since(sinks: Sequence[Sink], dsns: Mapping[str, str]) -> dict[str, int]:
-    """By database that holds a sink, a transaction that is younger than all there were: what the run writes comes
-    after it. Empty for a database that does not answer."""
-    out = {}
-    for database in {sink.database for sink in sinks if sink.backend == "postgres"}:
-        try:
-            with shape.scratch(dsns[database]) as cursor:
-                cursor.execute("select txid_current()")
-                out[database] = int(cursor.fetchone()[0])
-        except (psycopg2.Error, KeyError):
-            continue
-    return out
+def now(dsn: str) -> int | None:
+    """A transaction that is younger than all there were: what the run writes comes after it. None if the database does
+    not answer."""
+    try:
+        with column_types.scratch(dsn) as cursor:
+            cursor.execute("select txid_current()")
+            return int(cursor.fetchone()[0])
+    except psycopg2.Error:
+        return None
 
 
-def tried(sink: Sink, table: SinkTable, dsns: Mapping[str, str], *, after: Mapping[str, int]) -> SinkTable:
-    """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `since` said
+def tried(dsn: str, target: str, table: SinkTable, *, after: int | None) -> SinkTable:
+    """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `now` said
     before the pipeline started. Nothing is left of the trial in the database."""
-    if sink.backend == "console" or table.unreadable:
+    if table.unreadable:
         return table
     try:
-        with shape.scratch(dsns[sink.database]) as cursor:
-            names = [column.name for column in table.columns]
-            folds, words = _try(cursor, sink.target, names, after.get(sink.database))
+        with column_types.scratch(dsn) as cursor:
+            folds, words = _try(cursor, target, [column.name for column in table.columns], after)
     except Untold as why:
         folds, words = None, str(why)
     except psycopg2.errors.InsufficientPrivilege as refusal:
@@ -114,7 +109,7 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
     if source is None:
         return None, ""
     trial = _Trial(cursor, Deadline(WITHIN_S))
-    view = shape.as_view(cursor, source, columns=columns)
+    view = column_types.as_view(cursor, source, columns=columns)
     written = [each for each in trial.reads(view) if each.kind in TABLES and trial.written(each, after)]
     if not written:
         raise Untold("none of the tables that it is seen to read holds a row that the run wrote")
@@ -150,9 +145,9 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
 
 def _query(cursor: Any, target: str) -> sql.Composable | None:
     """The query in brackets that a target is, or that a view by its name is; None for a table."""
-    if postgres.is_query(target):
-        return postgres.bracketed(target)
-    oid = shape.relation(cursor, target)
+    if rows.is_query(target):
+        return rows.bracketed(target)
+    oid = column_types.relation(cursor, target)
     cursor.execute(_KIND, (oid,))
     found = cursor.fetchone()
     return sql.SQL("(select * from {})").format(sql.SQL(target)) if found and found[0] in VIEWS else None
@@ -186,7 +181,7 @@ class _Trial:
 
     def shadow(self, target: str, source: sql.Composable, *, columns: int, written: Sequence[Read]) -> sql.Identifier:
         """The query as a view over copies of the tables. Raises Untold if it does not look at them."""
-        views = [each for each in self.reads(self._oid(shape.VIEW)) if each.kind in VIEWS]
+        views = [each for each in self.reads(self._oid(column_types.VIEW)) if each.kind in VIEWS]
         for each in (*written, *views):
             if not each.visible:
                 raise Untold(f"{each.full} is named with its schema")
@@ -196,8 +191,8 @@ class _Trial:
         for each in views:
             made = sql.SQL("create temporary view {} as {}")
             self.ask(made.format(sql.Identifier(each.name), sql.SQL(each.definition.rstrip().rstrip(";"))))
-        name = f"{shape.VIEW}_of_copies"
-        left = {each.oid for each in self.reads(shape.as_view(self._cursor, source, columns=columns, name=name))}
+        name = f"{column_types.VIEW}_of_copies"
+        left = {each.oid for each in self.reads(column_types.as_view(self._cursor, source, columns=columns, name=name))}
         named = [each.full for each in written if each.oid in left]
         if named:
             raise Untold(f"{', '.join(named)} is named with its schema")
@@ -298,7 +293,7 @@ class _Trial:
         return found
 
     def _oid(self, name: str) -> int:
-        return shape.relation(self._cursor, f"pg_temp.{name}")
+        return column_types.relation(self._cursor, f"pg_temp.{name}")
 
 
 def _at(place: str) -> sql.Composable:

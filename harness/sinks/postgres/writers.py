@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
 from psycopg2 import sql
 
 from harness.errors import UsageError
-from harness.scenario import Sink
-from harness.sinks import postgres
+from harness.sinks.base import Writer
+from harness.sinks.postgres import rows
 
 WRITERS = """
 with changed as (
@@ -38,33 +36,18 @@ where l.pid = pg_backend_pid() and l.locktype = 'relation' and c.relkind in ('r'
 """
 
 
-@dataclass(frozen=True)
-class Writer:
-    """A transaction that is open and has written into a table. No backend: it is prepared."""
-
-    backend: int | None
-    table: int
-    schema: str
-    statement: str
-
-
-def writing(sink: Sink, dsn: str, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-    """Who has written into what `sink` reads, and who into any table of the run's schema. Where it cannot be told what
+def writing(dsn: str, target: str, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
+    """Who has written into what a sink reads, and who into any table of the run's schema. Where it cannot be told what
     the sink reads, it is every table of the run's schema. Raises HarnessError."""
-    with postgres.snapshot(dsn, "name the transactions that write", wait_ms=wait_ms) as connection:
+    with rows.snapshot(dsn, "name the transactions that write", wait_ms=wait_ms) as connection:
         with connection.cursor() as cursor:
             cursor.execute("select current_schema()")
             (own,) = cursor.fetchone() or ("",)
             cursor.execute(WRITERS)
-            found = [Writer(row[0], row[1], row[2], postgres.short(row[3])) for row in cursor.fetchall()]
+            found = [Writer(row[0], row[1], row[2], rows.short(row[3])) for row in cursor.fetchall()]
         ours = [writer for writer in found if writer.schema == own]
-        tables = _read_by(connection, sink.target) if found else set()
+        tables = _read_by(connection, target) if found else set()
     return (ours if tables is None else [writer for writer in found if writer.table in tables]), ours
-
-
-def statements(writers: Iterable[Writer]) -> tuple[str, ...]:
-    """What they do, each once."""
-    return tuple(dict.fromkeys(writer.statement for writer in writers))
 
 
 def _read_by(connection: Any, target: str) -> set[int] | None:
@@ -73,7 +56,7 @@ def _read_by(connection: Any, target: str) -> set[int] | None:
     with connection.cursor() as cursor:
         cursor.execute("savepoint reading")
         try:
-            source = postgres.source_of(connection, target)
+            source = rows.source_of(connection, target)
             cursor.execute(sql.SQL("select * from {} as sink limit 0").format(source))
             cursor.execute(READ_BY_US)
         except UsageError:

@@ -1,0 +1,131 @@
+"""What a sink is made of: a place where the effect shows, and how it is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from harness.checkers.cells import Row
+from harness.context import Tripwire
+from harness.errors import UsageError
+from harness.kinds import About, Refusals
+from harness.scenario import Sink
+from harness.sinks.table import SinkColumn, SinkTable
+
+
+class Missing(UsageError):
+    """A sink that is not there, or not yet."""
+
+
+class Reading(NamedTuple):
+    """What is read of a sink at one moment: columns, canonical rows in parts, and, asked last, whether it lets no two
+    rows have one key."""
+
+    columns: tuple[SinkColumn, ...]
+    parts: Iterator[list[Row]]
+    unique: Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A transaction that is open and has written into a table. No backend: it is prepared."""
+
+    backend: int | None
+    table: int
+    schema: str
+    statement: str
+
+
+def statements(writers: Iterable[Writer]) -> tuple[str, ...]:
+    """What they do, each once."""
+    return tuple(dict.fromkeys(writer.statement for writer in writers))
+
+
+class OpenSink(Protocol):
+    """One sink of a run. Each of these raises StackError if its server does not answer, Missing if it is not there,
+    and UsageError if it is wrong or cannot be compared."""
+
+    def columns(self) -> tuple[SinkColumn, ...]:
+        """Its columns, without the rows."""
+
+    def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
+        """Its columns and rows, of one moment, in bounded memory. With `wait_ms`, also raises UsageError where readers
+        are kept out for longer."""
+
+    def mark(self) -> str:
+        """A cheap fingerprint, to see whether it still changes; one that is not there yet has one too."""
+
+    def busy(self) -> str:
+        """What its server still works on for a pipeline, shortened; empty if nothing."""
+
+
+class SinkKind(Protocol):
+    """A kind of sink: a key under `sink`, which is one of its model's."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+
+    @property
+    def unread(self) -> str:
+        """Why it cannot be read back; empty if it can."""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """What is wrong with its own keys of the file."""
+
+    def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:
+        """The sink of one run; `own` is what the run was given, by component. `shared`: its server has other users.
+        Raises UsageError where it was given none."""
+
+
+@runtime_checkable
+class Queries(Protocol):
+    """A kind whose target may be a query."""
+
+    def query(self, target: str) -> str | None:
+        """The query; None if the target is none."""
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """A kind whose rows can be counted as they are written."""
+
+    def countable(self, target: str) -> bool:
+        """Can they, of this one?"""
+
+
+@runtime_checkable
+class HoldsWriter(Protocol):
+    """A sink that can count its rows and hold their writer."""
+
+    def tripwire(self, schema: str) -> Tripwire:
+        """Count from now on; `schema` is the run's own. Raises SetupError."""
+
+
+@runtime_checkable
+class ShowsWriters(Protocol):
+    """A sink that knows who has written into it and not committed. `server` is where: it may have several sinks."""
+
+    @property
+    def server(self) -> str:
+        """Its database, by name."""
+
+    def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
+        """Who has written into what it reads, and who into anything of the run. Raises HarnessError."""
+
+
+@runtime_checkable
+class MayFold(Protocol):
+    """A sink that may hide a row that is there twice, and can be tried."""
+
+    @property
+    def server(self) -> str:
+        """Its database, by name."""
+
+    def now(self) -> int | None:
+        """A mark in time: what the run writes comes after it. None if nobody answers."""
+
+    def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
+        """The table with `folds` and `folding` filled in; `after` is what `now` said before the pipeline started."""

@@ -1,0 +1,40 @@
+"""The sink `console`: rows that a pipeline prints. Nobody can read them back, so nothing of it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness.errors import UsageError
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusal, Refusals
+from harness.scenario import Sink
+from harness.sinks.base import OpenSink
+
+
+class Place(Shape):
+    """Nothing but that it is there."""
+
+    console: Annotated[v.Flag, Field(description="a sink that cannot be read back")]
+
+
+class Console:
+    """A scenario with no other sink is void."""
+
+    about = About(name="console", summary="a sink that cannot be read back", example="{console: true}", options=Place)
+    unread = "a console sink cannot be read back: point the pipeline at a table to have it judged"
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """It is there, or it is not named."""
+        if options["console"] is False:
+            yield Refusal("console", "is true, or not there")
+
+    def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:
+        """Never: raises UsageError."""
+        raise UsageError(self.unread)
+
+
+KIND = Console()
