@@ -2,13 +2,15 @@
 
 A kind is one module of its package here (`harness/faults/kill_driver.py`) that calls its one object `KIND`. Other
 installed packages add theirs by an entry point of the group `onceproof.<package>` (`onceproof.faults`); a repository
-adds its own in its `conftest.py`, by `harness.faults.FAULTS.register(...)`. No other list of kinds stands anywhere.
+adds its own in the `conftest.py` that pytest loads, by `harness.faults.FAULTS.register(...)`. No other list of kinds
+stands anywhere.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -59,6 +61,7 @@ class Registry(Generic[K]):
     _known: dict[str, K] = field(default_factory=dict)
     _origin: dict[str, str] = field(default_factory=dict)
     _found: bool = False
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def register(self, kind: K, origin: str = "") -> None:
         """Add a kind; `origin` says where it comes from. Raises UsageError if another one has its name."""
@@ -70,11 +73,12 @@ class Registry(Generic[K]):
 
     def all(self) -> Mapping[str, K]:
         """Every kind by its name, in order of name. Raises HarnessError for a package whose kind cannot be loaded."""
-        if not self._found:
-            self._found = True
-            self._ours()
-            self._of_others()
-        return dict(sorted(self._known.items()))
+        with self._lock:
+            if not self._found:
+                self._ours()
+                self._of_others()
+                self._found = True
+            return dict(sorted(self._known.items()))
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.all().values())

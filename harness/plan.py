@@ -11,8 +11,9 @@ from typing import Any
 
 from harness.faults import FAULTS
 from harness.scenario import Input, Scenario, Step, plain, sink_names
+from harness.workloads import WORKLOADS
 
-VERSION = 1
+VERSION = 2
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
@@ -38,8 +39,11 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
 
 def sent(input: Input, *, seed: int) -> dict[str, Any]:
     """What the producer does. 0 records are all that the workload has; without a rate, portions follow the pipeline."""
+    fields = WORKLOADS[input.workload].about.options.model_fields
+    usual = {name: info.default for name, info in fields.items() if not info.is_required() and info.default is not None}
     return {
         **{key: value for key, value in plain(input).items() if value is not None},
+        "options": {**usual, **input.options},
         "partitions": list(range(input.partitions)),
         "seed": seed,
         "pace": "as planned by the pipeline" if input.rate_per_s is None else f"{input.rate_per_s:g} records a second",

@@ -1,7 +1,7 @@
 """The nouns of Onceproof as frozen data: no I/O, no clock, nothing to start.
 
 A `Scenario` says what is claimed of which pipeline, under which input and schedule of failures.
-A `Plan` is a scenario with every choice made (sugar opened, seed drawn). What was seen while it ran
+A `Plan` is a scenario with every choice made (what a fault implies, the seed). What was seen while it ran
 is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` and `Verdict`.
 `harness.load` reads these from YAML; `harness.store` keeps them.
 """

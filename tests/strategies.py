@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from harness.faults import FAULTS, fault
-from harness.faults.base import FaultKind, StandsFor
+from harness.faults.base import FaultKind, Implies
 from harness.scenario import (
     Expect,
     Guarantee,
@@ -193,7 +193,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
 
 def implied(kind: FaultKind, when: Trigger) -> Trigger | None:
     """The trigger that a fault stands for, at the same batch."""
-    stood = kind.trigger(when.batch, when.query) if isinstance(kind, StandsFor) else None
+    stood = kind.trigger(when.batch, when.query) if isinstance(kind, Implies) else None
     return stood if isinstance(stood, Trigger) else None
 
 

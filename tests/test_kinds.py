@@ -16,19 +16,21 @@ from harness import kinds
 from harness.cli import main
 from harness.context import RunContext, TriggerHit
 from harness.errors import HarnessError, ScenarioError, UsageError
-from harness.faults import FAULTS
+from harness.faults import FAULTS, fault
 from harness.faults.base import Injection, NoOptions
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals, Registry
 from harness.load import dump, load, schema
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.scenario import Fault, Impact, Input, Step, Trigger
+from harness.sinks import SINKS
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
 ROOT = Path(__file__).parents[1]
-REGISTRIES: list[Registry[Any]] = [FAULTS, TRIGGERS, WORKLOADS]
+REGISTRIES: list[Registry[Any]] = [FAULTS, SINKS, TRIGGERS, WORKLOADS]
+SINK = "sink: {postgres: payments, effect: select id from ledger, key: [id]}"
 SCENARIO = """\
 name: the broker's disk is slow
 pipeline: pay.py
@@ -52,7 +54,7 @@ class SlowDisk:
     impact = Impact.NONE
     needs: frozenset[Any] = frozenset()
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         return iter(())
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
@@ -104,6 +106,23 @@ def test_two_of_one_name_are_refused(slow: SlowDisk) -> None:
     FAULTS.register(slow)
 
 
+def test_an_option_that_a_fault_does_not_take_is_refused() -> None:
+    with pytest.raises(UsageError, match="asked for the fault 'kill driver' with victm; it takes victim"):
+        fault("kill driver", victm="jvm")
+    assert fault("kill driver", victim="tree") == fault("kill driver")
+
+
+def test_a_registry_that_could_not_be_filled_is_not_taken_for_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ImportError("no module named redis")
+
+    monkeypatch.setattr(kinds, "entry_points", lambda group: [point(broken)])
+    registry: Registry[Any] = Registry("fault", "harness.faults")
+    for _ in range(2):
+        with pytest.raises(HarnessError):
+            registry.all()
+
+
 def test_two_faults_cannot_read_one_key_differently(tmp_path: Path, slow: SlowDisk) -> None:
     class Other(Shape):
         """Something else."""
@@ -114,7 +133,7 @@ def test_two_faults_cannot_read_one_key_differently(tmp_path: Path, slow: SlowDi
     other.about = About(name="slower disk", summary="", example="", options=Other)
     FAULTS.register(other)
     try:
-        with pytest.raises(UsageError, match="`by` of `slower disk` is of another type than that of another fault"):
+        with pytest.raises(UsageError, match="`by` of `slower disk` is another one's, or is read differently"):
             load(written(tmp_path))
     finally:
         del FAULTS._known["slower disk"]
@@ -156,12 +175,15 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
             "fault": f"schedule: [{about.example}]",
             "trigger": f"schedule: [{{when: {about.example}, do: kill driver}}]",
             "workload": f"input: {about.example}",
+            "sink": "",
         }[registry.noun]
         (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "data" / "orders.jsonl").write_text('{"id": 1}\n')
-        found = load(written(tmp_path, f"{SCENARIO.partition('schedule')[0]}{text}\n"))
+        head = SCENARIO.partition("schedule")[0]
+        head = head.replace(SINK, f"sink: {about.example}") if registry is SINKS else head
+        found = load(written(tmp_path, f"{head}{text}\n"))
         steps = {kind for step in found.schedule for kind in (step.do.kind, step.when.kind)}
-        assert about.name in {*steps, found.input.workload}
+        assert about.name in {*steps, found.input.workload, found.sinks[0].kind}
 
 
 def test_every_kind_has_no_option_or_says_them_as_a_model() -> None:
@@ -184,16 +206,19 @@ def naming(tree: ast.AST, names: set[str]) -> Iterator[int]:
 
 def test_a_kind_is_named_in_its_own_module_only() -> None:
     modules = {type(kind).__module__: kind.about.name for registry in REGISTRIES for kind in registry}
-    faults = {kind.about.name for kind in FAULTS}
+    words = {kind.about.name for registry in (FAULTS, WORKLOADS) for kind in registry} - {Input().workload}
     found = []
     for path in sorted((ROOT / "harness").rglob("*.py")):
         tree, name = ast.parse(path.read_text()), str(path.relative_to(ROOT))
-        own = modules.get(name.removesuffix(".py").replace("/", "."))
+        inside = name.removesuffix(".py").replace("/", ".")
+        own = modules.get(inside)
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom | ast.Import):
                 whole = getattr(node, "module", None)
                 seen = [f"{whole}.{each.name}" if whole else each.name for each in node.names]
-                found += [f"{name}:{node.lineno}: {each}" for each in (*seen, whole) if each in modules]
+                # A kind that is a package knows its own parts.
+                seen = [each for each in (*seen, whole or "") if each in modules and not inside.startswith(each)]
+                found += [f"{name}:{node.lineno}: {each}" for each in seen]
         # A trigger's key may be a column or a key elsewhere too; a fault's words stand for nothing else.
-        found += [f"{name}:{line}" for line in naming(tree, faults - {own or ""})]
+        found += [f"{name}:{line}" for line in naming(tree, words - {own or ""})]
     assert found == []

@@ -258,6 +258,7 @@ def watch(event, args):
         print(event, args)
 from pathlib import Path
 import harness.load, importlib.util
+harness.load.schema()  # which imports what kinds there are
 sys.addaudithook(watch)
 print(harness.load.load(Path(sys.argv[1])).name)
 """

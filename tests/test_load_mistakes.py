@@ -232,12 +232,12 @@ CASES = [
     Case(
         "sink without a place",
         PIPELINE + "sink: {database: second}\n",
-        ["3:7: sink names no place: add `postgres: TABLE` or `console: true`"],
+        ["3:7: sink names no place: add one of console, postgres"],
     ),
     Case(
         "sink with two places",
         PIPELINE + "sink: {postgres: t, console: true, effect: select id from ledger, key: [id]}\n",
-        ["3:30: sink holds both postgres and console: make it two sinks"],
+        ["3:30: sink holds postgres and console: make it two sinks"],
     ),
     Case(
         "console with more",
@@ -436,7 +436,7 @@ CASES = [
     Case(
         "when of two kinds",
         GOOD + "schedule: [{when: {rows: 3, elapsed: 3s}, do: kill driver}]\n",
-        ["4:26: schedule[0].when holds elapsed and rows: one step has one trigger"],
+        ["4:38: schedule[0].when holds rows and elapsed: one step has one trigger"],
     ),
     Case(
         "window without batch",
@@ -506,6 +506,22 @@ CASES = [
         ["4:53: schedule[0].for is too short to hurt anyone: 0.1s at least"],
     ),
     Case(
+        "a fault's own mistakes beside those of a trigger",
+        GOOD + "schedule: [{when: [], do: pause driver, which: all}]\n",
+        [
+            "4:12: schedule[0].for is missing: how long it lasts, e.g. 3s",
+            "4:19: schedule[0].when must be a mapping, not a list",
+            "4:48: schedule[0].which means nothing for pause driver: which executors die",
+        ],
+    ),
+    Case(
+        "the JVM goes on without its program, also at a failpoint",
+        GOOD + "schedule: [{when: {failpoint: f}, do: crash before offset commit, victim: python}]\n",
+        [
+            "4:75: schedule[0].victim: the JVM lives on for a while and commits the offsets all the same",
+        ],
+    ),
+    Case(
         "pause without for",
         GOOD + "schedule: [{when: {rows: 3}, do: pause driver}]\n",
         ["4:12: schedule[0].for is missing: how long it lasts, e.g. 3s"],
@@ -518,7 +534,7 @@ CASES = [
     Case(
         "crash mid-sink at rows and more",
         GOOD + "schedule: [{when: {rows: 3, failpoint: f}, do: crash mid-sink}]\n",
-        ["4:26: schedule[0].when holds failpoint and rows: one step has one trigger"],
+        ["4:40: schedule[0].when holds rows and failpoint: one step has one trigger"],
     ),
     Case(
         "crash before offset commit at rows",

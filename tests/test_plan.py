@@ -60,10 +60,9 @@ def test_the_input_is_spelled_out(scenario: Scenario) -> None:
     assert plan(scenario, seed=7)["input"] == {
         "workload": "transactions",
         "records": 9,
-        "keys": 50,
+        "options": {"keys": 50, "skew": 0.0},
         "partitions": [0, 1, 2],
         "rate_per_s": 2.5,
-        "skew": 0.0,
         "seed": 7,
         "pace": "2.5 records a second",
         "all": False,

@@ -1,4 +1,4 @@
-"""What `onceproof kinds` shows: every workload, trigger and fault that there is, as their registries have them."""
+"""What `onceproof kinds` shows: every workload, sink, trigger and fault that there is here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from harness.faults import FAULTS
 from harness.kinds import About
 from harness.load.models import own
+from harness.sinks import SINKS
 from harness.stack.means import MEANS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
@@ -17,6 +18,9 @@ def lines() -> Iterator[str]:
     yield "workloads: under `input`"
     for workload in WORKLOADS:
         yield from block(workload.about, keys=list(own(workload.about)))
+    yield from ("", "sinks: under `sink`")
+    for sink in SINKS:
+        yield from block(sink.about, keys=list(own(sink.about)))
     yield from ("", "triggers: under `when`, one a step")
     for trigger in TRIGGERS:
         yield from block(trigger.about)

@@ -37,14 +37,14 @@ class Proof(Enum):
 @dataclass(frozen=True, kw_only=True)
 class Injection:
     """What a fault did. `signalled` maps each victim to what became of it, and `driver N` to its wait status; nobody
-    was hurt if it is empty. `why` says why that proves nothing. `looked`: the snapshot was taken, while the victims
-    stood still. `confirm` is asked once everything goes on again, and says why it was no hit after all."""
+    was hurt if it is empty. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note`
+    what else a reader should know. `looked`: the snapshot was taken, while the victims stood still. `confirm` is asked
+    once everything goes on again, and says why it was no hit after all."""
 
     signalled: Mapping[str, str]
     proof: Proof = Proof.BEFORE
     why: str = ""
     looked: bool = False
-    asked: bool = False
     note: str = ""
     confirm: Callable[[], str] | None = None
 
@@ -64,8 +64,9 @@ class FaultKind(Protocol):
     def needs(self) -> frozenset[Means]:
         """What it needs of a stack."""
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
-        """Why it can hurt nobody at that trigger, in such a run; nothing if it can."""
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """Why it can hurt nobody at that trigger, in such a run; nothing if it can. Without a trigger, which the file
+        says wrongly: why at none."""
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Do it, at the moment `hit`. Nobody is started again before this returns."""
@@ -80,9 +81,8 @@ class Freezes(Protocol):
 
 
 @runtime_checkable
-class StandsFor(Protocol):
-    """A fault that names its own crash point, so that `when` need not."""
+class Implies(Protocol):
+    """A fault that has a say of its own where `when` names no trigger."""
 
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
-        """The trigger that a `when` without one stands for; where that is not enough, what it lacks, as the words of a
-        `Refusal` that are the whole of it."""
+        """The trigger that such a `when` stands for; or what it lacks, as words that are the whole of a `Refusal`."""

@@ -23,13 +23,13 @@ class CrashApplication:
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger, but for a program that dies without its JVM."""
         return killing.python_alone(fault, trigger)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill all of them, and see them gone."""
-        return killing.kill_driver(run, step.do, hit, executors=run.stack.executors(run.lease))
+        return killing.kill_driver(run, step.do, hit, executors=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""

@@ -7,11 +7,12 @@ from dataclasses import replace
 from harness.context import RunContext, TriggerHit
 from harness.faults import killing
 from harness.faults.base import Injection, Proof
+from harness.faults.killing import COMMITS, victim_of
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger, Window
+from harness.scenario import Fault, Impact, Step, Trigger, Victim, Window
 from harness.stack.means import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import AtPoint, InProgram, Planned
+from harness.triggers.base import AtPoint, Planned, Trait, has
 
 NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
@@ -34,16 +35,19 @@ class CrashBeforeOffsetCommit:
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
         """The crash point between the sink's commit and Spark's."""
         at = next(kind for kind in TRIGGERS if isinstance(kind, AtPoint))
-        return WHERE if batch is None else at.at(Window.SINK_COMMITTED, batch=batch, query=query)
+        return WHERE if batch is None else at.implied_at(Window.SINK_COMMITTED, batch=batch, query=query)
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Any other trigger says something else."""
-        if not trigger.implied and not isinstance(TRIGGERS[trigger.kind], InProgram):
+        if victim_of(fault) is Victim.PYTHON:
+            yield COMMITS
+        if trigger is None:
+            return
+        if not trigger.implied and not has(TRIGGERS[trigger.kind], Trait.IN_PROGRAM):
             words = f"crash before offset commit takes a batch or a failpoint, not {trigger.kind}"
             yield Refusal(trigger.kind, words, whole=True)
         elif trigger.implied and not planned.checkpoint:
             yield Refusal("", NEEDS + UNSEEN, whole=True)
-        yield from killing.python_alone(fault, trigger)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill it, and see it gone; a batch in the commit log was not crashed before that."""

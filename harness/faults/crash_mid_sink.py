@@ -9,7 +9,7 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack.means import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import CountsRows, Planned
+from harness.triggers.base import Planned, Trait, has
 
 
 class CrashMidSink:
@@ -24,18 +24,18 @@ class CrashMidSink:
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Only where the sink's rows are counted."""
-        if not isinstance(TRIGGERS[trigger.kind], CountsRows):
+        if trigger is not None and not has(TRIGGERS[trigger.kind], Trait.COUNTS_ROWS):
             yield Refusal("", NEEDS, whole=True)
 
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
-        """None: after how many rows, only the file can say."""
+        """After how many rows, only the file can say."""
         return NEEDS
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill all of them, and see them gone."""
-        return killing.kill_driver(run, step.do, hit, executors=run.stack.executors(run.lease))
+        return killing.kill_driver(run, step.do, hit, executors=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""

@@ -28,7 +28,7 @@ class DisconnectDriver:
     impact = Impact.DRIVER_CUT_OFF
     needs = frozenset({Means.SIGNAL_DRIVER, Means.CUT_NETWORK})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 

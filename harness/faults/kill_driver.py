@@ -23,7 +23,7 @@ class KillDriver:
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger, but for a program that dies alone."""
         return killing.python_alone(fault, trigger)
 

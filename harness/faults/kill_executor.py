@@ -52,9 +52,9 @@ class KillExecutor:
     impact = Impact.EXECUTOR_KILLED
     needs = frozenset({Means.SIGNAL_EXECUTORS})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Not at a crash point at which the driver works alone."""
-        if trigger.point in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
+        if trigger is not None and trigger.point in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
             words = f"at {trigger.point} no executor has anything in hand: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)
 

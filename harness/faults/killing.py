@@ -11,9 +11,12 @@ from harness.fields.shape import Shape
 from harness.kinds import Refusal, Refusals
 from harness.scenario import Fault, Trigger, Victim, Window
 from harness.stack import signals
-from harness.stack.base import Process
+from harness.stack.base import Driver, Process
 
 DEATH_WITHIN_S = 20.0
+
+
+COMMITS = Refusal("victim", ": the JVM lives on for a while and commits the offsets all the same")
 
 
 class Victims(Shape):
@@ -27,10 +30,10 @@ def victim_of(fault: Fault) -> Victim:
     return Victim(str(fault.options.get("victim", Victim.TREE)))
 
 
-def python_alone(fault: Fault, trigger: Trigger) -> Refusals:
+def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:
     """Without its program the JVM goes on for a moment."""
-    if victim_of(fault) is Victim.PYTHON and trigger.point is Window.SINK_COMMITTED:
-        yield Refusal("victim", ": the JVM lives on for a while and commits the offsets all the same")
+    if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is Window.SINK_COMMITTED:
+        yield COMMITS
 
 
 def freezes(fault: Fault) -> bool:
@@ -39,22 +42,22 @@ def freezes(fault: Fault) -> bool:
 
 
 def kill_driver(
-    run: RunContext, fault: Fault, hit: TriggerHit, *, executors: Sequence[Process] = (), proof: Proof = Proof.AFTER
+    run: RunContext, fault: Fault, hit: TriggerHit, *, executors: bool = False, proof: Proof = Proof.AFTER
 ) -> Injection:
-    """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to `executors`."""
-    victim = victim_of(fault)
-    targets = [*run.supervisor.processes(victim), *signals.family(executors)]
-    scheduled(run, targets)
-    signalled = ending(run, kill(run, hit, targets))
+    """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to the `executors`."""
+    victim, driver = victim_of(fault), run.supervisor.driver
+    targets = list(run.supervisor.processes(victim))
+    targets += signals.family(run.stack.executors(run.lease)) if executors else []
+    scheduled(run, driver, targets)
+    signalled = ending(run, driver, kill(run, hit, targets))
     status = next((words for name, words in signalled.items() if name.startswith("driver")), "")
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
     why = NOT_BORNE_OUT if victim is not Victim.JVM and status != "SIGKILL" else ""
     return Injection(signalled=signalled, proof=proof, why=why)
 
 
-def scheduled(run: RunContext, targets: Sequence[Process]) -> None:
+def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]) -> None:
     """The driver's end is ours, not the program's. What is left of its tree is no longer found through its parent."""
-    driver = run.supervisor.driver
     if driver is not None:
         run.supervisor.hurt(driver.number, [each for each in run.supervisor.processes() if each not in targets])
 
@@ -70,9 +73,8 @@ def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> dict[s
     return signals.kill(targets)
 
 
-def ending(run: RunContext, signalled: dict[str, str]) -> dict[str, str]:
+def ending(run: RunContext, driver: Driver | None, signalled: dict[str, str]) -> dict[str, str]:
     """What became of the victims, and how the driver ended."""
-    driver = run.supervisor.driver
     if driver is not None and signals.all_died(signalled):
         signalled[f"driver {driver.number}"] = run.supervisor.ending(driver.number, within_s=DEATH_WITHIN_S)
     return signalled

@@ -13,18 +13,17 @@ from harness.scenario import Fault
 from harness.triggers.base import Planned
 
 SHORTEST_S = 0.1
-DEFAULT_S = 1.0
 
 
 class For(Shape):
     """How long it lasts."""
 
-    for_s: Annotated[v.Duration, Field(DEFAULT_S, alias="for")]
+    for_s: Annotated[v.Duration, Field(alias="for")]
 
 
 def lasts_s(fault: Fault) -> float:
     """How long it lasts."""
-    return float(fault.options.get("for_s", DEFAULT_S))
+    return float(fault.options["for_s"])
 
 
 def refusals(fault: Fault, planned: Planned) -> Refusals:

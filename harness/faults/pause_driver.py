@@ -27,7 +27,7 @@ class PauseDriver:
     impact = Impact.DRIVER_PAUSED
     needs = frozenset({Means.SIGNAL_DRIVER})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 

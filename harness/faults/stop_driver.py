@@ -26,17 +26,17 @@ class StopDriver:
     impact = Impact.DRIVER_STOPPED
     needs = frozenset({Means.SIGNAL_DRIVER})
 
-    def refusals(self, fault: Fault, trigger: Trigger, planned: Planned) -> Refusals:
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
         return iter(())
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Ask it to end, and wait until it has."""
-        targets = run.supervisor.processes(Victim.PYTHON)
-        killing.scheduled(run, targets)
+        targets, driver = run.supervisor.processes(Victim.PYTHON), run.supervisor.driver
+        killing.scheduled(run, driver, targets)
         run.glance(hit)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
-        return Injection(signalled=killing.ending(run, signalled), asked=True)
+        return Injection(signalled=killing.ending(run, driver, signalled))
 
 
 KIND = StopDriver()

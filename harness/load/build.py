@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.faults import FAULTS
 from harness.faults import fault as made
-from harness.faults.base import StandsFor
+from harness.faults.base import Implies
 from harness.kinds import About
 from harness.load.claim import Claim
 from harness.load.models import own, unsaid
@@ -125,7 +125,7 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
     if given:
         return given[0].trigger(when.get(given[0].about.name), batch=batch, query=query)
     kind = FAULTS[do.kind]
-    return kind.trigger(batch, query) if isinstance(kind, StandsFor) else None
+    return kind.trigger(batch, query) if isinstance(kind, Implies) else None
 
 
 def expect(section: Section) -> Expect:

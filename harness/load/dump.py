@@ -143,7 +143,7 @@ def extras(kind: About, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def step(s: Step) -> CommentedMap:
-    """One step, in the words that the file had: sugar stays sugar."""
+    """One step, in the words that the file had."""
     return flow({"when": flow(when(s.when)), "do": s.do.kind} | extras(FAULTS[s.do.kind].about, s.do.options))
 
 

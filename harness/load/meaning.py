@@ -32,7 +32,7 @@ def check(claim: Claim, *, root: Path) -> None:
     pace(claim)
     outcome(claim)
     for step in claim.top.sections("schedule"):
-        if step.get("do") and isinstance(step.get("when"), Section):
+        if step.get("do"):
             check_step(step, planned(claim))
 
 
@@ -44,14 +44,13 @@ def sinks(claim: Claim) -> None:
     elif owner.node.at(("sink",)).elements == []:
         owner.wrong("sink names none: there is nothing to compare", "sink")
     for sink in claim.sinks:
-        given = [kind for kind in SINKS if sink.has(kind.about.name)]
+        given = [key for key in sink.node.items or () if key in SINKS.all()]
         if not given:
             sink.wrong(f"{sink.path} names no place: add one of {', '.join(SINKS.all())}")
         elif len(given) > 1:
-            words = f"{sink.path} holds {' and '.join(kind.about.name for kind in given)}: make it two sinks"
-            sink.wrong(words, given[1].about.name)
+            sink.wrong(f"{sink.path} holds {' and '.join(given)}: make it two sinks", given[1])
         else:
-            placed(sink, given[0])
+            placed(sink, SINKS[given[0]])
     if claim.get("together") and claim.sinks_are_known and len(claim.sinks) < 2:
         claim.owner("together").wrong("together: true needs two sinks or more", "together")
     elif claim.get("together") and len({tuple(sink.get("key", ())) for sink in claim.sinks if sink.has("key")}) > 1:

@@ -7,6 +7,7 @@ A `Field(None)` only says that the key may be left out: the defaults are those o
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -176,6 +177,9 @@ def annotated(info: FieldInfo) -> Any:
 
 def _when(triggers: tuple[About, ...]) -> type[Shape]:
     names = ", ".join(kind.name for kind in triggers)
+    if taken := {"batch", "query"} & {kind.name for kind in triggers}:
+        saw = f"a trigger is called {taken.pop()!r}, which narrows any of them"
+        raise UsageError(f"asked for the keys of `when`; saw that {saw}. Give it another name")
     named: Any = {kind.name: (kind.options, Field(None, description=kind.summary)) for kind in triggers}
     return create_model(
         "WhenShape",
@@ -189,7 +193,9 @@ def _when(triggers: tuple[About, ...]) -> type[Shape]:
 
 def _sink(sinks: tuple[About, ...]) -> type[Shape]:
     doc = "Where the effect shows, and what it should be."
-    return create_model("SinkShape", __base__=EffectShape, __doc__=doc, **_merged("sink", sinks))
+    return create_model(
+        "SinkShape", __base__=EffectShape, __doc__=doc, **_merged("sink", sinks, EffectShape.model_fields)
+    )
 
 
 def _input(workloads: tuple[About, ...]) -> type[Shape]:
@@ -202,7 +208,7 @@ def _input(workloads: tuple[About, ...]) -> type[Shape]:
         records=(v.counted(1, RECORDS_MAX), Field(None)),
         partitions=(v.counted(1, 1000), Field(None)),
         rate=(v.Rate, Field(None)),
-        **_merged("input", workloads),
+        **_merged("input", workloads, ("workload", "records", "partitions", "rate")),
     )
 
 
@@ -213,17 +219,19 @@ def _step(when: type[Shape], faults: tuple[About, ...]) -> type[Shape]:
         __doc__="One line of a schedule.",
         when=(when, ...),
         do=(Annotated[str, v.one_of([kind.name for kind in faults])], ...),
-        **_merged("step", faults),
+        **_merged("step", faults, ("when", "do")),
     )
 
 
-def _merged(place: str, kinds: tuple[About, ...]) -> dict[str, Any]:
-    """The fields of all kinds. Raises UsageError where two read one key differently."""
+def _merged(place: str, kinds: tuple[About, ...], taken: Collection[str]) -> dict[str, Any]:
+    """The fields of all kinds. Raises UsageError for a key that is `taken`, and where two read one differently."""
     fields: dict[str, Any] = {}
+    known: dict[str, tuple[str, Any]] = {}
     for kind in kinds:
         for name, info in kind.options.model_fields.items():
-            if name in fields and fields[name][0] != annotated(info):
-                saw = f"`{info.alias or name}` of `{kind.name}` is of another type than that of another kind"
+            key = info.alias or name
+            if key in taken or known.setdefault(key, (name, annotated(info))) != (name, annotated(info)):
+                saw = f"`{key}` of `{kind.name}` is another one's, or is read differently by another one"
                 raise UsageError(f"asked for the keys of `{place}`; saw that {saw}. Give it another name")
             fields[name] = (annotated(info), Field(None, alias=info.alias, description=info.description))
     return fields

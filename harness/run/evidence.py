@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.context import Listing, RunContext, TriggerHit, running
-from harness.faults import FAULTS
+from harness.faults import FAULTS, killing
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
-from harness.scenario import Evidence, Step, StepOutcome, Window
+from harness.scenario import Evidence, Impact, Step, StepOutcome, Window
 from harness.stack import signals
 from harness.triggers import TRIGGERS, release
 
@@ -49,8 +49,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             checkpoint_after=after,
             rows_seen=hit.held.rows if hit.held else None,
             in_flight=in_flight,
-            asked=done.asked,
-            note="; ".join([*filter(None, (why, beside(run, hit), done.note)), *notes(step, hit, done, after)]),
+            asked=step.do.impact is Impact.DRIVER_STOPPED,
+            note="; ".join([*filter(None, (why, beside(run, hit))), *notes(step, hit, done, after)]),
         ),
         at_s=round(run.journal.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,
@@ -104,8 +104,10 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
         words.append(f"batch {step.when.batch} was missed, batch {hit.batch} was tried instead")
     if step.when.point is Window.SINK_COMMITTED and hit.batch in after.get("begun", ()):
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
+    if done.note:
+        words.append(done.note)
     if "alive" in done.signalled.values():
-        words.append("it was signalled and lived on")
+        words.append(f"it was signalled and lived on for {killing.DEATH_WITHIN_S:g} s")
     if hit.held is not None:
         words.append(f"the server's process {hit.held.backend} stood before row {hit.held.rows + 1}")
     return words

@@ -33,7 +33,7 @@ from harness.sinks.base import HoldsWriter
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
 from harness.triggers import TRIGGERS
-from harness.triggers.base import CountsRows
+from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
 from harness.workloads.base import Workload
 from harness.workloads.producer import Producer
@@ -153,7 +153,7 @@ class Live:
     def _tripwire(self) -> Tripwire | None:
         tables = self._counted()
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
-        if not tables or not any(isinstance(kind, CountsRows) for kind in kinds):
+        if not tables or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
             return None
         first = opened(tables[0], self.lease.dsns)
         if not isinstance(first, HoldsWriter):

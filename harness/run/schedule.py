@@ -17,7 +17,7 @@ from harness.faults.base import Freezes
 from harness.run.evidence import injected
 from harness.scenario import Evidence, Step, StepOutcome, plain
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Retries
+from harness.triggers.base import Trait, has
 
 TRIES = 3
 END_WITHIN_S = 30.0
@@ -95,7 +95,7 @@ class Schedule:
             self._striking.set()
             outcome = injected(self._run, step, hit)
             self._striking.clear()
-            if outcome.hit or outcome.evidence.signalled or not isinstance(TRIGGERS[step.when.kind], Retries):
+            if outcome.hit or outcome.evidence.signalled or not has(TRIGGERS[step.when.kind], Trait.RETRIES):
                 break
             self._tell("missed", outcome)
         return outcome

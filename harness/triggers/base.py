@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from math import inf
 from typing import Any, Protocol, runtime_checkable
 
@@ -32,6 +33,17 @@ class Planned:
     checkpoint: bool = True
 
 
+class Trait(Enum):
+    """What else is so of a kind of trigger, for whoever has to know it without knowing the kind: its `traits`."""
+
+    RETRIES = auto()
+    """It can be tried again at a later batch, when the moment had passed before anybody was hurt."""
+    COUNTS_ROWS = auto()
+    """It holds the sink's writer at a row: the run needs a tripwire."""
+    IN_PROGRAM = auto()
+    """It stands in the pipeline's own code, which alone knows where that is."""
+
+
 class TriggerKind(Protocol):
     """A kind of trigger: one key under `when`. `about.options` is the type of its value, as `harness.fields.values`
     has them."""
@@ -56,32 +68,11 @@ class TriggerKind(Protocol):
 
 
 @runtime_checkable
-class Retries(Protocol):
-    """A trigger that can be tried again at a later batch, when the moment had passed before anybody was hurt."""
-
-    retries: bool
-
-
-@runtime_checkable
-class CountsRows(Protocol):
-    """A trigger that holds the sink's writer at a row: the run needs a tripwire."""
-
-    counts_rows: bool
-
-
-@runtime_checkable
 class AtPoint(Protocol):
     """A trigger that waits for a crash point."""
 
-    def at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
+    def implied_at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
         """The noun for one that a fault implies."""
-
-
-@runtime_checkable
-class InProgram(Protocol):
-    """A trigger that stands in the pipeline's own code, which alone knows where that is."""
-
-    in_program: bool
 
 
 @runtime_checkable
@@ -118,6 +109,11 @@ def _unknown(run: RunContext, trigger: Trigger) -> str:
 def _lags(run: RunContext, trigger: Trigger) -> bool:
     """May a query that is waited for by name still come to its batch?"""
     return trigger.query is not None and not run.stop.is_set() and run.observer.still_s() < HOP_S
+
+
+def has(kind: TriggerKind, trait: Trait) -> bool:
+    """Is that so of it?"""
+    return trait in getattr(kind, "traits", ())
 
 
 def alone(run: RunContext, trigger: Trigger) -> None:

@@ -13,7 +13,7 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim, Window
 from harness.stack import signals
 from harness.stack.base import Process
-from harness.triggers.base import Planned, wait_until
+from harness.triggers.base import Planned, Trait, wait_until
 
 
 class CheckpointWindow:
@@ -25,15 +25,14 @@ class CheckpointWindow:
         example="{window: sink-committed, batch: 3}",
         options=v.Place,
     )
-    retries = True
+    traits = frozenset({Trait.RETRIES})
 
-    def trigger(self, value: Window, *, batch: int | None = None, query: str | None = None) -> Trigger:
+    def trigger(self, value: Window | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """At the crash point `value`."""
-        return Trigger(
-            kind=self.about.name, value=value.value, place=value.value, batch=batch, query=query, point=value
-        )
+        point = Window(value)
+        return Trigger(kind=self.about.name, value=str(point), place=str(point), batch=batch, query=query, point=point)
 
-    def at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
+    def implied_at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
         """The one that a fault implies."""
         return replace(self.trigger(point, batch=batch, query=query), implied=True)
 

@@ -9,7 +9,7 @@ from harness.errors import WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusals
 from harness.scenario import Step, Trigger
-from harness.triggers.base import Planned, alone, no_query, wait_until
+from harness.triggers.base import Planned, Trait, alone, no_query, wait_until
 
 
 class Failpoint:
@@ -21,7 +21,7 @@ class Failpoint:
         example="{failpoint: after-insert, batch: 2}",
         options=v.Label,
     )
-    in_program = True
+    traits = frozenset({Trait.IN_PROGRAM})
 
     def trigger(self, value: str, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """At the failpoint `value`."""

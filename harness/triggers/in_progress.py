@@ -9,7 +9,7 @@ from harness.context import Listing, RunContext, TriggerHit, running
 from harness.kinds import Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim
 from harness.stack import signals
-from harness.triggers.base import Planned, unseen, wait_until
+from harness.triggers.base import Planned, wait_until
 
 
 def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freeze: bool) -> TriggerHit:
@@ -38,8 +38,6 @@ def blind(trigger: Trigger, planned: Planned) -> Refusals:
     if not planned.checkpoint:
         words = "may find nothing in hand: frontier is not checkpoint, so batches are not seen; use a failpoint or rows"
         yield Refusal(trigger.kind, words)
-    else:
-        yield from unseen(trigger, planned)
 
 
 def _newest(run: RunContext, when: Trigger) -> int:

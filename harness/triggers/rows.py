@@ -10,7 +10,7 @@ from harness.errors import HarnessError, WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger, Window
-from harness.triggers.base import Planned, alone, no_query, unseen, wait_until
+from harness.triggers.base import Planned, Trait, alone, no_query, unseen, wait_until
 
 ROWS_MAX = 10_000_000
 
@@ -24,7 +24,7 @@ class Rows:
         example="{rows: 40, batch: 3}",
         options=v.counted(0, ROWS_MAX),
     )
-    counts_rows = True
+    traits = frozenset({Trait.COUNTS_ROWS})
 
     def trigger(self, value: int, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """After `value` rows."""
