@@ -1,0 +1,93 @@
+"""The code of docs/extending.md, run as it stands there."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import main
+from harness.context import TriggerHit
+from harness.errors import WaitError
+from harness.faults import FAULTS
+from harness.kinds import Registry
+from harness.load import dump, load
+from harness.scenario import Scenario
+from harness.triggers import TRIGGERS
+from harness.workloads import WORKLOADS, make
+
+PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+NAMES: dict[str, Registry[Any]] = {"run command": FAULTS, "driver_log": TRIGGERS, "orders": WORKLOADS}
+SCENARIO = """\
+name: a broker is restarted when the driver says so
+pipeline: pay.py
+sink: {postgres: orders, effect: "select id, shop from ledger", key: [id]}
+input: {workload: orders, records: 20, keys: 3}
+schedule: [{when: {driver_log: ready}, do: run command, command: COMMAND}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    """What the page registers, for one test."""
+    for registry in NAMES.values():
+        registry.all()
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, str(PAGE), "exec"), {"__name__": "extending"})
+    yield
+    for name, registry in NAMES.items():
+        del registry._known[name]
+
+
+def scenario(folder: Path, command: str = "true") -> Scenario:
+    (folder / "pay.py").touch()
+    path = folder / "it.yaml"
+    path.write_text(SCENARIO.replace("COMMAND", command))
+    return load(path)
+
+
+def test_a_file_may_use_them_and_is_the_same_once_written_again(tmp_path: Path) -> None:
+    found = scenario(tmp_path)
+    (tmp_path / "it.yaml").write_text(dump(found))
+    assert load(tmp_path / "it.yaml") == found
+    said = CliRunner().invoke(main, ["validate", str(tmp_path / "it.yaml")])
+    assert (said.exit_code, said.stdout) == (0, "OK: 1 scenario\n")
+    listed = CliRunner().invoke(main, ["kinds"]).stdout
+    assert all(f"\n  {name}\n" in listed for name in NAMES)
+
+
+def test_the_workload_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
+    given = scenario(tmp_path).input
+    records = list(make(given, seed=1, root=tmp_path).records())
+    assert len(records) == 20 and records == list(make(given, seed=1, root=tmp_path).records())
+    assert records != list(make(given, seed=2, root=tmp_path).records())
+
+
+@pytest.mark.parametrize(("command", "hurt"), [("true", {"true": "exit status 0"}), ("false", {})])
+def test_the_fault_has_evidence_only_if_its_command_did_its_work(tmp_path: Path, command: str, hurt: Any) -> None:
+    step = scenario(tmp_path, command).schedule[0]
+    run: Any = None
+    assert FAULTS["run command"].inject(run, step, TriggerHit(None)).signalled == hurt
+
+
+def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path) -> None:
+    step, log = scenario(tmp_path).schedule[0], tmp_path / "driver.log"
+    log.write_text("starting\n")
+    run: Any = SimpleNamespace(
+        supervisor=SimpleNamespace(driver=SimpleNamespace(log=log)),
+        observer=SimpleNamespace(listing=dict, names=list, newest_batch=lambda: -1, still_s=lambda: 0.0),
+        stop=threading.Event(),
+        hopeless=lambda: "",
+    )
+    threading.Timer(0.1, lambda: log.write_text("starting\nready\n")).start()
+    assert TRIGGERS["driver_log"].wait(run, step, later=0, freeze=False).before == {}
+    log.write_text("starting\n")
+    run.stop.set()
+    with pytest.raises(WaitError, match="log line 'ready' never came: the run is over"):
+        TRIGGERS["driver_log"].wait(run, step, later=0, freeze=False)
