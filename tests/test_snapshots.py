@@ -88,13 +88,15 @@ def test_a_second_strike_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_pat
         assert len(held_rows(w, "2-strike")) > len(held_rows(w, "1-strike"))
 
 
-@pytest.mark.parametrize("kind", ["kill executor", "pause driver"])
-def test_the_driver_stands_still_for_the_snapshot_and_goes_on(tmp_path: Path, database: Database, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "options"), [("kill executor", {}), ("pause driver", {"for_s": 0.01})])
+def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
+    tmp_path: Path, database: Database, kind: str, options: dict[str, float]
+) -> None:
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         w.sleeper()
         stood: list[bool] = []
         database.asked = lambda: stood.extend(p.stands() for p in w.supervisor.processes(Victim.JVM))
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), kind, for_s=0.01), finish=True)
+        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), kind, **options), finish=True)
         assert stood == [True]
         assert outcome.attempt == 1
         assert not (w.kept / "snapshots" / "1-restart").exists()
