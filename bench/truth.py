@@ -21,7 +21,7 @@ from harness.effect import Effects, Source
 from harness.judge.folder import Run as Folder
 from harness.judge.folder import read_run
 from harness.scenario import Harm, Kind, StepOutcome, Verdict, Word
-from harness.sinks import load as load_sink
+from harness.sinks.table import load as load_sink
 from harness.snapshot import Snapshot
 
 

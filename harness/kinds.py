@@ -9,11 +9,14 @@ stands anywhere.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from harness.errors import HarnessError, UsageError
@@ -29,6 +32,16 @@ class About:
     example: str
     options: Any
 
+    def said(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a noun: what goes without saying left out, a word of an enum as the plain text that it is.
+        Raises UsageError for one that the kind does not take."""
+        fields = self.options.model_fields
+        if unknown := options.keys() - fields.keys():
+            takes = ", ".join(fields) or "nothing"
+            raise UsageError(f"asked for {self.name!r} with {', '.join(sorted(unknown))}; it takes {takes}")
+        known = {name: str(value) if isinstance(value, str) else value for name, value in options.items()}
+        return {name: value for name, value in known.items() if value != fields[name].default}
+
 
 class Kind(Protocol):
     """Anything that a registry can hold."""
@@ -39,9 +52,9 @@ class Kind(Protocol):
 
 
 class Refusal(NamedTuple):
-    """Why something of a file cannot be. `key` is to blame, of the step, its `when` or the input; empty for all of
-    `when`. `words` follow the key's own path in the message, or are the `whole` of it, `{path}` in them standing for
-    that of `when`."""
+    """Why something of a file cannot be. `key` is to blame, of the step, its `when`, the input or a sink; empty for all
+    of it. `words` follow the key's own path in the message, or are the `whole` of it, `{path}` in them standing for
+    that of where the key is."""
 
     key: str
     words: str
@@ -49,6 +62,7 @@ class Refusal(NamedTuple):
 
 
 Refusals = Iterator[Refusal]
+NAMED = re.compile(r"^KIND = ", re.MULTILINE)
 K = TypeVar("K", bound=Kind)
 
 
@@ -92,8 +106,10 @@ class Registry(Generic[K]):
 
     def _ours(self) -> None:
         for module in pkgutil.iter_modules(importlib.import_module(self.package).__path__, f"{self.package}."):
-            if (kind := getattr(importlib.import_module(module.name), "KIND", None)) is not None:
-                self.register(kind)
+            spec = importlib.util.find_spec(module.name)
+            # What lies beside the kinds may want a client of a server, which reading a scenario file does not.
+            if spec is not None and spec.origin and NAMED.search(Path(spec.origin).read_text(encoding="utf-8")):
+                self.register(importlib.import_module(module.name).KIND)
 
     def _of_others(self) -> None:
         group = f"onceproof.{self.package.rpartition('.')[2]}"

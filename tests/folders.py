@@ -18,7 +18,7 @@ from harness.effect import Effects, Source
 from harness.faults import fault
 from harness.judge import judge
 from harness.scenario import Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Window, plain
-from harness.sinks import SinkColumn, SinkTable, save
+from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.snapshot import STRIKE, QueryState, Snapshot
 from harness.store import RunFolder
 from harness.triggers import trigger

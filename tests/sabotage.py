@@ -25,7 +25,7 @@ from harness.run import evidence, feed
 from harness.run.schedule import Schedule
 from harness.run.snap import Snapshots
 from harness.scenario import Scenario, Sink, Step, Window, Word
-from harness.sinks import mark
+from harness.sinks.reading import mark
 from harness.stack import signals
 from harness.triggers import trigger
 from harness.triggers.base import wait_until

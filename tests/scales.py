@@ -28,8 +28,7 @@ from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Seen, Strike
 from harness.scenario import Finding, Sink, StepOutcome
-from harness.sinks import SinkColumn, SinkTable
-from harness.sinks.table import FINGERPRINTS, fingerprint
+from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
 from harness.snapshot import Snapshot
 from tests.folders import COLUMNS, HIT, PER_RECORD, TOTALS, values
 

@@ -14,7 +14,7 @@ from harness.errors import SetupError, UsageError
 from harness.load import load
 from harness.run import before
 from harness.scenario import Scenario, Sink
-from harness.sinks import SinkColumn, SinkTable
+from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
 
 TEXT = """\

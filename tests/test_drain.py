@@ -17,7 +17,7 @@ from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.rhythm import Rhythm
 from harness.scenario import Pipeline, Restart, Scenario, Sink
-from harness.sinks import SinkTable, save
+from harness.sinks.table import SinkTable, save
 from harness.snapshot import QueryState
 from harness.wait import Deadline
 

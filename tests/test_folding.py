@@ -13,8 +13,9 @@ import pytest
 
 from harness.checkers.fit import folded, folding_note
 from harness.scenario import Sink
-from harness.sinks import SinkColumn, SinkTable, read, since, tried
 from harness.sinks.postgres import folding
+from harness.sinks.reading import read, since, tried
+from harness.sinks.table import SinkColumn, SinkTable
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 

@@ -25,7 +25,8 @@ from harness.judge.examine import FINDINGS_MAX
 from harness.judge.folder import done as committed_all
 from harness.ledger import State
 from harness.scenario import Evidence, Expect, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
-from harness.sinks import SinkTable, read, save
+from harness.sinks.reading import read
+from harness.sinks.table import SinkTable, save
 from harness.snapshot import Batch, Query
 from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, totals, values
 

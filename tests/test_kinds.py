@@ -107,7 +107,7 @@ def test_two_of_one_name_are_refused(slow: SlowDisk) -> None:
 
 
 def test_an_option_that_a_fault_does_not_take_is_refused() -> None:
-    with pytest.raises(UsageError, match="asked for the fault 'kill driver' with victm; it takes victim"):
+    with pytest.raises(UsageError, match="asked for 'kill driver' with victm; it takes victim"):
         fault("kill driver", victm="jvm")
     assert fault("kill driver", victim="tree") == fault("kill driver")
 

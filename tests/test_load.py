@@ -258,7 +258,6 @@ def watch(event, args):
         print(event, args)
 from pathlib import Path
 import harness.load, importlib.util
-harness.load.schema()  # which imports what kinds there are
 sys.addaudithook(watch)
 print(harness.load.load(Path(sys.argv[1])).name)
 """
@@ -267,6 +266,21 @@ print(harness.load.load(Path(sys.argv[1])).name)
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT
     )
     assert done.stdout == "n\n"
+
+
+def test_a_scenario_is_read_without_the_client_of_any_server(home: Path) -> None:
+    heavy = ("kafka", "duckdb", "pyarrow", "psycopg2", "pyspark", "docker")
+    code = f"""
+import sys
+from pathlib import Path
+from harness.load import load
+load(Path(sys.argv[1]))
+print(*[name for name in {heavy} if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(written(home, GOOD))], capture_output=True, text=True, timeout=60, cwd=ROOT
+    )
+    assert (done.stdout, done.stderr) == ("\n", "")
 
 
 def test_paths_count_from_the_project(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ from harness import ledger
 from harness.errors import HarnessError, StackError, WaitError
 from harness.ledger import Attempts, ProducerReport, State, producer_report, read, read_source
 from harness.scenario import Input
+from harness.source import producer as producing
+from harness.source.producer import HEADER, PORTION, Producer
+from harness.source.readback import read_back
 from harness.stack import jars, java
 from harness.stack.kafka import Kafka
 from harness.stack.session import Session
 from harness.workloads import Record, Workload, make
-from harness.workloads import producer as producing
 from harness.workloads.base import Column
-from harness.workloads.producer import HEADER, PORTION, Producer
-from harness.workloads.readback import read_back
 from tests.socks import Socks
 
 PARTITIONS = 3

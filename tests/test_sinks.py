@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import load as scenarios
-from harness import sinks
 from harness.checkers.canaries import canaries
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, compare
@@ -29,7 +28,9 @@ from harness.checkers.fit import misfit
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
 from harness.scenario import Sink
-from harness.sinks import SinkColumn, SinkTable, busy, load, mark, read, save
+from harness.sinks import reading
+from harness.sinks.reading import busy, mark, read
+from harness.sinks.table import SinkColumn, SinkTable, load, save
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 from harness.wait import until
@@ -421,7 +422,7 @@ def test_a_columns_type_has_its_modifier_in_tables_views_and_queries(dsns: dict[
     assert [(column.name, column.type) for column in there.columns] == [
         (f"c{place}", words) for place, (_, words) in enumerate(MODIFIED)
     ]
-    assert sinks.columns(sink(target), dsns) == there.columns
+    assert reading.columns(sink(target), dsns) == there.columns
 
 
 @pytest.mark.stack
@@ -450,10 +451,10 @@ def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
 @pytest.mark.stack
 @pytest.mark.parametrize("target", ["nothing", "no.such", "select * from nothing", "select * from no.such"])
 def test_a_sink_that_is_not_there_yet_has_no_columns(dsns: dict[str, str], target: str) -> None:
-    assert sinks.columns(sink(target), dsns) is None
-    assert sinks.columns(Sink(kind="console", target=""), dsns) is None
+    assert reading.columns(sink(target), dsns) is None
+    assert reading.columns(Sink(kind="console", target=""), dsns) is None
     with pytest.raises(UsageError, match=r"it said: column .no. does not exist"):
-        sinks.columns(sink("select no from (select 1 as yes) as t"), dsns)
+        reading.columns(sink("select no from (select 1 as yes) as t"), dsns)
 
 
 UNIQUE = [
@@ -498,7 +499,7 @@ def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(dsns: d
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
     with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
         for each in scenario.sinks:
-            there = sinks.columns(each, dsns)
+            there = reading.columns(each, dsns)
             assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
             if there is not None and each.effect is not None:
                 assert misfit(each, effects.table(each.effect).described, there) == []

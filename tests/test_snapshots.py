@@ -13,7 +13,7 @@ import pytest
 from harness.errors import StackError
 from harness.run import snap
 from harness.scenario import Restart, Sink, Victim, Window
-from harness.sinks import load, save
+from harness.sinks.table import load, save
 from harness.snapshot import Snapshot
 from harness.store import noun
 from harness.wait import until
@@ -35,11 +35,20 @@ class Database:
         return len(found.rows)
 
 
+class Quiet:
+    """A sink that nobody writes into."""
+
+    server = "fake"
+
+    def writing(self, *, wait_ms: int) -> tuple[list[Any], list[Any]]:
+        return [], []
+
+
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     made = Database(tmp_path / "run" / "sink")
     monkeypatch.setattr(snap, "keep", made.keep)
-    monkeypatch.setattr(snap, "opened", lambda sink, own: None)
+    monkeypatch.setattr(snap, "opened", lambda sink, own: Quiet())
     monkeypatch.setattr(snap, "busy", lambda sink, dsns, shared: made.busy())
     return made
 

@@ -20,7 +20,7 @@ from harness.judge.strikes import Strike
 from harness.load import dump, load
 from harness.report.summary import Run
 from harness.scenario import Finding, Harm, Kind, StepOutcome, Verdict, Victim, Window, Word, plain
-from harness.sinks import SinkColumn, SinkTable, save
+from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.snapshot import QueryState, Snapshot
 from harness.triggers import TRIGGERS
 from tests import folders

@@ -16,7 +16,7 @@ from harness.errors import HarnessError, SetupError, StackError, UsageError
 from harness.report import html
 from harness.run.supervisor import tail
 from harness.scenario import Word, plain
-from harness.sinks import save
+from harness.sinks.table import save
 from harness.store import RunFolder, digest
 from tests.folders import SCENARIO, Folder, payments
 

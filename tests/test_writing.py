@@ -14,10 +14,11 @@ import pytest
 
 from harness.errors import StackError
 from harness.scenario import Sink
-from harness.sinks import keep, load, postgres, read
+from harness.sinks import postgres
 from harness.sinks.base import statements
 from harness.sinks.postgres.writers import writing
-from harness.sinks.table import fingerprint
+from harness.sinks.reading import keep, read
+from harness.sinks.table import fingerprint, load
 from harness.stack.postgres import Postgres
 from harness.stack.session import Session
 

@@ -22,7 +22,7 @@ from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor
 from harness.scenario import Pipeline, Restart, Sink, Step, StepOutcome, Trigger, Window
-from harness.sinks import SinkColumn, SinkTable
+from harness.sinks.table import SinkColumn, SinkTable
 from harness.stack import signals
 from harness.stack.driver import ProcessDriver
 from harness.stack.local import LocalProcess

@@ -29,7 +29,7 @@ from harness.judge.stalled import stalled
 from harness.judge.strikes import Strike, ended, feeders, numbered, reaches, read_strikes, taken
 from harness.scenario import Finding, Kind, Verdict, sink_names
 from harness.scenario import Harm as Harm
-from harness.sinks import load
+from harness.sinks.table import load
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from harness.errors import UsageError
 from harness.judge.scale import Scale, Slice
 from harness.judge.stakes import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
-from harness.sinks import SinkTable
+from harness.sinks.table import SinkTable
 
 SHUFFLES = (REVERSED, 1, 2)
 SHUFFLED_MAX = 100_000

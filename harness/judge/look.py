@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, key_of
-from harness.sinks import SinkTable
-from harness.sinks.table import WHOLE, fingerprint
+from harness.sinks.table import WHOLE, SinkTable, fingerprint
 
 
 class Held(dict[Key, Counter[Any]]):

@@ -14,7 +14,7 @@ from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.look import Held, Look, held, whole
 from harness.scenario import Harm, Sink
-from harness.sinks import SinkTable
+from harness.sinks.table import SinkTable
 
 Slice = tuple[int | None, Spans]
 """What was taken at once: the number of the batch, None where the pipeline keeps its offsets itself; its records."""

@@ -16,7 +16,7 @@ from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.folder import Run, done, read_json
 from harness.scenario import Impact, Sink, StepOutcome, Window
-from harness.sinks import SinkTable, load
+from harness.sinks.table import SinkTable, load
 from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
 
 SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)

@@ -67,7 +67,7 @@ def sink(section: Section) -> Sink:
     """One sink."""
     kind = next(kind for kind in SINKS if section.has(kind.about.name))
     said, order = told(section, kind.about), section.section("order").values
-    target = said.pop(kind.about.name)
+    target = said.pop(own(kind.about)[kind.about.name])
     return Sink(
         kind=kind.about.name,
         # A flag says that it is there, and no more.
@@ -98,9 +98,7 @@ def workload(section: Section) -> str:
 
 def told(section: Section, kind: About) -> dict[str, Any]:
     """What a section says well of a kind's own keys, by the names that its model has."""
-    said = {name: section.get(key) for key, name in own(kind).items() if key in section.values}
-    # A word of an enum is kept as the plain text that it is.
-    return {name: str(value) if isinstance(value, str) else value for name, value in said.items()}
+    return kind.said({name: section.get(key) for key, name in own(kind).items() if key in section.values})
 
 
 def step(section: Section) -> Step:

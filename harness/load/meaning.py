@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.fields.values import QUERY
@@ -49,6 +50,8 @@ def sinks(claim: Claim) -> None:
             sink.wrong(f"{sink.path} names no place: add one of {', '.join(SINKS.all())}")
         elif len(given) > 1:
             sink.wrong(f"{sink.path} holds {' and '.join(given)}: make it two sinks", given[1])
+            both = [SINKS[key] for key in given if not SINKS[key].unread]
+            placed(sink, both[0] if both else SINKS[given[0]], also=given)
         else:
             placed(sink, SINKS[given[0]])
     if claim.get("together") and claim.sinks_are_known and len(claim.sinks) < 2:
@@ -57,20 +60,18 @@ def sinks(claim: Claim) -> None:
         claim.owner("together").wrong("together: true needs the same key in each sink", "together")
 
 
-def placed(sink: Section, kind: SinkKind) -> None:
-    """What a sink says belongs to its kind, and makes sense."""
+def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
+    """What a sink says belongs to its kind, and makes sense; that it is of others `also` was said."""
     mine, others = own(kind.about), keys(SINKS)
     for key in (*others, *EffectShape.model_fields):
-        if key in mine or not sink.has(key):
+        if key in mine or key in also or not sink.has(key):
             continue
         if kind.unread:
             sink.wrong(f"{sink.path}.{key} means nothing for a {kind.about.name}, which cannot be read back", key)
         elif key in others:
             sink.wrong(f"{sink.path}.{key} means nothing for {kind.about.name}", key)
-    said = build.told(sink, kind.about)
-    if len(said) == sum(sink.has(key) for key in mine):
-        for refusal in kind.refusals(said):
-            sink.wrong(f"{sink.path}.{refusal.key} {refusal.words}", refusal.key)
+    for refusal in kind.refusals(build.told(sink, kind.about)):
+        sink.refuse(refusal)
     if not kind.unread:
         target = sink.get(kind.about.name)
         readable(sink, target, query=kind.query(target) if target and isinstance(kind, Queries) else None)
@@ -118,10 +119,8 @@ def data(given: Section, *, root: Path) -> None:
     for key, words in others.items():
         if key not in own(kind.about) and given.has(key):
             given.wrong(f"{given.path}.{key} means nothing for {name}: {words[:1].lower()}{words[1:]}", key)
-    said = build.told(given, kind.about)
-    if len(said) == sum(given.has(key) for key in own(kind.about)):
-        for refusal in kind.refusals(said, root=root):
-            given.wrong(f"{given.path}.{refusal.key} {refusal.words}", refusal.key)
+    for refusal in kind.refusals(build.told(given, kind.about), root=root):
+        given.refuse(refusal)
 
 
 def outcome(claim: Claim) -> None:

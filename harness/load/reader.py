@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from harness.errors import Mistake
 from harness.fields.phrases import did_you_mean, seen
 from harness.fields.shape import Shape
+from harness.kinds import Refusal
 from harness.load.tree import Node
 
 
@@ -45,6 +46,15 @@ class Section:
     def sections(self, key: str) -> list[Section]:
         """The list of sections `key`; empty if the file has none."""
         return list(self.values.get(key, ()))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Why a kind says that something of it cannot be, unless its key was refused already."""
+        if self.has(refusal.key) and refusal.key not in self.values:
+            return
+        between = "" if refusal.words.startswith(":") else " "
+        mine = f"{joined(self.path, refusal.key)}{between}{refusal.words}"
+        words = refusal.words.replace("{path}", self.path) if refusal.whole else mine
+        self.wrong(words, *([refusal.key] if self.has(refusal.key) else []))
 
     def wrong(self, words: str, *loc: str | int) -> None:
         """A mistake at the value `loc` (a key, perhaps an index), or at the mapping itself."""

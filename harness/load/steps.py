@@ -21,33 +21,22 @@ def check_step(step: Section, planned: Planned) -> None:
             step.wrong(f"{step.path}.{key} means nothing for {do.kind}: {words[:1].lower()}{words[1:]}", key)
     trigger = triggered(step, when)
     for refusal in kind.refusals(do, trigger, planned):
-        put(step if refusal.key in own(kind.about) else when, refusal)
+        (step if refusal.key in own(kind.about) else when).refuse(refusal)
     if trigger is not None and not trigger.implied:
         for refusal in TRIGGERS[trigger.kind].refusals(trigger, planned):
-            put(when, refusal)
+            when.refuse(refusal)
 
 
 def triggered(step: Section, when: Section) -> Trigger | None:
     """The trigger of a step; None, with the mistake, where the file says none, or says it wrongly."""
     given = [key for key in when.node.items or () if key in TRIGGERS.all()]
-    if "when" not in step.values or any(key not in when.values for key in given):
-        return None
     if len(given) > 1:
         when.wrong(f"{when.path} holds {' and '.join(given)}: one step has one trigger", given[1])
+    if "when" not in step.values or len(given) > 1 or any(key not in when.values for key in given):
         return None
     found = build.trigger(when, build.fault(step))
     if found is None:
-        put(when, Refusal("", f"{{path}} is one of {', '.join(TRIGGERS.all())}", whole=True))
+        when.refuse(Refusal("", f"{{path}} is one of {', '.join(TRIGGERS.all())}", whole=True))
     elif isinstance(found, str) and ("batch" in when.values or not when.has("batch")):
-        put(when, Refusal("", found, whole=True))
+        when.refuse(Refusal("", found, whole=True))
     return found if isinstance(found, Trigger) else None
-
-
-def put(section: Section, refusal: Refusal) -> None:
-    """Add one mistake, unless its key was refused already."""
-    if section.has(refusal.key) and refusal.key not in section.values:
-        return
-    between = "" if refusal.words.startswith(":") else " "
-    mine = f"{section.path}.{refusal.key}{between}{refusal.words}"
-    words = refusal.words.replace("{path}", section.path) if refusal.whole else mine
-    section.wrong(words, *([refusal.key] if section.has(refusal.key) else []))

@@ -30,7 +30,7 @@ from harness.run.depends import files
 from harness.run.live import Live
 from harness.run.supervisor import tail
 from harness.scenario import Scenario, plain
-from harness.sinks import load
+from harness.sinks.table import load
 from harness.stack import cache
 from harness.stack.base import Stack
 from harness.store import RunFolder, disk

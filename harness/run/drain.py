@@ -18,10 +18,12 @@ from harness.run.frontier import end_offsets
 from harness.run.pace import quiet_s, settle_s
 from harness.run.rhythm import unplanned
 from harness.scenario import Kind, Sink, plain
-from harness.sinks import SINKS, busy, load, mark, read, save, tried
+from harness.sinks import SINKS
+from harness.sinks.reading import busy, mark, read, tried
+from harness.sinks.table import load, save
 from harness.snapshot import Progressed
+from harness.source.readback import read_back
 from harness.wait import Deadline
-from harness.workloads.readback import read_back
 
 if TYPE_CHECKING:
     from harness.run.live import Live

@@ -12,7 +12,7 @@ from harness.checkpoint import count
 from harness.errors import HarnessError
 from harness.journal import Journal
 from harness.run.frontier import Frontier
-from harness.workloads.producer import Producer
+from harness.source.producer import Producer
 
 PORTIONS = 6
 SPREAD = 0.3

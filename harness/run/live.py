@@ -28,15 +28,16 @@ from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
 from harness.scenario import Pipeline, Scenario, Sink
-from harness.sinks import opened, since
+from harness.sinks import SINKS
 from harness.sinks.base import HoldsWriter
+from harness.sinks.reading import since
+from harness.source.producer import Producer
 from harness.stack.base import Lease, Stack
 from harness.store import RunFolder, digest
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
 from harness.workloads.base import Workload
-from harness.workloads.producer import Producer
 
 WARM_UP_S = 60.0
 LATE_S = 1.0
@@ -155,7 +156,7 @@ class Live:
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
         if not tables or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
             return None
-        first = opened(tables[0], self.lease.dsns)
+        first = SINKS[tables[0].kind].open(tables[0], self.lease.dsns)
         if not isinstance(first, HoldsWriter):
             return None
         tripwire = first.tripwire(self.lease.schema)

@@ -26,8 +26,9 @@ from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.scenario import Sink, Window
-from harness.sinks import SinkTable, busy, keep, opened, save
 from harness.sinks.base import ShowsWriters, Writer, statements
+from harness.sinks.reading import busy, keep, opened
+from harness.sinks.table import SinkTable, save
 from harness.snapshot import RESTART, STRIKE, QueryState, Snapshot
 from harness.stack.base import Lease
 from harness.store import save_snapshot
@@ -227,7 +228,7 @@ class Snapshots:
         beside: dict[tuple[str, Writer], None] = {}
         found: set[tuple[str, Writer]] = set()
         for index, sink in enumerate(parts.sinks):
-            there = opened(sink, parts.lease.dsns)
+            there = look.at(partial(opened, sink, parts.lease.dsns), None)
             if not isinstance(there, ShowsWriters):
                 continue
             theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NOBODY)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from harness.checkers.cells import Row
 from harness.context import Tripwire
 from harness.errors import UsageError
 from harness.kinds import About, Refusals
 from harness.scenario import Sink
-from harness.sinks.table import SinkColumn, SinkTable
+
+if TYPE_CHECKING:
+    from harness.sinks.table import SinkColumn, SinkTable
+
+
+class NotGiven(UsageError):
+    """The run was given no server for such a sink."""
 
 
 class Missing(UsageError):
@@ -77,7 +83,7 @@ class SinkKind(Protocol):
 
     def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:
         """The sink of one run; `own` is what the run was given, by component. `shared`: its server has other users.
-        Raises UsageError where it was given none."""
+        Raises NotGiven where it was given none."""
 
 
 @runtime_checkable
@@ -106,11 +112,11 @@ class HoldsWriter(Protocol):
 
 @runtime_checkable
 class ShowsWriters(Protocol):
-    """A sink that knows who has written into it and not committed. `server` is where: it may have several sinks."""
+    """A sink that knows who has written into it and not committed."""
 
     @property
     def server(self) -> str:
-        """Its database, by name."""
+        """Where it is, unlike any other kind's: a server may have several sinks."""
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
         """Who has written into what it reads, and who into anything of the run. Raises HarnessError."""
@@ -122,7 +128,7 @@ class MayFold(Protocol):
 
     @property
     def server(self) -> str:
-        """Its database, by name."""
+        """Where it is, unlike any other kind's: a server may have several sinks."""
 
     def now(self) -> int | None:
         """A mark in time: what the run writes comes after it. None if nobody answers."""

@@ -29,7 +29,7 @@ class Console:
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
         """It is there, or it is not named."""
-        if options["console"] is False:
+        if options.get("console") is False:
             yield Refusal("console", "is true, or not there")
 
     def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:

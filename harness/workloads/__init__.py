@@ -18,7 +18,9 @@ WORKLOADS: Registry[WorkloadKind] = Registry("workload", "harness.workloads")
 def make(input: Input, *, seed: int, root: Path) -> Workload:
     """The workload that `input` asks for; `root` is the project's folder. Raises UsageError for one that is unknown, or
     cannot be made."""
-    return WORKLOADS[input.workload].make(input, seed=seed, root=root)
+    kind = WORKLOADS[input.workload]
+    kind.about.said(input.options)
+    return kind.make(input, seed=seed, root=root)
 
 
 def read_files(input: Input, *, root: Path) -> Sequence[Path]:

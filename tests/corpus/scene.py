@@ -18,7 +18,7 @@ from harness.checkers.cells import Row
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
 from harness.scenario import Evidence, Sink, StepOutcome, plain
-from harness.sinks import SinkTable, save
+from harness.sinks.table import SinkTable, save
 from harness.snapshot import STRIKE, Batch, Query, QueryState, Snapshot
 from tests.folders import SCENARIO, STEP, Folder, Struck
 

@@ -77,23 +77,16 @@ def reading(dsn: str, target: str, *, key: Sequence[str] = (), wait_ms: int = 0)
 
     Raises Missing if it is not there; UsageError if it is wrong, has a column that cannot be compared, or, with
     `wait_ms`, where a lock keeps readers out for longer than that; StackError if the server does not answer."""
-    with (
-        snapshot(dsn, f"read the sink {short(target)}", wait_ms=wait_ms) as connection,
-        _streamed(connection, dsn, target) as (columns, parts),
-    ):
-        yield Reading(columns, parts, lambda: _unique(connection, target, key))
-
-
-@contextmanager
-def _streamed(connection: Any, dsn: str, target: str) -> Iterator[tuple[tuple[SinkColumn, ...], Iterator[list[Row]]]]:
-    source = source_of(connection, target)
-    columns = _columns(connection, source, target, dsn)
-    cells = sql.SQL(", ").join(_cell(place, column) for place, column in enumerate(columns))
-    names = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in range(len(columns)))
-    with connection.cursor(name="onceproof") as cursor:
-        cursor.itersize = FETCH_ROWS
-        cursor.execute(sql.SQL("select {} from {} as sink({})").format(cells, source, names))
-        yield columns, _parts(cursor, [column.family for column in columns])
+    with snapshot(dsn, f"read the sink {short(target)}", wait_ms=wait_ms) as connection:
+        source = source_of(connection, target)
+        columns = _columns(connection, source, target, dsn)
+        cells = sql.SQL(", ").join(_cell(place, column) for place, column in enumerate(columns))
+        names = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in range(len(columns)))
+        with connection.cursor(name="onceproof") as cursor:
+            cursor.itersize = FETCH_ROWS
+            cursor.execute(sql.SQL("select {} from {} as sink({})").format(cells, source, names))
+            parts = _parts(cursor, [column.family for column in columns])
+            yield Reading(columns, parts, lambda: _unique(connection, target, key))
 
 
 def _parts(cursor: Any, families: list[str]) -> Iterator[list[Row]]:

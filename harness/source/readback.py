@@ -12,8 +12,8 @@ from kafka.errors import KafkaError
 
 from harness.errors import HarnessError, StackError, WaitError
 from harness.ledger import SOURCE, write_source
+from harness.source.producer import HEADER
 from harness.wait import Deadline, Waiting, until
-from harness.workloads.producer import HEADER
 
 BATCH = 20_000
 POLL_MS = 500
