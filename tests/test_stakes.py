@@ -389,6 +389,8 @@ def test_a_batch_that_spark_calls_committed_and_the_sink_has_not_is_not_at_stake
     assert {(each.faults, each.fits, each.staked) for each in found} == {((), (ONE,), False)}
     out = hit(bench, bench.first(1), reach(3, 2))
     assert (out.point, out.missing) == (PLANNED, batch(2))
+    own = hit(bench, bench.first(1), reach(2, 2, own=True))
+    assert isinstance(own, Known) and own.late == (), "Spark says nothing of offsets that the program saved"
     part = hit(bench, bench.rows(*batch(0), batch(1)[1]), reach(2, 2))
     assert isinstance(part, Known) and part.late == (), "a part of it is there"
 
@@ -403,6 +405,14 @@ def test_totals_that_are_late_are_no_trace_of_writing(make: Make) -> None:
     assert hit(bench, ahead, reach(3, 2)).point == WRITING
     assert hit(bench, three[:1] + two[1:], reach(3, 2)).point == WRITING
     assert hit(bench, bench.first(3), reach(2, 1)).point == WRITING, "what comes later is not late"
+
+
+def test_a_maximum_that_is_late_is_no_trace_of_writing(make: Make) -> None:
+    bench = make(PEAKS)
+    assert hit(bench, bench.first(1), reach(3, 2)).point == PLANNED, "all are as they were a batch ago"
+    one, two, three = (sorted(bench.first(batches)) for batches in (1, 2, 3))
+    assert hit(bench, [one[0], two[1], *three[2:]], reach(4, 3)).point == PLANNED, "each is as after another batch"
+    assert hit(bench, [(one[0][0], "7"), two[1], *three[2:]], reach(4, 3)).point == WRITING
 
 
 def test_an_odd_row_is_a_trace_of_writing_also_where_the_batches_before_it_are_not_known(make: Make) -> None:
@@ -715,8 +725,20 @@ def test_a_repetition_says_where_nothing_shows_whether_it_was_written(make: Make
     )
 
 
+def test_a_window_that_only_spark_says_was_written_shows_no_repetition_of_its_maximum(make: Make) -> None:
+    windows = "select (id // 10)::varchar as account, max(amount) as peak from ledger group by 1"
+    bench = make(replace(PEAKS, effect=windows))
+    out = hit(bench, bench.first(1), reach(after=True))
+    (again,) = (each for each in out.stakes if each.harm is AGAIN)
+    assert not again.shown and again.note.endswith("not shown, the effect of t is the same with it")
+    written = hit(bench, bench.first(2), reach(after=True))
+    assert [each.shown for each in written.stakes if each.harm is AGAIN] == [True], "it may be added beside the first"
+
+
 def test_what_another_query_begins_before_is_no_stake_of_this_one(make: Make) -> None:
     bench = make()
+    beyond = hit(bench, bench.first(1), replace(reach(again=3), other=True))
+    assert beyond.missing == batch(1), "nor what it begins beyond"
     out = hit(bench, bench.first(2), replace(reach(again=0), other=True))
     assert [each.note for each in out.stakes if each.harm is AGAIN] == [
         "repetition of batch 1 (10 rows in t, not in Spark's commit log)"

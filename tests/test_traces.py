@@ -106,6 +106,29 @@ def test_of_several_totals_of_a_key_only_the_right_ones_are_traces(make: Make) -
     assert traces(bench, bench.first(2)) == {(row[0],) for row in set(bench.first(2)) - set(bench.first(1))}
 
 
+def test_a_row_that_was_there_before_is_none_where_it_is_there_twice(make: Make) -> None:
+    bench = make(replace(PER_RECORD, key=("account",)))
+    first = bench.first(1)
+    assert traces(bench, [*first, first[0]]) == set()
+    assert traces(bench, [*first, bench.rows(*batch(1))[0]])
+
+
+@pytest.mark.parametrize(
+    ("effect", "before", "after"),
+    [
+        ("select account, id < 10 as low, count(*) as n from ledger group by all", 1, 2),
+        ("select account, id % 8 < 4 as low, count(*) as n from ledger group by all having count(*) < 3", 2, 1),
+    ],
+)
+def test_where_a_key_comes_to_several_totals_an_odd_one_is_none(
+    make: Make, effect: str, before: int, after: int
+) -> None:
+    bench = make(replace(TOTALS, effect=effect))
+    many = [sum(row[0] == "a0" for row in bench.first(batches)) for batches in (1, 2)]
+    assert many == [before, after]
+    assert ("a0",) not in traces(bench, [*bench.first(1), ("a0", "true", "99")])
+
+
 def test_of_fingerprints_only_the_right_ones_are_traces(make: Make) -> None:
     bench = make(TOTALS, records=NEW)
     assert traces(bench, bench.marked([*bench.first(1), ("b", "2", "21.21")])) == set()
