@@ -19,6 +19,7 @@ from psycopg2.extras import execute_values
 from harness.faults import fault
 from harness.journal import Journal
 from harness.run.observer import Observer
+from harness.run.schedule import Schedule
 from harness.scenario import Step
 from harness.sinks.postgres.tripwire import Tripwire
 from harness.stack.base import Lease, Stack
@@ -210,7 +211,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(ROWS_KIND.wait, aiming(lease, observer, tripwire), step, later=0, freeze=False)
+            aimed = pool.submit(Schedule((step,), aiming(lease, observer, tripwire))._wait, step, 0)
             until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
             written.begin()
             if empty:
@@ -238,7 +239,7 @@ def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(lease:
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(ROWS_KIND.wait, aiming(lease, observer, tripwire), step, later=0, freeze=False)
+            aimed = pool.submit(Schedule((step,), aiming(lease, observer, tripwire))._wait, step, 0)
             until("the hook", lambda: observer._hook is not None, within_s=10.0)
             written.plan(0, 3)
             inserted(lease, 1, 2, 3).join(10.0)

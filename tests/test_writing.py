@@ -14,8 +14,8 @@ import pytest
 
 from harness.errors import StackError
 from harness.scenario import Sink
-from harness.sinks import postgres
 from harness.sinks.base import statements
+from harness.sinks.postgres import rows
 from harness.sinks.postgres.writers import writing
 from harness.sinks.reading import keep, read
 from harness.sinks.table import fingerprint, load
@@ -165,7 +165,7 @@ def test_a_database_that_is_down_is_an_error_of_the_stack(tmp_path: Path) -> Non
 def test_up_to_the_bound_a_sink_is_kept_whole_and_beyond_it_as_fingerprints(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "FETCH_ROWS", 7)
+    monkeypatch.setattr(rows, "FETCH_ROWS", 7)
     with writer(dsn) as cursor:
         cursor.execute("insert into payments select n, 'row ' || n from generate_series(1, 50) n")
         cursor.connection.commit()
