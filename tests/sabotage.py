@@ -27,6 +27,7 @@ from harness.run.snap import Snapshots
 from harness.scenario import Scenario, Sink, Step, Window, Word
 from harness.sinks.reading import mark
 from harness.stack import signals
+from harness.stack.base import Driver
 from harness.triggers import trigger
 from harness.triggers.base import wait_until
 
@@ -78,8 +79,8 @@ def nothing() -> Iterator[None]:
     def spared(processes: Sequence[Any]) -> dict[str, str]:
         return {process.name: "gone after SIGKILL" for process in processes}
 
-    def ended(run: RunContext, signalled: dict[str, str]) -> dict[str, str]:
-        return {**signalled, f"driver {run.supervisor.driver.number if run.supervisor.driver else 0}": "SIGKILL"}
+    def ended(run: RunContext, driver: Driver | None, signalled: dict[str, str]) -> dict[str, str]:
+        return {**signalled, f"driver {driver.number if driver else 0}": "SIGKILL"}
 
     quiet: dict[str, Any] = {**vars(signals), "kill": spared, "freeze": lambda processes: []}
     with ExitStack() as stack:
