@@ -7,7 +7,7 @@ from harness.kinds import Refusal
 from harness.load import build
 from harness.load.models import keys, own
 from harness.load.reader import Section
-from harness.scenario import Trigger
+from harness.scenario import Fault, Trigger
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
 
@@ -19,7 +19,7 @@ def check_step(step: Section, planned: Planned) -> None:
     for key, words in keys(FAULTS).items():
         if key not in own(kind.about) and step.has(key):
             step.wrong(f"{step.path}.{key} means nothing for {do.kind}: {words[:1].lower()}{words[1:]}", key)
-    trigger = triggered(step, when)
+    trigger = triggered(step, when, do)
     for refusal in kind.refusals(do, trigger, planned):
         (step if refusal.key in own(kind.about) else when).refuse(refusal)
     if trigger is not None and not trigger.implied:
@@ -27,14 +27,14 @@ def check_step(step: Section, planned: Planned) -> None:
             when.refuse(refusal)
 
 
-def triggered(step: Section, when: Section) -> Trigger | None:
+def triggered(step: Section, when: Section, do: Fault) -> Trigger | None:
     """The trigger of a step; None, with the mistake, where the file says none, or says it wrongly."""
     given = [key for key in when.node.items or () if key in TRIGGERS.all()]
     if len(given) > 1:
         when.wrong(f"{when.path} holds {' and '.join(given)}: one step has one trigger", given[1])
     if "when" not in step.values or len(given) > 1 or any(key not in when.values for key in given):
         return None
-    found = build.trigger(when, build.fault(step))
+    found = build.trigger(when, do)
     if found is None:
         when.refuse(Refusal("", f"{{path}} is one of {', '.join(TRIGGERS.all())}", whole=True))
     elif isinstance(found, str) and ("batch" in when.values or not when.has("batch")):

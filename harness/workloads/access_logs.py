@@ -7,15 +7,12 @@ The level follows from the status; the last field is the request's own id, so no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from random import Random
-from typing import Any
 
-from harness.kinds import About, Refusals
-from harness.scenario import Input
-from harness.workloads.base import Column, Generated, Keys, Record, Workload, spread
+from harness.kinds import About
+from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record
 
 BEGIN = datetime(2026, 7, 30, 14, 0, 0)
 STEP = timedelta(milliseconds=250)
@@ -91,7 +88,7 @@ def _stamp(rng: Random, seq: int) -> str:
     return f"{moment.day:02d}/{MONTHS[moment.month - 1]}/{moment:%Y:%H:%M:%S}"
 
 
-class Kind:
+class Kind(GeneratedKind):
     """Drawn from the seed."""
 
     about = About(
@@ -100,16 +97,10 @@ class Kind:
         example="{workload: access_logs, records: 600}",
         options=Generated,
     )
-    records = 600
 
-    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
-        """Its numbers say for themselves what they may be."""
-        return iter(())
-
-    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
-        """The records."""
-        keys, skew = spread(input)
-        return AccessLogs(input.records, keys=keys, skew=skew, seed=seed)
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> AccessLogs:
+        """Drawn from the seed."""
+        return AccessLogs(count, keys=keys, skew=skew, seed=seed)
 
 
 KIND = Kind()

@@ -97,6 +97,25 @@ def spread(input: Input) -> tuple[int, float]:
     return keys, skew
 
 
+class GeneratedKind:
+    """What the generators have in common: a kind of them says who it is, and `generate`s."""
+
+    records = 600
+
+    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
+        """Its numbers say for themselves what they may be."""
+        return iter(())
+
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> Workload:
+        """So many records."""
+        raise NotImplementedError
+
+    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
+        """The records."""
+        keys, skew = spread(input)
+        return self.generate(input.records, keys=keys, skew=skew, seed=seed)
+
+
 class Keys:
     """Draws one of `names`: all alike at skew 0, else by Zipf's law with that exponent, the first name most often."""
 

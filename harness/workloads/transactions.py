@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from random import Random
-from typing import Any
 
-from harness.kinds import About, Refusals
-from harness.scenario import Input
-from harness.workloads.base import Column, Generated, Keys, Record, Workload, spread
+from harness.kinds import About
+from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record
 
 BEGIN = datetime(2026, 1, 1)
 STEP = timedelta(milliseconds=250)
@@ -79,7 +76,7 @@ def _event_time(rng: Random, seq: int) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-class Kind:
+class Kind(GeneratedKind):
     """Drawn from the seed."""
 
     about = About(
@@ -88,16 +85,10 @@ class Kind:
         example="{workload: transactions, records: 600}",
         options=Generated,
     )
-    records = 600
 
-    def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
-        """Its numbers say for themselves what they may be."""
-        return iter(())
-
-    def make(self, input: Input, *, seed: int, root: Path) -> Workload:
-        """The records."""
-        keys, skew = spread(input)
-        return Transactions(input.records, keys=keys, skew=skew, seed=seed)
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> Transactions:
+        """Drawn from the seed."""
+        return Transactions(count, keys=keys, skew=skew, seed=seed)
 
 
 KIND = Kind()
