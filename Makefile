@@ -36,7 +36,7 @@ format: set-up
 set-up: java $(STAMP) jars archives
 
 java: python
-	@cd $(CURDIR) && $(PYTHON) -m harness.stack.java >/dev/null
+	@cd $(CURDIR) && $(PYTHON) -m harness.machine.java >/dev/null
 
 .PHONY: python
 python:
@@ -56,11 +56,11 @@ $(STAMP): requirements.lock pyproject.toml | python
 	@touch $@
 
 jars: $(STAMP)
-	@$(BIN)/python -m harness.stack.jars
+	@$(BIN)/python -m harness.machine.jars
 
 # They only save time, so a machine that cannot make them goes on without.
 archives: jars
-	@$(BIN)/python -m harness.stack.training || echo "going on without class archives" >&2
+	@$(BIN)/python -m harness.training.processes || echo "going on without class archives" >&2
 
 # Not uv.lock: it names a registry's host on every line.
 lock:

@@ -19,11 +19,11 @@ from pathlib import Path
 from statistics import median
 from time import monotonic
 
-from harness import journal
 from harness.judge import judge
 from harness.run.loop import run
-from harness.snapshot import RESTART, STRIKE
-from harness.stack.processes import ProcessesStack
+from harness.run_folder import journal
+from harness.run_folder.snapshot import RESTART, STRIKE
+from harness.stacks.processes import ProcessesStack
 from tests.plays import ONCE, Play
 
 SLICES = 5

@@ -16,7 +16,7 @@ import psutil
 
 from harness.load import load
 from harness.run.loop import run
-from harness.stack.processes import ProcessesStack
+from harness.stacks.processes import ProcessesStack
 
 EVERY_S = 0.25
 DEFAULT = "scenarios/proving/autocommit_executor_killed.yaml"

@@ -22,9 +22,9 @@ from time import monotonic
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Scenario
-from harness.stack.base import Stack
-from harness.stack.containers.stack import ContainersStack
-from harness.stack.processes import ProcessesStack
+from harness.stack import Stack
+from harness.stacks.containers import ContainersStack
+from harness.stacks.processes import ProcessesStack
 
 DEFAULT = ("scenarios/proving/append_before_offset_commit.yaml", "scenarios/proving/upsert_before_offset_commit.yaml")
 AGAINST = {

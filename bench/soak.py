@@ -25,11 +25,12 @@ from typing import Any
 
 from bench.truth import Seen, Truth, ahead, truth, wrong
 from bench.twins import Drawn, draw, named
-from harness import store, suite
+from harness import suite
 from harness.errors import HarnessError
 from harness.judge import judge, wants
 from harness.load import dump
 from harness.report.summary import Run
+from harness.run_folder import store
 from harness.scenario import Scenario, Verdict, Word, plain
 from harness.wait import Deadline
 

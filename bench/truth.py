@@ -16,13 +16,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from bench.twins import Twin
-from harness import store
 from harness.effect import Effects, Source
 from harness.judge.folder import Run as Folder
 from harness.judge.folder import read_run
+from harness.run_folder import store
+from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Harm, Kind, StepOutcome, Verdict, Word
 from harness.sinks.table import load as load_sink
-from harness.snapshot import Snapshot
 
 
 class Truth(StrEnum):

@@ -23,11 +23,11 @@ from random import Random
 from harness.errors import HarnessError
 from harness.faults import fault
 from harness.load import load
+from harness.machine import cache
 from harness.run.loop import Result, run
 from harness.scenario import Scenario, Step, Verdict, Victim, Window, Word
-from harness.stack import cache
-from harness.stack.base import Stack
-from harness.stack.processes import ProcessesStack
+from harness.stack import Stack
+from harness.stacks.processes import ProcessesStack
 from harness.triggers import trigger
 
 HOUSE = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
 """Builds the stand-in images, for places that reach no image registry: `python docker/build.py`, as root.
 
 They take the same environment, commands and ports as the official images, whose names they do not take: what is run is
-a setting (`harness/stack/images.py`). Debian comes by debootstrap, Java and Postgres by apt, Kafka by Ivy, Spark from
+a setting (`harness/hosts/images.py`). Debian comes by debootstrap, Java and Postgres by apt, Kafka by Ivy, Spark from
 the pyspark wheel. Needs an engine, debootstrap, and what `make set-up` brings.
 """
 
@@ -19,8 +19,10 @@ import kafka as kafka_client
 from docker.errors import BuildError, DockerException
 
 import docker
+from harness.components.kafka import process as kafka
 from harness.errors import HarnessError
-from harness.stack import images, jars, java, kafka
+from harness.hosts import images
+from harness.machine import jars, java
 
 HERE = Path(__file__).parent
 SUITE = "bookworm"

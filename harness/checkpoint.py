@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.snapshot import Batch, Query, QueryState
+from harness.run_folder.snapshot import Batch, Query, QueryState
 
 Offsets = dict[int, int]
 """Next offset by partition."""

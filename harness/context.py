@@ -13,10 +13,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from harness.journal import Journal
+from harness.hosts import signals
+from harness.run_folder.journal import Journal
 from harness.scenario import Victim, Window
-from harness.stack import signals
-from harness.stack.base import Driver, Lease, Process, Stack
+from harness.stack import Driver, Lease, Process, Stack
 
 Listing = dict[str, tuple[int, ...]]
 """The batches that a checkpoint lists, as `harness.checkpoint.listing` gives them."""
@@ -135,7 +135,7 @@ class Checkpoints(Protocol):
 
 
 class Tripwire(Protocol):
-    """Counts the rows that a sink is handed, and holds their writer: such as `harness.sinks.postgres.tripwire`."""
+    """Counts the rows that a sink is handed, and holds their writer: such as the sink `postgres` does."""
 
     def rows(self) -> int:
         """How many rows the sink has been handed so far, committed or not."""

@@ -1,9 +1,9 @@
 """What there is of each kind: triggers, faults and so on, found by name.
 
-A kind is one module of its package here (`harness/faults/kill_driver.py`) that calls its one object `KIND`. Other
-installed packages add theirs by an entry point of the group `onceproof.<package>` (`onceproof.faults`); a repository
-adds its own in the `conftest.py` that pytest loads, by `harness.faults.FAULTS.register(...)`. No other list of kinds
-stands anywhere.
+A kind is one module of its package here (`harness/faults/kill_driver.py`), or of the folder of its component
+(`harness/components/postgres/sink`), and calls its one object `KIND`. Other installed packages add theirs by an entry
+point of the group `onceproof.<package>` (`onceproof.faults`); a repository adds its own in the `conftest.py` that
+pytest loads, by `harness.faults.FAULTS.register(...)`. No other list of kinds stands anywhere.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Refusal(NamedTuple):
 
 
 Refusals = Iterator[Refusal]
+COMPONENTS = "harness.components"
 NAMED = re.compile(r"^KIND = ", re.MULTILINE)
 K = TypeVar("K", bound=Kind)
 
@@ -105,11 +106,12 @@ class Registry(Generic[K]):
         return self._known[name]
 
     def _ours(self) -> None:
-        for module in pkgutil.iter_modules(importlib.import_module(self.package).__path__, f"{self.package}."):
-            spec = importlib.util.find_spec(module.name)
+        beside = [f"{component}.{self.noun}" for component in _modules(COMPONENTS)]
+        for name in (*_modules(self.package), *beside):
+            spec = importlib.util.find_spec(name)
             # What lies beside the kinds may want a client of a server, which reading a scenario file does not.
             if spec is not None and spec.origin and NAMED.search(Path(spec.origin).read_text(encoding="utf-8")):
-                self.register(importlib.import_module(module.name).KIND)
+                self.register(importlib.import_module(name).KIND)
 
     def _of_others(self) -> None:
         group = f"onceproof.{self.package.rpartition('.')[2]}"
@@ -121,3 +123,9 @@ class Registry(Generic[K]):
                 asked = f"asked {origin} for the {self.noun} {point.name!r}, its entry point in {group}"
                 raise HarnessError(f"{asked}; saw {failure!r}. Mend or remove that package") from failure
             self.register(kind, origin)
+
+
+def _modules(package: str) -> list[str]:
+    """The modules and packages in a package of ours, in order of name."""
+    path = importlib.import_module(package).__path__
+    return [module.name for module in pkgutil.iter_modules(path, f"{package}.")]

@@ -3,7 +3,7 @@
 A `Scenario` says what is claimed of which pipeline, under which input and schedule of failures.
 A `Plan` is a scenario with every choice made (what a fault implies, the seed). What was seen while it ran
 is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` and `Verdict`.
-`harness.load` reads these from YAML; `harness.store` keeps them.
+`harness.load` reads these from YAML; `harness.run_folder.store` keeps them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Protocol
 from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.scenario import Scenario
-from harness.stack.means import MEANS, Means
+from harness.stack import MEANS, Means
 
 
 class Able(Protocol):

@@ -10,8 +10,8 @@ import pytest
 from docker.errors import DockerException
 
 import docker
-from harness.stack import images
-from harness.stack.containers import engine as engines
+from harness.hosts import engine as engines
+from harness.hosts import images
 
 NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""

@@ -11,16 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness import ledger, sealed
 from harness.checkers.cells import Row, canonical
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
 from harness.faults import fault
 from harness.judge import judge
+from harness.run_folder import ledger, sealed
+from harness.run_folder.snapshot import STRIKE, QueryState, Snapshot
+from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Window, plain
 from harness.sinks.table import SinkColumn, SinkTable, save
-from harness.snapshot import STRIKE, QueryState, Snapshot
-from harness.store import RunFolder
 from harness.triggers import trigger
 from harness.workloads import Record
 

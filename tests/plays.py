@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness import store
 from harness.judge import judge
 from harness.load import load
 from harness.run.loop import Result
+from harness.run_folder import store
 from harness.scenario import Finding, Scenario, Verdict, plain
 
 HOUSE = Path(__file__).parents[1]

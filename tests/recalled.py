@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 import harness.effect
-import harness.ledger
+import harness.run_folder.ledger
 
 _ANSWERS: dict[Any, list[Any] | Exception] = {}
 _VIEW = "create or replace view "
@@ -111,7 +111,7 @@ _CONNECT = duckdb.connect
 
 def pytest_configure() -> None:
     """Before any test is collected. Whoever asks for `duckdb.connect` in these rooms gets one that recalls."""
-    for room in (harness.effect, harness.ledger):
+    for room in (harness.effect, harness.run_folder.ledger):
         room.duckdb = _Recalling()  # type: ignore[attr-defined]
 
 

@@ -21,13 +21,13 @@ from unittest.mock import patch
 
 from harness.context import RunContext, TriggerHit
 from harness.faults import fault, kill_executor, killing
+from harness.hosts import signals
 from harness.run import evidence, feed
 from harness.run.schedule import Schedule
 from harness.run.snap import Snapshots
 from harness.scenario import Scenario, Sink, Step, Window, Word
 from harness.sinks.reading import mark
-from harness.stack import signals
-from harness.stack.base import Driver
+from harness.stack import Driver
 from harness.triggers import trigger
 from harness.triggers.base import wait_until
 

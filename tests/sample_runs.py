@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.faults import fault
+from harness.run_folder.snapshot import QueryState, Snapshot
+from harness.run_folder.store import RunFolder
 from harness.scenario import (
     Evidence,
     Expect,
@@ -25,8 +27,6 @@ from harness.scenario import (
     Word,
     plain,
 )
-from harness.snapshot import QueryState, Snapshot
-from harness.store import RunFolder
 from harness.triggers import trigger
 
 NAME = "driver dies after the sink committed"

@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness import ledger
 from harness.checkers.attribute import attribute, explanations
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
@@ -27,9 +26,10 @@ from harness.judge.examine import Examined
 from harness.judge.scale import Scale
 from harness.judge.stakes import Weighed, weigh
 from harness.judge.strikes import Reach, Seen, Strike
+from harness.run_folder import ledger
+from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
-from harness.snapshot import Snapshot
 from tests.folders import COLUMNS, HIT, PER_RECORD, TOTALS, values
 
 BATCHES = 4

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness import wait
-from harness.stack import cache, cds, driver, jars, java, training
-from harness.stack.cds import Kind
-from harness.stack.kafka import Kafka
-from harness.stack.session import Session
-from harness.stack.spark import Spark
+from harness.components.kafka.process import Kafka
+from harness.components.spark import driver
+from harness.components.spark.standalone import Spark
+from harness.machine import cache, class_data, jars, java
+from harness.machine.class_data import Kind
+from harness.session.session import Session
+from harness.training import processes as training
 
 
 @pytest.fixture
@@ -26,26 +28,26 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[java.Java, ja
 
 
 def test_without_an_archive_only_the_short_life_flags(here: tuple[java.Java, jars.Jars]) -> None:
-    assert cds.flags(Kind.BROKER, *here) == cds.JIT
-    assert not cds.trained(*here)
-    assert not cds.folder(*here).exists()
+    assert class_data.flags(Kind.BROKER, *here) == class_data.JIT
+    assert not class_data.trained(*here)
+    assert not class_data.folder(*here).exists()
 
 
 def test_an_archive_that_fits_is_offered_to_its_kind_alone(here: tuple[java.Java, jars.Jars]) -> None:
-    archive = cds.folder(*here) / "driver.jsa"
+    archive = class_data.folder(*here) / "driver.jsa"
     archive.parent.mkdir(parents=True)
     archive.write_bytes(b"")
-    assert cds.flags(Kind.DRIVER, *here) == (*cds.JIT, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto")
-    assert cds.flags(Kind.EXECUTOR, *here) == cds.JIT
-    assert not cds.trained(*here)
+    assert class_data.flags(Kind.DRIVER, *here) == (*class_data.JIT, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto")
+    assert class_data.flags(Kind.EXECUTOR, *here) == class_data.JIT
+    assert not class_data.trained(*here)
 
 
 @pytest.mark.parametrize("name", ["one.jar", "release"])
 def test_another_time_of_a_jar_or_of_the_jdk_is_another_archive(here: tuple[java.Java, jars.Jars], name: str) -> None:
-    before = cds.folder(*here)
-    assert cds.folder(*here) == before
+    before = class_data.folder(*here)
+    assert class_data.folder(*here) == before
     os.utime(here[0].home / name, (1, 1))
-    assert cds.folder(*here) != before
+    assert class_data.folder(*here) != before
 
 
 def test_another_order_of_the_jars_is_another_archive(here: tuple[java.Java, jars.Jars], tmp_path: Path) -> None:
@@ -53,11 +55,11 @@ def test_another_order_of_the_jars_is_another_archive(here: tuple[java.Java, jar
     two = tmp_path / "two.jar"
     two.write_text("jar", encoding="utf-8")
     forth, back = (*one.broker, two), (two, *one.broker)
-    assert cds.folder(found, jars.Jars(forth, (), "d")) != cds.folder(found, jars.Jars(back, (), "d"))
+    assert class_data.folder(found, jars.Jars(forth, (), "d")) != class_data.folder(found, jars.Jars(back, (), "d"))
 
 
 def test_no_flag_touches_the_jdks_own_archive(here: tuple[java.Java, jars.Jars]) -> None:
-    flags = [*cds.flags(Kind.DRIVER, *here), *cds.training_flags(Path("a.jsa"))]
+    flags = [*class_data.flags(Kind.DRIVER, *here), *class_data.training_flags(Path("a.jsa"))]
     assert not any("dump" in flag.lower() for flag in flags)
 
 
@@ -69,7 +71,7 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
     training.train(found, resolved)
 
     def flags(kind: Kind) -> tuple[str, ...]:
-        return (*cds.flags(kind, found, resolved), f"-Xlog:class+load:file={tmp_path}/{kind}-%p.classes")
+        return (*class_data.flags(kind, found, resolved), f"-Xlog:class+load:file={tmp_path}/{kind}-%p.classes")
 
     with Session() as session:
         broker = Kafka(session, found, resolved, logs=tmp_path, flags=flags(Kind.BROKER))

@@ -12,8 +12,8 @@ import requests
 from docker.errors import APIError, NotFound
 
 from harness.errors import StackError
-from harness.stack.containers.box import GONE, Box
-from harness.stack.containers.engine import Engine, Wanted
+from harness.hosts.box import GONE, Box
+from harness.hosts.engine import Engine, Wanted
 from harness.wait import until
 
 ASKED = Wanted(name="worker-1", image="i", command=[])

@@ -18,10 +18,10 @@ from inotify_simple import INotify
 
 from harness.checkpoint import Progress, behind, count, listing, offsets_of
 from harness.context import Sight
-from harness.journal import Journal
 from harness.run.observer import Observer, lowest
+from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import Batch
 from harness.scenario import Window
-from harness.snapshot import Batch
 from harness.triggers.watch import CheckpointWatch, sight
 from harness.wait import until
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from harness import __version__
 from harness.cli import main
-from harness.doctor import Requirement
+from harness.cli.doctor import Requirement
 from harness.errors import Interrupted, StackError
 from harness.load import load
 from harness.suite import Options
@@ -235,7 +235,7 @@ def test_new_overwrites_nothing(here: Path) -> None:
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
 def test_doctor_prints_what_it_found(monkeypatch: pytest.MonkeyPatch, ok: bool, code: int) -> None:
     found = [Requirement(name="java", wanted="17 or 21", found="none at all", ok=ok, cure="install one")]
-    monkeypatch.setattr("harness.doctor.check", lambda: found)
+    monkeypatch.setattr("harness.cli.doctor.check", lambda: found)
     said = call("doctor")
     assert said.exit_code == code
     assert "none at all" in said.stdout

@@ -16,7 +16,7 @@ import psycopg2
 import pytest
 from kafka import KafkaAdminClient
 
-from harness.stack.session import Session
+from harness.session.session import Session
 from tests import container_engine
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers]

@@ -20,14 +20,14 @@ import pytest
 
 import docker
 from harness.errors import StackError
+from harness.hosts import engine as engines
 from harness.load import load
+from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import Result, run
-from harness.stack import training
-from harness.stack.base import Stack
-from harness.stack.cds import Kind
-from harness.stack.containers import archives
-from harness.stack.containers import engine as engines
-from harness.stack.containers.stack import ContainersStack
+from harness.stack import Stack
+from harness.stacks.containers import ContainersStack
+from harness.training import containers as archives
+from harness.training import processes as training
 from harness.wait import Waiting, until
 from tests import container_engine
 from tests.container_engine import left
@@ -211,17 +211,17 @@ def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: Container
     made = archives.train(boxes)
     lease = boxes.lease("archived", partitions=2)
     try:
-        log = {kind: f"-Xlog:class+load:file={lease.folder}/{kind}.classes" for kind in archives.KINDS}
+        log = {kind: f"-Xlog:class+load:file={lease.folder}/{kind}.classes" for kind in IN_CONTAINERS}
         program = training.trainee(
             lease,
-            conf={"spark.executor.extraJavaOptions": f"{archives.flags(Kind.EXECUTOR, made)} {log[Kind.EXECUTOR]}"},
-            env={"SPARK_SUBMIT_OPTS": f"{archives.flags(Kind.DRIVER, made)} {log[Kind.DRIVER]}"},
+            conf={"spark.executor.extraJavaOptions": f"{' '.join(fitted(made / 'executor.jsa'))} {log[Kind.EXECUTOR]}"},
+            env={"SPARK_SUBMIT_OPTS": f"{' '.join(fitted(made / 'driver.jsa'))} {log[Kind.DRIVER]}"},
         )
         training.feed(lease.bootstrap, lease.topic)
         life = boxes.launch(lease, program, number=1, log=boxes.logs / "archived.log")
         until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
         assert life.poll() == 0, life.log.read_text()
-        for kind in archives.KINDS:
+        for kind in IN_CONTAINERS:
             classes = (lease.folder / f"{kind}.classes").read_text()
             assert classes.count("shared objects file (top)") > 2000, kind
     finally:

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from harness.errors import HarnessError, Interrupted
 from harness.faults import fault
-from harness.journal import Journal
+from harness.machine import cache
 from harness.run import controls
 from harness.run.controls import control, digest
 from harness.run.depends import files
+from harness.run_folder.journal import Journal
+from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Window, Word
 from harness.sinks.table import SinkColumn, SinkTable, save
-from harness.stack import cache
-from harness.store import RunFolder
 from harness.triggers import trigger
 
 SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", key=("id",))

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.journal import Journal
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.rhythm import Rhythm
+from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import QueryState
 from harness.scenario import Pipeline, Restart, Scenario, Sink
 from harness.sinks.table import SinkTable, save
-from harness.snapshot import QueryState
 from harness.wait import Deadline
 
 SINK = Sink(kind="postgres", target="payments")

@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import effect, ledger
+from harness import effect
 from harness.checkers.cells import canonical
 from harness.effect import OWN_COLUMNS, Effects, Source
 from harness.errors import HarnessError, Interrupted, UsageError
+from harness.run_folder import ledger
 from tests.folders import COLUMNS, values
 
 SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)

@@ -20,9 +20,9 @@ from harness.errors import UsageError
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
-from harness.stack.external import ExternalStack, databases, master_of
-from harness.stack.processes import ProcessesStack
-from harness.stack.where import Where
+from harness.stacks.external import ExternalStack, databases, master_of
+from harness.stacks.processes import ProcessesStack
+from harness.stacks.where import Where
 from harness.supported import Named, refuse, supported, unsupported
 from harness.wait import Waiting, until
 

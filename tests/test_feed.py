@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.journal import Journal
 from harness.run.feed import PORTIONS, SPREAD, Feeder, portions, portions_of
 from harness.run.frontier import Frontier
+from harness.run_folder.journal import Journal
 from harness.wait import until
 
 TOTALS = st.integers(1, 400) | st.integers(1, 10_000_000)

@@ -12,12 +12,12 @@ import psycopg2
 import pytest
 
 from harness.checkers.fit import folded, folding_note
+from harness.components.postgres.process import Postgres
+from harness.components.postgres.sink import folding
 from harness.scenario import Sink
-from harness.sinks.postgres import folding
+from harness.session.session import Session
 from harness.sinks.reading import read, since, tried
 from harness.sinks.table import SinkColumn, SinkTable
-from harness.stack.postgres import Postgres
-from harness.stack.session import Session
 
 TABLES = (
     "create table payments (id int primary key, account text not null, amount numeric(9,2), unique (id, account))",
@@ -309,7 +309,7 @@ def test_who_may_not_make_temporary_tables_cannot_try_it(dsns: dict[str, str], m
     def refused(*_: object, **__: object) -> None:
         raise psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables\nin database x")
 
-    monkeypatch.setattr("harness.sinks.postgres.column_types.as_view", refused)
+    monkeypatch.setattr("harness.components.postgres.sink.column_types.as_view", refused)
     out = tried(sink(QUERY), replace(table(None, ""), columns=(ID,)), dsns, after={})
     words = "there is no privilege to try it: permission denied to create temporary tables in database x"
     assert (out.folds, out.folding) == (None, words)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from harness.stack import images, jars
-from harness.stack.containers.parts import variable
+from harness.components.kafka.container import variable
+from harness.hosts import images
+from harness.machine import jars
 
 ROOT = Path(__file__).parent.parent
 PARTS = {

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import ledger
 from harness.checkers.cells import canonical
 from harness.errors import HarnessError, UsageError
 from harness.faults import fault
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
 from harness.judge.folder import done as committed_all
-from harness.ledger import State
+from harness.run_folder import ledger
+from harness.run_folder.ledger import State
+from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Evidence, Expect, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks.reading import read
 from harness.sinks.table import SinkTable, save
-from harness.snapshot import Batch, Query
 from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, totals, values
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.report import html, kept
-from harness.store import RunFolder
+from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.stack import reaper
+from harness.session import reaper
 from harness.wait import Waiting, until
 
 pytestmark = pytest.mark.stack
@@ -89,7 +89,7 @@ def nobody(word: str, ports: Set[int] = frozenset()) -> bool | Waiting:
 
 def next_start(temporary: Path) -> None:
     """What every `onceproof run` does first: open a session, which sweeps those of the dead."""
-    code = "from harness.stack.session import Session; Session().close()"
+    code = "from harness.session.session import Session; Session().close()"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(temporary)}, check=True, timeout=60)
 
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import ledger
 from harness.errors import HarnessError
-from harness.ledger import Answer, Attempts, AttemptsRead, State, digest, producer_report, read
+from harness.run_folder import ledger
+from harness.run_folder.ledger import Answer, Attempts, AttemptsRead, State, digest, producer_report, read
 from harness.workloads import Record
 
 KEYS = st.none() | st.binary(max_size=6)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.load import load
-from harness.plan import plan, text
+from harness.run.plan import plan, text
 from harness.scenario import Scenario
 from tests.strategies import project, scenarios
 

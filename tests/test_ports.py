@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from harness.errors import StackError
-from harness.stack.ports import LOOPBACK, Port
+from harness.hosts.ports import LOOPBACK, Port
 
 
 def test_a_reserved_port_is_given_to_nobody_else() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg2.extensions
 import pytest
 
+from harness.components.postgres import process as postgres
 from harness.errors import StackError
-from harness.stack import postgres
-from harness.stack.session import Session
+from harness.session.session import Session
 
 
 @pytest.fixture

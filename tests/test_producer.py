@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka import errors as kafka_errors
 
-from harness import ledger
+from harness.components.kafka import producer as producing
+from harness.components.kafka.process import Kafka
+from harness.components.kafka.producer import HEADER, PORTION, Producer
+from harness.components.kafka.readback import read_back
 from harness.errors import HarnessError, StackError, WaitError
-from harness.ledger import Attempts, ProducerReport, State, producer_report, read, read_source
+from harness.machine import jars, java
+from harness.run_folder import ledger
+from harness.run_folder.ledger import Attempts, ProducerReport, State, producer_report, read, read_source
 from harness.scenario import Input
-from harness.source import producer as producing
-from harness.source.producer import HEADER, PORTION, Producer
-from harness.source.readback import read_back
-from harness.stack import jars, java
-from harness.stack.kafka import Kafka
-from harness.stack.session import Session
+from harness.session.session import Session
 from harness.workloads import Record, Workload, make
 from harness.workloads.base import Column
 from tests.socks import Socks

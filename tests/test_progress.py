@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.journal import Journal
-from harness.progress import Lively, Plain, Seen, line, progress
 from harness.report.summary import Run, error
+from harness.run_folder.journal import Journal
 from harness.scenario import plain
+from harness.suite.progress import Lively, Plain, Seen, line, progress
 from tests import sample_runs as sample
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import redact
-from harness.redact import MARK, Redactor, redact_file, redact_folder
+from harness.run_folder import redact
+from harness.run_folder.redact import MARK, Redactor, redact_file, redact_folder
 
 SECRET = "p@ss/w0rd+\"é'<&"
 DRESSES = {

@@ -18,8 +18,8 @@ from harness.report import claims, html, summary
 from harness.report.kept import ControlText, SnapshotText
 from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
 from harness.report.summary import Run, error
+from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
-from harness.store import RunFolder
 from tests import sample_runs as sample
 
 Tag = tuple[str, tuple[tuple[str, str | None], ...]]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.run.rhythm import Rhythm, unplanned
+from harness.run_folder.snapshot import QueryState
 from harness.scenario import Window
-from harness.snapshot import QueryState
 
 
 def heard(*events: tuple[Any, ...]) -> Rhythm:

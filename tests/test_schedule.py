@@ -18,12 +18,12 @@ import pytest
 from harness.context import Held, RunContext, TriggerHit
 from harness.faults import FAULTS, kill_executor, killing
 from harness.faults.kill_executor import executors
+from harness.hosts import signals
+from harness.hosts.local import LocalProcess
 from harness.run.evidence import agrees
 from harness.run.schedule import Schedule
 from harness.scenario import Restart, Step, Trigger, Victim, Window
-from harness.stack import signals
-from harness.stack.base import Process
-from harness.stack.local import LocalProcess
+from harness.stack import Process
 from harness.triggers import base, trigger
 from harness.wait import until
 from tests.worlds import BATCHES, SLOW_S, at, step, world

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from harness import sealed, store
 from harness.errors import HarnessError, UsageError
-from harness.journal import Journal
 from harness.run import loop
-from harness.sealed import DIGESTS, Mismatch, mismatches, opened
-from harness.store import RunFolder
+from harness.run_folder import sealed, store
+from harness.run_folder.journal import Journal
+from harness.run_folder.sealed import DIGESTS, Mismatch, mismatches, opened
+from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
 from tests.folders import Folder, payments
 
@@ -233,7 +233,7 @@ def live(folder: RunFolder, *, fails: bool = False) -> Any:
     """What the loop asks of a run, without a stack: its journal and its end say a secret."""
     journal = Journal(folder.journal)
 
-    def play(workload: object) -> None:
+    def perform(workload: object) -> None:
         if fails:
             raise HarnessError("the broker died")
 
@@ -243,12 +243,13 @@ def live(folder: RunFolder, *, fails: bool = False) -> Any:
         raise OSError("its topic is gone already")
 
     return SimpleNamespace(
-        folder=folder, journal=journal, play=play, close=close, lease=SimpleNamespace(secrets=("geheim-4711",))
+        folder=folder, journal=journal, perform=perform, close=close, lease=SimpleNamespace(secrets=("geheim-4711",))
     )
 
 
 def test_the_loop_seals_a_run_when_all_else_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_verdict", lambda live, workload: sample.held())
+    monkeypatch.setattr(loop, "play", lambda live, workload: live.perform(workload))
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     assert loop._judged(live(folder), workload, 0.0) == sample.held()
     assert "geheim" not in folder.journal.read_text()
@@ -256,7 +257,8 @@ def test_the_loop_seals_a_run_when_all_else_is_written(tmp_path: Path, monkeypat
     assert opened(folder.path).verdict() == sample.held()
 
 
-def test_the_loop_does_not_seal_a_run_that_failed(tmp_path: Path) -> None:
+def test_the_loop_does_not_seal_a_run_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "play", lambda live, workload: live.perform(workload))
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     with pytest.raises(HarnessError, match="the broker died"):
         loop._judged(live(folder, fails=True), workload, 0.0)

@@ -27,9 +27,9 @@ from hypothesis import strategies as st
 
 from harness import wait
 from harness.errors import HarnessError, StackError
-from harness.stack import reaper, session
-from harness.stack.reaper import Life, Row
-from harness.stack.session import Session
+from harness.session import reaper, session
+from harness.session.reaper import Life, Row
+from harness.session.session import Session
 
 PLAIN = {"PATH": os.environ["PATH"]}
 TREE = "sleep 3601.{token} & (setsid sh -c 'sleep 3602.{token} & sleep 3603.{token}' &); exec env -i sleep 3604.{token}"
@@ -37,7 +37,7 @@ MOCK = """
 import os, sys, threading
 from pathlib import Path
 from harness.errors import StackError
-from harness.stack.session import Session
+from harness.session.session import Session
 session = Session()
 if len(sys.argv) > 2 and os.fork() == 0:
     os.close(1)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from harness.journal import Journal, read
 from harness.judge import judged
 from harness.load import load
+from harness.machine import cache
 from harness.run import controls, loop
 from harness.run.loop import Result
+from harness.run_folder.journal import Journal, read
 from harness.scenario import Scenario, Word
-from harness.stack import cache
-from harness.stack.base import Stack
+from harness.stack import Stack
 
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]

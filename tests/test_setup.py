@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import doctor
+from harness.cli import doctor
 from harness.errors import StackError, WaitError
-from harness.stack import cache, jars, java
+from harness.machine import cache, jars, java
 
 # Stands in for Java running Ivy: writes its arguments down and leaves a jar of each name where Ivy would retrieve them.
 IVY = """#!/bin/sh

@@ -25,14 +25,14 @@ from harness.checkers.canaries import canaries
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, compare
 from harness.checkers.fit import misfit
+from harness.components.postgres.process import Postgres
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
 from harness.scenario import Sink
+from harness.session.session import Session
 from harness.sinks import reading
 from harness.sinks.reading import busy, mark, read
 from harness.sinks.table import SinkColumn, SinkTable, load, save
-from harness.stack.postgres import Postgres
-from harness.stack.session import Session
 from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS, good_rows
@@ -444,7 +444,7 @@ def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
     def deny(*_: object, **__: object) -> None:
         raise refused
 
-    monkeypatch.setattr("harness.sinks.postgres.column_types.as_view", deny)
+    monkeypatch.setattr("harness.components.postgres.sink.column_types.as_view", deny)
     assert [column.type for column in read(sink("select n from t"), dsns).columns] == ["numeric"]
 
 
@@ -538,7 +538,7 @@ def test_reading_takes_one_moment_and_leaves_nothing_open(dsns: dict[str, str]) 
 
 @pytest.mark.stack
 def test_a_query_without_end_is_stopped(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.sinks.postgres.rows.STATEMENT_MS", 200)
+    monkeypatch.setattr("harness.components.postgres.sink.rows.STATEMENT_MS", 200)
     endless = "select count(*) as n from generate_series(1, 100000000000)"
     assert "took longer than 0.2 s" in read(sink(endless), dsns).unreadable
     with pytest.raises(UsageError, match="took longer"):

@@ -12,10 +12,10 @@ import pytest
 
 from harness.errors import StackError
 from harness.run import snap
+from harness.run_folder.snapshot import Snapshot
+from harness.run_folder.store import noun
 from harness.scenario import Restart, Sink, Victim, Window
 from harness.sinks.table import load, save
-from harness.snapshot import Snapshot
-from harness.store import noun
 from harness.wait import until
 from tests.worlds import SLOW_S, World, at, rows, step, world
 

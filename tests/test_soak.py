@@ -19,9 +19,9 @@ from bench.twins import BROKEN, REPAIRED, Drawn, Twin, draw
 from harness.judge.strikes import Strike
 from harness.load import dump, load
 from harness.report.summary import Run
+from harness.run_folder.snapshot import QueryState, Snapshot
 from harness.scenario import Finding, Harm, Kind, StepOutcome, Verdict, Victim, Window, Word, plain
 from harness.sinks.table import SinkColumn, SinkTable, save
-from harness.snapshot import QueryState, Snapshot
 from harness.triggers import TRIGGERS
 from tests import folders
 from tests import sample_runs as sample

@@ -20,13 +20,15 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
+from harness.components.kafka import process as kafka
+from harness.components.spark import standalone as spark
 from harness.errors import StackError
 from harness.faults import FAULTS
+from harness.hosts.local import LocalProcess
 from harness.scenario import Pipeline, Victim
-from harness.stack import kafka, reaper, session, spark
-from harness.stack.base import Lease, Stack
-from harness.stack.local import LocalProcess
-from harness.stack.processes import ProcessesStack
+from harness.session import reaper, session
+from harness.stack import Lease, Stack
+from harness.stacks.processes import ProcessesStack
 from harness.supported import supported
 
 pytestmark = pytest.mark.stack
@@ -47,7 +49,7 @@ HARNESS = """
 import sys, threading
 from pathlib import Path
 from typing import Any
-from harness.stack.processes import ProcessesStack
+from harness.stacks.processes import ProcessesStack
 stack = ProcessesStack(Path(sys.argv[1]))
 stack.up()
 print(stack.describe()["session"], flush=True)

@@ -17,9 +17,9 @@ from harness.judge import judge
 from harness.judge.look import look, named_by
 from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
 from harness.judge.strikes import Reach, Seen, Strike
+from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks.table import SinkTable
-from harness.snapshot import RESTART, QueryState
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, values
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
 

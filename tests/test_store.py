@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import store
 from harness.errors import HarnessError, UsageError
+from harness.run_folder import store
+from harness.run_folder.store import RunFolder
 from harness.scenario import Finding, Kind, plain
-from harness.store import RunFolder
 from tests import sample_runs as sample
 
 

@@ -14,8 +14,8 @@ from harness.errors import HarnessError, UsageError
 from harness.faults import fault
 from harness.judge.folder import read_run
 from harness.judge.strikes import Reach, Seen, Strike, feeders, numbered, reaches, read_strikes, taken
+from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome
-from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from tests.folders import HIT, STEP, Folder, Struck
 
 SINK = Sink(kind="postgres", target="t")

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from harness import sealed, suite
+from harness import suite
 from harness.errors import HarnessError, SetupError, StackError, UsageError
 from harness.report import html
 from harness.run.supervisor import tail
+from harness.run_folder import sealed
+from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Word, plain
 from harness.sinks.table import save
-from harness.store import RunFolder, digest
 from tests.folders import SCENARIO, Folder, payments
 
 

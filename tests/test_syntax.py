@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import syntax
-from harness.effect import Effects
+from harness.effect import Effects, syntax
 from tests.folders import TOTALS
 from tests.scales import Bench
 

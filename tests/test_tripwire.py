@@ -16,13 +16,13 @@ import psycopg2
 import pytest
 from psycopg2.extras import execute_values
 
+from harness.components.postgres.sink.tripwire import Tripwire
 from harness.faults import fault
-from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.schedule import Schedule
+from harness.run_folder.journal import Journal
 from harness.scenario import Step
-from harness.sinks.postgres.tripwire import Tripwire
-from harness.stack.base import Lease, Stack
+from harness.stack import Lease, Stack
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.rows import armed
 from harness.wait import until

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from kafka import KafkaProducer
 
 from harness.faults import fault, killing
+from harness.hosts import signals
 from harness.load import load
 from harness.run.loop import Result
 from harness.scenario import Kind, Scenario, Step, Victim, Window, Word
-from harness.stack import signals
 from harness.triggers import trigger
 from tests.socks import Socks
 

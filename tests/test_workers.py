@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.stack import workers
-from harness.stack.jars import spark_home
+from harness.components.spark import worker_daemon as workers
+from harness.machine.jars import spark_home
 
 LOOK = "import sys, pyspark; print(pyspark.__file__); print([p for p in sys.path if p.endswith(('.zip', '.jar'))])"
 

@@ -12,15 +12,15 @@ from typing import Any
 import psycopg2
 import pytest
 
+from harness.components.postgres.process import Postgres
+from harness.components.postgres.sink import rows
+from harness.components.postgres.sink.writers import writing
 from harness.errors import StackError
 from harness.scenario import Sink
+from harness.session.session import Session
 from harness.sinks.base import statements
-from harness.sinks.postgres import rows
-from harness.sinks.postgres.writers import writing
 from harness.sinks.reading import keep, read
 from harness.sinks.table import fingerprint, load
-from harness.stack.postgres import Postgres
-from harness.stack.session import Session
 
 pytestmark = pytest.mark.stack
 PAYMENTS = Sink(kind="postgres", target="payments", key=("id",))

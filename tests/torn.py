@@ -13,7 +13,7 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness import ledger
+from harness.run_folder import ledger
 
 Files = dict[str, bytes]
 """What a folder holds, by name."""

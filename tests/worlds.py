@@ -14,18 +14,18 @@ from typing import Any
 import psutil
 
 from harness.checkers.cells import Row
+from harness.components.spark.driver import ProcessDriver
 from harness.context import RunContext
 from harness.faults import fault
-from harness.journal import Journal
+from harness.hosts import signals
+from harness.hosts.local import LocalProcess
 from harness.run.observer import Observer
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor
+from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Sink, Step, StepOutcome, Trigger, Window
 from harness.sinks.table import SinkColumn, SinkTable
-from harness.stack import signals
-from harness.stack.driver import ProcessDriver
-from harness.stack.local import LocalProcess
 from harness.triggers import trigger
 from harness.wait import until
 

@@ -11,7 +11,7 @@ import click
 from harness import __version__
 from harness.cli.careful import CarefulGroup, counted
 from harness.errors import UsageError
-from harness.stack.where import SAID, STACKS, where
+from harness.stacks.where import SAID, STACKS, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -146,7 +146,7 @@ def chosen(paths: Sequence[Path], words: Sequence[str]) -> list[Path]:
 
 def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
     """One JSON document a scenario."""
-    from harness.plan import plan, text
+    from harness.run.plan import plan, text
 
     for scenario in scenarios:
         click.echo(text(plan(scenario, seed=scenario.seed if seed is None else seed)), nl=False)
@@ -187,7 +187,7 @@ def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
     """Look at this machine: what the stack needs, what was found, the cure."""
-    from harness import doctor as room
+    from harness.cli import doctor as room
     from harness.errors import StackError
 
     requirements = room.check()

@@ -8,7 +8,7 @@ from harness.faults import FAULTS
 from harness.kinds import About
 from harness.load.models import own
 from harness.sinks import SINKS
-from harness.stack.means import MEANS
+from harness.stack import MEANS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 

@@ -11,7 +11,7 @@ from harness.context import RunContext, TriggerHit
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack.means import Means
+from harness.stack import Means
 from harness.triggers.base import Planned
 
 NOT_BORNE_OUT = "the evidence does not bear out that it died in the window"

@@ -10,7 +10,7 @@ from harness.faults.base import Injection, Proof
 from harness.faults.killing import COMMITS, victim_of
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger, Victim, Window
-from harness.stack.means import Means
+from harness.stack import Means
 from harness.triggers import TRIGGERS
 from harness.triggers.base import AtPoint, Planned, Trait, has
 

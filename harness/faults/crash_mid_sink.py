@@ -7,7 +7,7 @@ from harness.faults import killing
 from harness.faults.base import Injection
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack.means import Means
+from harness.stack import Means
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned, Trait, has
 

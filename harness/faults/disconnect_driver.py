@@ -7,8 +7,7 @@ from harness.faults import lasting
 from harness.faults.base import Injection
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack.base import Host
-from harness.stack.means import Means
+from harness.stack import Host, Means
 from harness.triggers import release
 from harness.triggers.base import Planned
 from harness.wait import Deadline

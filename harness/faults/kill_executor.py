@@ -14,11 +14,10 @@ from harness.faults import killing
 from harness.faults.base import Injection, Proof
 from harness.fields import values as v
 from harness.fields.shape import Shape
+from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger, Window
-from harness.stack import signals
-from harness.stack.base import Process
-from harness.stack.means import Means
+from harness.stack import Means, Process
 from harness.triggers.base import Planned
 from harness.wait import until
 

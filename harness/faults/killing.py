@@ -8,10 +8,10 @@ from harness.context import RunContext, TriggerHit
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
 from harness.fields import values as v
 from harness.fields.shape import Shape
+from harness.hosts import signals
 from harness.kinds import Refusal, Refusals
 from harness.scenario import Fault, Trigger, Victim, Window
-from harness.stack import signals
-from harness.stack.base import Driver, Process
+from harness.stack import Driver, Process
 
 DEATH_WITHIN_S = 20.0
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from harness.context import RunContext, TriggerHit
 from harness.faults import lasting
 from harness.faults.base import Injection
+from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack import signals
-from harness.stack.means import Means
+from harness.stack import Means
 from harness.triggers.base import Planned
 from harness.wait import Deadline, until
 

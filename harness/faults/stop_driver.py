@@ -7,10 +7,10 @@ import signal
 from harness.context import RunContext, TriggerHit
 from harness.faults import killing
 from harness.faults.base import Injection, NoOptions
+from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger, Victim
-from harness.stack import signals
-from harness.stack.means import Means
+from harness.stack import Means
 from harness.triggers.base import Planned
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.fields.phrases import did_you_mean
-from harness.stack.base import Addresses, Lease
+from harness.stack import Addresses, Lease
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import store
 from harness.errors import HarnessError, UsageError
+from harness.run_folder import store
+from harness.run_folder.snapshot import Offsets, Progressed, Query
 from harness.scenario import Scenario, StepOutcome
-from harness.snapshot import Offsets, Progressed, Query
 
 CHECKPOINT = "checkpoint"
 """The frontier of a pipeline whose offsets are in Spark's checkpoints."""

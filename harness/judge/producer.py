@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import ledger
 from harness.judge.examine import FINDINGS_MAX
 from harness.judge.folder import Run
+from harness.run_folder import ledger
 from harness.scenario import Finding, Kind, RecordRef
 
 PLACES_SHOWN = 5

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from harness import store
 from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.folder import Run, done, read_json
+from harness.run_folder import store
+from harness.run_folder.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
 from harness.scenario import Impact, Sink, StepOutcome, Window
 from harness.sinks.table import SinkTable, load
-from harness.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
 
 SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
 """Under these a driver neither dies nor stands still."""

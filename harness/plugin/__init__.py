@@ -24,7 +24,7 @@ from harness.plugin.suite import SUITE, Suite, quiet, short
 if TYPE_CHECKING:
     from harness.run.loop import Result
     from harness.scenario import Scenario
-    from harness.stack.base import Stack
+    from harness.stack import Stack
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -71,7 +71,7 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
-        from harness.stack.means import MEANS
+        from harness.stack import MEANS
         from harness.supported import Named, unsupported
 
         scenario = load(short(self.path))

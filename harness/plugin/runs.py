@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.report.summary import Run
     from harness.run.loop import Result
     from harness.scenario import Scenario
-    from harness.stack.base import Stack
+    from harness.stack import Stack
 
 RUNS = pytest.StashKey[list[dict[str, Any]]]()
 
@@ -76,7 +76,7 @@ def _failed(scenario: Scenario, why: str) -> Run:
 
 def _properties(item: pytest.Item, done: Run) -> None:
     """What JUnit shows of the run."""
-    from harness.store import RunFolder
+    from harness.run_folder.store import RunFolder
 
     assert done.folder is not None
     stored = RunFolder.open(done.folder).read()["run"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.stack.where import SAID, Where, where
+from harness.stacks.where import SAID, Where, where
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),

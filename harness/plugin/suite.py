@@ -89,7 +89,7 @@ class Suite:
         """Remove the run folders that `--harness-keep` does not ask for."""
         from dataclasses import replace
 
-        from harness.store import RunFolder
+        from harness.run_folder.store import RunFolder
 
         for place, run in enumerate(self.runs):
             if run.folder is not None and (self.settings.keep == "none" or run.verdict.as_expected):

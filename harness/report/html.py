@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from harness import __version__, journal, store
+from harness import __version__
 from harness.report import kept, page, table
 from harness.report.summary import Run
 from harness.report.text import tail, visible
+from harness.run_folder import journal, store
 from harness.scenario import Verdict, plain
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import store
 from harness.errors import HarnessError
 from harness.report.stakes import few
 from harness.report.text import plural
 from harness.report.words import numbers
-from harness.snapshot import RESTART, STRIKE, Offsets, QueryState, Snapshot
+from harness.run_folder import store
+from harness.run_folder.snapshot import RESTART, STRIKE, Offsets, QueryState, Snapshot
 
 MOST = 20
 """Snapshots and control runs that are shown."""

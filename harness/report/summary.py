@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness import store
 from harness.report import claims, stakes
+from harness.run_folder import store
 from harness.scenario import StepOutcome, Verdict, Word, plain
 
 # What a page and a table put first: the runs that need a reader.

@@ -18,7 +18,7 @@ from harness.load import project_root
 from harness.scenario import Scenario, Sink, sink_names
 from harness.sinks.reading import columns, read
 from harness.sinks.table import SinkColumn, SinkTable
-from harness.stack.base import Lease
+from harness.stack import Lease
 from harness.workloads import make
 from harness.workloads.base import Workload
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.journal import Journal
-from harness.plan import plan
+from harness.run.drain import Drain
 from harness.run.live import Live
+from harness.run.plan import plan
+from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
-from harness.stack.base import Stack
+from harness.stack import Stack
 from harness.workloads.base import Workload
 
 
@@ -32,6 +33,12 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "command": " ".join([f"onceproof run {scenario.path} --seed {seed}", *described.get("asked", "").split()]),
         },
     }
+
+
+def play(live: Live, workload: Workload) -> None:
+    """From the empty lease to the sink read and saved."""
+    live.perform(workload)
+    Drain(live).drain()
 
 
 def ended(live: Live, journal: Journal) -> None:

@@ -23,18 +23,18 @@ from typing import Any
 
 from harness import __version__
 from harness.errors import SetupError, WaitError
-from harness.journal import Journal
-from harness.redact import Redactor, redact_folder
-from harness.run.begin import ended, planned
+from harness.machine import cache
+from harness.run.begin import ended, planned, play
 from harness.run.depends import files
 from harness.run.live import Live
 from harness.run.supervisor import tail
+from harness.run_folder.journal import Journal
+from harness.run_folder.redact import Redactor, redact_folder
+from harness.run_folder.store import RunFolder, disk
+from harness.run_folder.store import digest as file_sum
 from harness.scenario import Scenario, plain
 from harness.sinks.table import load
-from harness.stack import cache
-from harness.stack.base import Stack
-from harness.store import RunFolder, disk
-from harness.store import digest as file_sum
+from harness.stack import Stack
 from harness.workloads import make, read_files
 
 MOST = 3
@@ -160,7 +160,7 @@ def unhurt(
     live = Live(alone, stack, room, journal, run_id=run_id, root=root, seed=seed, portions=portions)
     error = ""
     try:
-        live.play(workload)
+        play(live, workload)
         error = died(live)
     except (SetupError, WaitError) as failure:
         error = str(failure)

@@ -12,8 +12,8 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
+from harness.run_folder.store import digest
 from harness.scenario import Pipeline
-from harness.store import digest
 
 PATH = "PYTHONPATH"
 SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")

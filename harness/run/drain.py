@@ -9,24 +9,22 @@ so that no writer is left, and the sinks are read once more: that reading is jud
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.checkpoint import behind, count
+from harness.components.kafka.readback import read_back
 from harness.errors import UsageError
 from harness.judge import judge
 from harness.run.frontier import end_offsets
+from harness.run.live import Live
 from harness.run.pace import quiet_s, settle_s
 from harness.run.rhythm import unplanned
+from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Sink, plain
 from harness.sinks import SINKS
 from harness.sinks.reading import busy, mark, read, tried
 from harness.sinks.table import load, save
-from harness.snapshot import Progressed
-from harness.source.readback import read_back
 from harness.wait import Deadline
-
-if TYPE_CHECKING:
-    from harness.run.live import Live
 
 TICK_S = 0.1
 SILENT_S = 15.0

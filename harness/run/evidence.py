@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS, killing
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
+from harness.hosts import signals
 from harness.scenario import Evidence, Impact, Step, StepOutcome, Window
-from harness.stack import signals
 from harness.triggers import TRIGGERS, release
 
 NOBODY = Injection(signalled={})

@@ -15,7 +15,7 @@ from harness.errors import SetupError, StackError
 from harness.fields.placeholders import filled
 from harness.run.observer import Observer
 from harness.scenario import Scenario
-from harness.stack.base import Lease
+from harness.stack import Lease
 
 STATEMENT_MS = 5_000
 

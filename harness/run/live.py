@@ -11,13 +11,11 @@ from time import monotonic
 import psycopg2
 
 from harness.checkpoint import Offsets, behind, count
+from harness.components.kafka.producer import Producer
 from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
-from harness.journal import Journal
-from harness.ledger import Attempts
 from harness.run import before
-from harness.run.drain import Drain
 from harness.run.feed import PATIENCE_S, Feeder
 from harness.run.frontier import Frontier, end_offsets, frontier
 from harness.run.observer import Observer
@@ -27,13 +25,14 @@ from harness.run.rhythm import Rhythm
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
+from harness.run_folder.journal import Journal
+from harness.run_folder.ledger import Attempts
+from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario, Sink
 from harness.sinks import SINKS
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
-from harness.source.producer import Producer
-from harness.stack.base import Lease, Stack
-from harness.store import RunFolder, digest
+from harness.stack import Lease, Stack
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -45,7 +44,7 @@ LATE_S = 1.0
 
 
 class Live:
-    """The parts of one run. `play` does everything up to save 1; `close` ends whatever is left, always."""
+    """The parts of one run. `close` ends whatever is left, always."""
 
     def __init__(
         self,
@@ -83,8 +82,8 @@ class Live:
         """End the pipeline and drop what the lease made."""
         self._exit.close()
 
-    def play(self, workload: Workload) -> None:
-        """From the empty lease to the sink read and saved."""
+    def perform(self, workload: Workload) -> None:
+        """From the empty lease to the end of the schedule."""
         self._phase("set up")
         held = before.sinks_now(self.scenario, self.lease)
         self._set_up()
@@ -97,7 +96,6 @@ class Live:
         self.pace = Pace(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
         self._fed(workload)
-        Drain(self).drain()
 
     def _phase(self, name: str) -> None:
         self.journal.write("phase", name=name)

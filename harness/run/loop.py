@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from harness import sealed
 from harness.errors import HarnessError
-from harness.journal import Journal, Listener
 from harness.judge import judge, judged, wants
 from harness.load import project_root
-from harness.redact import Redactor, redact_file, redact_folder
-from harness.run.begin import ended, planned
+from harness.run.begin import ended, planned, play
 from harness.run.controls import controls
 from harness.run.feed import portions_of
 from harness.run.live import Live
+from harness.run_folder import sealed
+from harness.run_folder.journal import Journal, Listener
+from harness.run_folder.redact import Redactor, redact_file, redact_folder
+from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
-from harness.stack.base import Stack
-from harness.store import RunFolder, disk
+from harness.stack import Stack
 from harness.supported import refuse
 from harness.workloads import make
 from harness.workloads.base import Workload
@@ -73,7 +73,7 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
     folder, journal = live.folder, live.journal
     redactor = Redactor(live.lease.secrets)
     try:
-        live.play(workload)
+        play(live, workload)
         # Nothing of it may write on, or take the cores, while a control runs.
         ended(live, journal)
         verdict = _verdict(live, workload)

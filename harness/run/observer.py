@@ -11,9 +11,9 @@ from time import monotonic
 from harness.checkpoint import Offsets, Progress, listing, read_offsets
 from harness.context import Hook, Sight
 from harness.errors import HarnessError
-from harness.journal import Journal
+from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import Window
-from harness.snapshot import Query, QueryState
 from harness.triggers.watch import CheckpointWatch
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from harness.checkpoint import Offsets
 from harness.errors import HarnessError
-from harness.journal import Journal
-from harness.snapshot import Position
+from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import Position
 
 LOOK_EVERY_S = 0.025
 

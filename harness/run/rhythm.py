@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.checkpoint import listing
+from harness.run_folder.snapshot import QueryState
 from harness.scenario import Window
-from harness.snapshot import QueryState
 
 DEEPEST = 6
 """As deep below the run's folder as checkpoints are watched for."""

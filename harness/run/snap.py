@@ -22,16 +22,16 @@ import psycopg2
 from harness.checkpoint import Offsets
 from harness.context import Held, Sight, Tripwire
 from harness.errors import HarnessError, WaitError
-from harness.journal import Journal
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
+from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import RESTART, STRIKE, QueryState, Snapshot
+from harness.run_folder.store import save_snapshot
 from harness.scenario import Sink, Window
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
 from harness.sinks.table import SinkTable, save
-from harness.snapshot import RESTART, STRIKE, QueryState, Snapshot
-from harness.stack.base import Lease
-from harness.store import save_snapshot
+from harness.stack import Lease
 from harness.wait import until
 
 Seen = TypeVar("Seen")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import HarnessError, WaitError
-from harness.journal import Journal
+from harness.hosts import signals
+from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
-from harness.stack import signals
-from harness.stack.base import Driver, Lease, Process, Stack
+from harness.stack import Driver, Lease, Process, Stack
 from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02

@@ -1,6 +1,6 @@
 """Reads back what the sinks of a run hold, and keeps it in the run folder.
 
-`own` is what the run was given: the address of each database, by its name, as `harness.stack.base.Lease.dsns`.
+`own` is what the run was given: the address of each database, by its name, as `harness.stack.Lease.dsns`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from harness.checkers.cells import FAMILIES, Row
 from harness.errors import HarnessError
-from harness.store import noun
+from harness.run_folder.store import noun
 
 _WRITTEN = {
     "number": r"^(-?[0-9]+(\.[0-9]+)?(E(-[0-9]{1,7}|[0-9]{1,6}))?|-?Infinity|NaN)$",

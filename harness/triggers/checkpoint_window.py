@@ -9,10 +9,10 @@ from dataclasses import replace
 from harness.context import Listing, RunContext, Sight, TriggerHit, running
 from harness.errors import WaitError
 from harness.fields import values as v
+from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim, Window
-from harness.stack import signals
-from harness.stack.base import Process
+from harness.stack import Process
 from harness.triggers.base import Planned, Trait, wait_until
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.context import Listing, RunContext, TriggerHit, running
+from harness.hosts import signals
 from harness.kinds import Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim
-from harness.stack import signals
 from harness.triggers.base import Planned, wait_until
 
 

@@ -122,7 +122,7 @@ def look(folder: Path) -> Seen:
     """What this judge says of a run folder. A folder that it refuses to judge is an error, in its words."""
     try:
         if (folder / "digests.json").is_file():
-            importlib.import_module("harness.sealed").opened(folder)
+            importlib.import_module("harness.run_folder.sealed").opened(folder)
         told = judged(folder)
     except (HarnessError, UsageError) as refusal:
         return Seen(word=Word.ERROR, reasons=(str(refusal),))

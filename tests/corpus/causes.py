@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.run_folder.snapshot import Batch
 from harness.scenario import Kind
-from harness.snapshot import Batch
 from tests.corpus.case import adversary, violated
 from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS

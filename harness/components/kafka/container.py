@@ -1,0 +1,66 @@
+"""Kafka in a container: one KRaft node, with one listener for the harness and one for the other containers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from harness.components.kafka import process
+from harness.components.kafka.topics import Topics
+from harness.hosts import images
+from harness.hosts.box import JVM, START_S, Box
+from harness.hosts.engine import Engine, Wanted
+from harness.hosts.ports import Port
+
+INSIDE, OUTSIDE = 19092, 9092
+SETTINGS: Mapping[str, str] = {
+    **process.SETTINGS,
+    "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "inter.broker.listener.name": "INSIDE",
+    "controller.quorum.voters": "1@localhost:9093",
+    "listeners": f"INSIDE://:{INSIDE},OUTSIDE://:{OUTSIDE},CONTROLLER://:9093",
+}
+
+
+class KafkaBox:
+    """The broker: one listener for the harness, one for the other containers."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._port = Port(process.wanted_port(), what="Kafka")
+        self.cluster_id = secrets.token_urlsafe(16).replace("-", "A").replace("_", "B")
+        self.topics = Topics(f"{engine.host}:{self._port.number}")
+        self.inside = f"kafka:{INSIDE}"
+        self.box: Box | None = None
+
+    def start(self) -> None:
+        """Start it and return when it answers and is the one that we started. Raises StackError."""
+        settings = {
+            **SETTINGS,
+            "advertised.listeners": f"INSIDE://{self.inside},OUTSIDE://{self.topics.bootstrap}",
+            "log.dirs": "/tmp/kafka-data",  # inside the container
+        }
+        environment = {variable(name): value for name, value in settings.items()}
+        environment |= {"CLUSTER_ID": self.cluster_id, "KAFKA_HEAP_OPTS": "-Xmx256m", "KAFKA_JVM_PERFORMANCE_OPTS": JVM}
+        command = ["/etc/kafka/docker/run"]
+        self.box = Box(
+            self._engine,
+            Wanted(
+                name="kafka",
+                image=images.image("kafka"),
+                command=command,
+                environment=environment,
+                ports={OUTSIDE: self._port.number},
+            ),
+        )
+        self.box.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
+
+    def close(self) -> None:
+        """Close our connections and give the port back."""
+        self.topics.close()
+        self._port.release()
+
+
+def variable(setting: str) -> str:
+    """The environment variable that Kafka's image makes a setting from."""
+    return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()

@@ -1,0 +1,57 @@
+"""Postgres in a container."""
+
+from __future__ import annotations
+
+import secrets
+
+import psycopg2
+
+from harness import wait
+from harness.components.postgres import process
+from harness.components.postgres.database import Databases
+from harness.hosts import images
+from harness.hosts.box import START_S, Box
+from harness.hosts.engine import Engine, Wanted
+
+PORT = 5432
+SETTINGS = {
+    name: process.SETTINGS[name]
+    for name in ("max_connections", "max_prepared_transactions", "shared_buffers", "timezone", "log_timezone")
+}
+
+
+class PostgresBox:
+    """The database server."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._password = secrets.token_hex(16)
+        self.box: Box | None = None
+
+    def start(self) -> None:
+        """Start it and return when it answers a query from outside and has our databases. Raises StackError."""
+        command = ["postgres"]
+        for name, value in SETTINGS.items():
+            command += ["-c", f"{name}={value}"]
+        who = {"POSTGRES_USER": process.USER, "POSTGRES_PASSWORD": self._password, "POSTGRES_DB": "postgres"}
+        who["POSTGRES_INITDB_ARGS"] = "--encoding=UTF8 --locale=C"
+        self.box = Box(
+            self._engine,
+            Wanted(
+                name="postgres",
+                image=images.image("postgres"),
+                command=command,
+                environment=who,
+                ports={PORT: 0},
+            ),
+        )
+        self.databases = Databases(self._engine.host, self.box.port(PORT), process.USER, self._password)
+        self.inside = self.databases.at("postgres", PORT)
+        self.version = self.box.ready(self._answer, within_s=START_S)
+        self.databases.make()
+
+    def _answer(self) -> str | wait.Waiting:
+        try:
+            return self.databases.ask("show server_version")
+        except psycopg2.OperationalError as error:
+            return wait.Waiting(str(error).strip())

@@ -1,0 +1,61 @@
+"""One table or query of a run, where it can be reached."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import psycopg2
+
+from harness.components.postgres.sink import folding, rows, writers
+from harness.components.postgres.sink.tripwire import Tripwire
+from harness.errors import SetupError
+from harness.sinks.base import Reading, Writer
+from harness.sinks.table import SinkColumn, SinkTable
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """One table or query of a run. `server` names its database."""
+
+    dsn: str
+    target: str
+    key: tuple[str, ...]
+    server: str
+    shared: bool
+
+    def columns(self) -> tuple[SinkColumn, ...]:
+        """Its columns, without the rows."""
+        return rows.columns(self.dsn, self.target)
+
+    def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
+        """Its columns and rows, of one moment."""
+        return rows.reading(self.dsn, self.target, key=self.key, wait_ms=wait_ms)
+
+    def mark(self) -> str:
+        """A fingerprint that changes when its rows do."""
+        return rows.mark(self.dsn, self.target)
+
+    def busy(self) -> str:
+        """The statement that the server still works on for a pipeline."""
+        return rows.busy(self.dsn, shared=self.shared)
+
+    def now(self) -> int | None:
+        """A transaction that is younger than all there were."""
+        return folding.now(self.dsn)
+
+    def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
+        """With `folds` and `folding` filled in."""
+        return folding.tried(self.dsn, self.target, table, after=after)
+
+    def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
+        """Who has written into it and not committed, and who into any table of the run."""
+        return writers.writing(self.dsn, self.target, wait_ms=wait_ms)
+
+    def tripwire(self, schema: str) -> Tripwire:
+        """Count its rows from now on."""
+        try:
+            return Tripwire(self.dsn, schema, self.target)
+        except psycopg2.Error as failure:
+            saw = f"asked to count the rows of {self.target}; saw {str(failure).strip()}"
+            raise SetupError(f"{saw}. Make the table in the scenario's `setup`") from failure

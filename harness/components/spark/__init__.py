@@ -1,0 +1,1 @@
+"""Spark: a standalone cluster, its drivers, its Python workers."""

@@ -1,0 +1,103 @@
+"""A Spark standalone cluster in containers: a master and two workers, ready when both workers are registered."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import wait
+from harness.hosts import images
+from harness.hosts.box import JVM, START_S, Box
+from harness.hosts.engine import Engine, Wanted
+
+MASTER, MASTER_PAGE = 7077, 8080
+WORKERS = ("worker-1", "worker-2")
+SPARK_HOME = Path("/opt/spark")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What every container of Spark stands on: who it runs as, what it sees of this machine, and where among that the
+    class archives are, or will be, and the Python modules that we start workers with."""
+
+    user: str
+    passwd: Path
+    folders: Mapping[Path, bool]
+    archives: Path
+    modules: Path
+
+    def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:
+        """A container of Spark's image."""
+        image, files = images.image("spark"), {self.passwd: "/etc/passwd"}
+        folders = {**self.folders, **more.pop("folders", {})}
+        return Wanted(name=name, image=image, command=command, user=self.user, files=files, folders=folders, **more)
+
+
+class SparkBoxes:
+    """A master and two workers."""
+
+    def __init__(self, engine: Engine, ground: Ground, *, logs: Path, executors: int) -> None:
+        self._engine, self._ground, self._logs = engine, ground, logs
+        # Twice what the executors need: a killed driver's share is still counted while the next one starts.
+        self.cores = max(8, 4 * executors)
+        self.master = f"spark://master:{MASTER}"
+        self.boxes: list[Box] = []
+        self.workers: list[Box] = []
+
+    def start(self) -> None:
+        """Start them and return when both workers are registered. Raises StackError."""
+        master = Box(self._engine, self._daemon("master", ["--webui-port", str(MASTER_PAGE)], ports={MASTER_PAGE: 0}))
+        self.boxes.append(master)
+        page = f"http://{self._engine.host}:{master.port(MASTER_PAGE)}/json/"
+        master.ready(lambda: _page(page), within_s=START_S)
+        (self._logs / "executors").mkdir(exist_ok=True)
+        each = self.cores // len(WORKERS)
+        size = ["--cores", str(each), "--memory", f"{each}g", "--work-dir", str(self._logs / "executors")]
+        for name in WORKERS:
+            self.workers.append(Box(self._engine, self._daemon(name, [*size, self.master])))
+        self.boxes += self.workers
+        for worker in self.workers:
+            worker.ready(lambda: self._registered(page), within_s=START_S)
+
+    def version(self) -> str:
+        """The version of the Spark in the image, by the name of its core. Raises StackError."""
+        jars = self.workers[0].run("sh", "-c", f"ls {SPARK_HOME}/jars/spark-core_*.jar").split()
+        return Path(jars[0]).stem.partition("-")[2].rpartition("-")[2] if jars else "none"
+
+    def _daemon(self, name: str, arguments: list[str], **more: Any) -> Wanted:
+        role = "master" if name == "master" else "worker"
+        main = f"org.apache.spark.deploy.{role}.{role.title()}"
+        return self._ground.wanted(
+            name,
+            [str(SPARK_HOME / "bin" / "spark-class"), main, "--host", name, *arguments],
+            environment={
+                "SPARK_HOME": str(SPARK_HOME),
+                "SPARK_NO_DAEMONIZE": "1",
+                "SPARK_DAEMON_MEMORY": "384m",
+                "SPARK_DAEMON_JAVA_OPTS": f"{JVM} -Dspark.master.rest.enabled=false",
+                "PYSPARK_PYTHON": "python3",
+            },
+            folders={self._logs: True},
+            **more,
+        )
+
+    def _registered(self, page: str) -> bool | wait.Waiting:
+        seen = _page(page)
+        if isinstance(seen, wait.Waiting):
+            return seen
+        alive = sorted(worker["host"] for worker in seen["workers"] if worker["state"] == "ALIVE")
+        return alive == sorted(WORKERS) or wait.Waiting(f"workers alive: {alive}")
+
+
+def _page(url: str) -> dict[str, Any] | wait.Waiting:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=5) as page:
+            found: dict[str, Any] = json.load(page)
+            return found
+    except (OSError, ValueError) as error:
+        return wait.Waiting(f"the master's page: {error}")

@@ -1,0 +1,104 @@
+"""Starts one life of a pipeline in a container of its own, so that its end is a container's end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import failpoint
+from harness.components.spark import container, driver
+from harness.components.spark import worker_daemon as workers
+from harness.hosts import box
+from harness.hosts.box import Box
+from harness.hosts.engine import Engine
+from harness.hosts.local import chosen
+from harness.machine.class_data import Kind, fitted
+from harness.machine.jars import Jars
+from harness.scenario import Pipeline, Victim
+from harness.stack import Lease, Process
+
+# An archive whose name holds its version. `exec` so that the program is what the init looks after.
+COMMAND = 'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/py4j-*.zip)" exec python3 -u "$@" >> "$0" 2>&1'
+SPARK_PYTHON = container.SPARK_HOME / "python"
+
+
+@dataclass(frozen=True)
+class ContainerDriver:
+    """A driver that is a container."""
+
+    number: int
+    log: Path
+    box: Box
+    run: str
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it lives."""
+        return self.box.poll()
+
+    def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
+        """The container; or what in it is meant. Where the Python program dies, its container ends with it."""
+        if not self.box.lives():
+            return []
+        # The first process of the container is the init, the program the next.
+        return [self.box] if victim is Victim.TREE else [*chosen(self.box.processes()[1:], victim)]
+
+
+def launch(
+    engine: Engine, ground: container.Ground, jars: Jars, lease: Lease, pipeline: Pipeline, *, number: int, log: Path
+) -> ContainerDriver:
+    """Start the program; returns once its container runs. Raises StackError."""
+    name = f"driver-{lease.run_id}-{number}"
+    log.touch()
+    wanted = ground.wanted(
+        name,
+        ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
+        entrypoint=[""],  # none, not even the image's own
+        environment=environment(lease, pipeline, ground, jars, host=name),
+        folder=lease.folder,
+        run=lease.run_id,
+        folders={log.parent: True, lease.root or Path(pipeline.entry).parent: False},
+    )
+    return ContainerDriver(number, log, Box(engine, wanted), lease.run_id)
+
+
+def environment(
+    lease: Lease, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str
+) -> Mapping[str, str]:
+    """The environment of a driver besides its image's own; the pipeline's own words win."""
+    temporary = lease.folder / "tmp"
+    temporary.mkdir(exist_ok=True)
+    conf = {**settings(lease, pipeline, ground, jars, host=host), **pipeline.conf}
+    flags = " ".join(fitted(ground.archives / f"{Kind.DRIVER}.jsa"))
+    return {
+        "SPARK_HOME": str(lease.spark_home),
+        "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
+        "PYSPARK_PYTHON": "python3",
+        "PYSPARK_DRIVER_PYTHON": "python3",
+        "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(lease, conf),
+        "SPARK_SUBMIT_OPTS": f"{flags} -Djava.io.tmpdir={temporary} -XX:-UsePerfData",
+        "SPARK_LAUNCHER_OPTS": box.JVM,
+        "TMPDIR": str(temporary),
+        **driver.markers(lease),
+        **lease.environment,
+        **pipeline.env,
+    }
+
+
+def settings(lease: Lease, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str) -> dict[str, str]:
+    """Spark's configuration as the harness sets it."""
+    return {
+        **driver.common(lease, pipeline, jars),
+        "spark.executor.extraClassPath": driver.class_path(jars),
+        "spark.driver.host": host,
+        "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
+        "spark.executor.extraJavaOptions": " ".join(fitted(ground.archives / f"{Kind.EXECUTOR}.jsa")),
+        "spark.executorEnv.PYTHONPATH": f"{package()}:{ground.modules}:{SPARK_PYTHON}",
+        **workers.SETTINGS,
+        "spark.local.dir": "/tmp",
+    }
+
+
+def package() -> Path:
+    """The folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
+    return Path(failpoint.__file__).parent.parent

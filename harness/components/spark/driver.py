@@ -1,0 +1,172 @@
+"""Starts one life of a pipeline: its own process tree, in client mode against the standalone master.
+
+The program is started as `python ENTRY ARGS…`, unedited. What Spark needs to know reaches it by the environment that
+PySpark itself reads (`PYSPARK_SUBMIT_ARGS`, `SPARK_SUBMIT_OPTS`), so a program that builds its own session keeps
+the last word.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness import failpoint
+from harness.components.spark import worker_daemon as workers
+from harness.hosts.local import LocalProcess, chosen
+from harness.machine import class_data
+from harness.machine.jars import Jars
+from harness.machine.java import Java
+from harness.scenario import Pipeline, Victim
+from harness.session.session import Session
+from harness.stack import Lease
+
+RUN = "ONCEPROOF_RUN"
+MEMORY = "512m"
+
+
+@dataclass(frozen=True)
+class ProcessDriver:
+    """A driver that is a child process of ours."""
+
+    number: int
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it lives."""
+        return self.process.poll()
+
+    def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
+        """Those of its tree that die when `victim` does, JVMs first; empty once it is gone."""
+        # Once its end was asked for, the pid is free for somebody else.
+        if self.process.poll() is not None:
+            return []
+        try:
+            tree = LocalProcess(psutil.Process(self.process.pid)).family()
+        except psutil.NoSuchProcess:
+            return []
+        return chosen(tree, victim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What a driver runs on: the Java, the jars and the JVM flags (class data archives) found at set-up.
+
+    `host` is how executors reach it, `python` what they run. Where they have none of our paths, they get the jars from
+    the driver, and with them `shipped`, an archive of Python modules. `scratch` is where Spark puts what it spills,
+    `bind` the address that the driver listens on."""
+
+    java: Java
+    jars: Jars
+    flags: tuple[str, ...] = class_data.JIT
+    executor_flags: tuple[str, ...] = class_data.JIT
+    host: str = "127.0.0.1"
+    python: str = sys.executable
+    shipped: Path | None = None
+    scratch: Path | None = None
+    bind: str = "127.0.0.1"
+
+
+def launch(
+    session: Session, lease: Lease, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
+) -> ProcessDriver:
+    """Start the program; returns at once. Raises OSError if the interpreter cannot be started."""
+    process = session.spawn(
+        [sys.executable, "-u", pipeline.entry, *pipeline.args],
+        name=f"driver-{lease.run_id}-{number}",
+        log=log,
+        env=environment(lease, pipeline, machine),
+        cwd=lease.folder,
+    )
+    return ProcessDriver(number, log, process)
+
+
+def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+    """The whole environment of a driver; the pipeline's own words win."""
+    temporary = lease.folder / "tmp"
+    temporary.mkdir(exist_ok=True)
+    flags = [*machine.flags, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"]
+    conf = {**settings(lease, pipeline, machine), **pipeline.conf}
+    return {
+        **os.environ,
+        "JAVA_HOME": str(machine.java.home),
+        "SPARK_HOME": str(lease.spark_home),
+        "SPARK_LOCAL_IP": machine.bind,
+        "PYSPARK_PYTHON": machine.python,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(lease, conf),
+        "SPARK_SUBMIT_OPTS": " ".join(flags),
+        "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
+        "TMPDIR": str(temporary),
+        **markers(lease),
+        **lease.environment,
+        **pipeline.env,
+    }
+
+
+def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+    """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
+    return {
+        **common(lease, pipeline, machine.jars),
+        "spark.driver.host": machine.host,
+        "spark.driver.bindAddress": machine.bind,
+        "spark.local.dir": str(machine.scratch or lease.folder.parent / "scratch"),
+        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(machine)),
+    }
+
+
+def _shared(machine: Machine) -> dict[str, str]:
+    """For executors that see this machine's files."""
+    return {
+        "spark.executor.extraClassPath": class_path(machine.jars),
+        "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
+        **(workers.SETTINGS if machine.flags else {}),
+    }
+
+
+def _shipped(jars: Jars, modules: Path) -> dict[str, str]:
+    """For executors elsewhere: they fetch what they need from the driver."""
+    return {"spark.jars": ",".join(map(str, jars.spark)), "spark.submit.pyFiles": str(modules)}
+
+
+def class_path(jars: Jars) -> str:
+    """The connector's jars."""
+    return os.pathsep.join(map(str, jars.spark))
+
+
+def common(lease: Lease, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
+    """What of it is the same on every stack of our own."""
+    cores = max(2, pipeline.executors)
+    return {
+        "spark.app.name": lease.run_id,
+        "spark.driver.extraClassPath": class_path(jars),
+        "spark.executor.cores": str(cores // max(1, pipeline.executors)),
+        "spark.cores.max": str(cores),
+        "spark.executor.memory": MEMORY,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **{f"spark.executorEnv.{name}": value for name, value in markers(lease).items()},
+    }
+
+
+def submit_arguments(lease: Lease, conf: Mapping[str, str]) -> str:
+    """What PySpark hands to spark-submit."""
+    settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    return shlex.join(["--master", lease.spark_master, "--driver-memory", MEMORY, *settings, "pyspark-shell"])
+
+
+def mark(lease: Lease) -> str:
+    """What stands in the environment of each process of a run, `NAME=value`."""
+    return f"{RUN}={lease.run_id}"
+
+
+def markers(lease: Lease) -> Mapping[str, str]:
+    """By what each process of a run is known, and where its failpoints are armed."""
+    return {RUN: lease.run_id, failpoint.FOLDER: str(lease.folder / "failpoints")}

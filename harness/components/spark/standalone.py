@@ -1,0 +1,152 @@
+"""A Spark standalone cluster on loopback: one master and one worker, from the pyspark wheel, started by Java directly.
+
+The worker's cores and memory are what it may promise to executors, not what the machine has. It starts once the
+master listens: a worker that knocks too early waits 5 to 15 s before it knocks again. Ready means: the master says
+that our worker is registered and alive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import wait
+from harness.components.spark import worker_daemon as workers
+from harness.hosts import service
+from harness.hosts.ports import LOOPBACK, Port
+from harness.machine import class_data
+from harness.machine.jars import scala_version, spark_home
+from harness.machine.java import Java
+from harness.session import reaper
+from harness.session.session import Session
+
+START_S = 90.0
+MASTER = "org.apache.spark.deploy.master.Master"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+EXECUTOR = b"CoarseGrainedExecutorBackend"
+SETTINGS = {
+    "spark.master.rest.enabled": "false",
+    # A taken port is to be an error, not a silent move to the next one.
+    "spark.port.maxRetries": "0",
+}
+"""What we set on the daemons; goes into run.json."""
+
+
+class Spark:
+    """Master and worker. `flags` are more JVM flags for both (a class data archive)."""
+
+    name = "spark"
+
+    def __init__(
+        self, session: Session, java: Java, *, logs: Path, executors: int = 2, flags: Sequence[str] = ()
+    ) -> None:
+        self._session, self._java, self._flags = session, java, tuple(flags)
+        self._ports = {name: Port(what=f"Spark's {name}") for name in ("master", "master-ui", "worker", "worker-ui")}
+        self._running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
+        self._logs = logs
+        self.home = spark_home()
+        self.folder = session.folder / "spark"
+        # Twice what the executors need: a killed driver's share is still counted while the next one starts.
+        self.cores = max(8, 4 * executors)
+
+    @property
+    def master(self) -> str:
+        """`spark://host:port`."""
+        return f"spark://{self._ports['master']}"
+
+    def start(self) -> None:
+        """Start both and return when the worker is registered. Raises StackError."""
+        for part in ("conf", "local", "tmp"):
+            (self.folder / part).mkdir(parents=True, exist_ok=True)
+        workers.install(self.folder / "python")
+        master, log = self._daemon("master", MASTER, [])
+        service.ready("spark-master", master, log, self._ports["master"].open, within_s=START_S)
+        work = ["--work-dir", str(self._logs / "executors"), "--cores", str(self.cores), "--memory", f"{self.cores}g"]
+        worker, log = self._daemon("worker", WORKER, [*work, self.master])
+        service.ready("spark-worker", worker, log, self._registered, within_s=START_S)
+
+    def check(self) -> None:
+        """Raise StackError if one of them is dead."""
+        for part, (process, log) in self._running.items():
+            service.check(f"spark-{part}", process, log)
+
+    def close(self) -> None:
+        """Give the ports back; ending the processes is the session's work."""
+        for port in self._ports.values():
+            port.release()
+
+    def executors(self, mark: str) -> list[reaper.Life]:
+        """The executors whose environment holds `mark` (`NAME=value`), oldest first."""
+        process = self._running["worker"][0] if "worker" in self._running else None
+        worker = reaper.life(process.pid) if process else None
+        return executors_under({worker} if worker else set(), mark)
+
+    def _daemon(self, part: str, main: str, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
+        log = self._logs / f"spark-{part}.log"
+        settings = [f"-D{name}={value}" for name, value in SETTINGS.items()]
+        argv = [str(self._java.executable), "-Xmx384m", *service.JVM, *self._flags, *settings, "-cp", self.class_path()]
+        where = ["--host", LOOPBACK, "--port", str(self._ports[part].number)]
+        where += ["--webui-port", str(self._ports[f"{part}-ui"].number)]
+        process = self._session.spawn(
+            [*argv, main, *where, *arguments], name=f"spark-{part}", log=log, env=self._environment(), cwd=self.folder
+        )
+        self._running[part] = (process, log)
+        return process, log
+
+    def class_path(self) -> str:
+        """Spark's jars one by one, in a fixed order: a wildcard would leave the order to the file system."""
+        return os.pathsep.join(str(jar) for jar in sorted((self.home / "jars").glob("*.jar")))
+
+    def _environment(self) -> dict[str, str]:
+        """Executors inherit it from the worker. What they put into a temporary folder would outlive a SIGKILL, so
+        that folder is the session's."""
+        temporary = self.folder / "tmp"
+        return service.environment(
+            TMPDIR=str(temporary),
+            JDK_JAVA_OPTIONS=f'"-Djava.io.tmpdir={temporary}" -XX:-UsePerfData',
+            JAVA_HOME=str(self._java.home),
+            SPARK_HOME=str(self.home),
+            SPARK_CONF_DIR=str(class_data.conf()),
+            SPARK_LOCAL_DIRS=str(self.folder / "local"),
+            SPARK_LOCAL_IP=LOOPBACK,
+            # Spark's scripts set it; without it the worker cannot put an executor's command line together.
+            SPARK_SCALA_VERSION=scala_version(self.home),
+            PYSPARK_PYTHON=sys.executable,
+            PYTHONPATH=str(self.folder / "python"),
+        )
+
+    def _registered(self) -> bool | wait.Waiting:
+        try:
+            seen = self._status()
+        except (OSError, ValueError) as error:
+            return wait.Waiting(f"the master's page: {error}")
+        alive = [worker["port"] for worker in seen["workers"] if worker["state"] == "ALIVE"]
+        if seen["url"] == self.master and self._ports["worker"].number in alive:
+            return True
+        return wait.Waiting(f"{seen['url']} with workers alive at {alive}")
+
+    def _status(self) -> dict[str, Any]:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://{self._ports['master-ui']}/json/", timeout=5) as page:
+            found: dict[str, Any] = json.load(page)
+            return found
+
+
+def executors_under(workers: set[reaper.Life], mark: str) -> list[reaper.Life]:
+    """The executors that descend from `workers` and whose environment holds `mark` (`NAME=value`), oldest first."""
+    under = reaper.descendants(reaper.table(), workers)
+    return sorted((life for life in under if _is_executor(life.pid, mark)), key=lambda life: life.start)
+
+
+def _is_executor(pid: int, mark: str) -> bool:
+    try:
+        command = (Path("/proc") / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+    return EXECUTOR in command and reaper.carries(pid, mark)

@@ -1,0 +1,394 @@
+"""What the sink holds if every record took effect once: the effect's SQL over the view `ledger`, in DuckDB.
+
+The view has the workload's columns, then `_partition`, `_offset`, `_timestamp_ms`, `_batch` (NULL if unknown),
+`value` and `key`. The SQL is the user's: it runs in memory without files, network, extensions or settings to change,
+in UTC, and is stopped after `SECONDS_MAX`. Results leave DuckDB as text, so no value goes through a float.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from harness.checkers.cells import Row, canonical_rows
+from harness.checkers.fit import Column
+from harness.checkers.spans import REVERSED, Cut, Span, Spans
+from harness.effect import syntax
+from harness.errors import HarnessError, UsageError
+from harness.run_folder.ledger import SOURCE, read_source
+
+SECONDS_MAX = 300.0
+GIVE_UP_S = 0.05
+WHOLE = Cut()
+Answer = TypeVar("Answer")
+FETCH_ROWS = 50_000
+
+OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
+"""What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
+
+HIDDEN = "_behind, __partition, __offset"
+"""What `records` has besides, for our own use: a workload's columns cannot hide it."""
+
+RESERVED = frozenset({"_partition", "_offset", "_batch", "_behind"})
+"""What a record is told by: a workload's column of that name would hide it."""
+
+CLOSED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+REFUSALS = (duckdb.Error, ValueError, RuntimeError)
+"""What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
+
+_FAMILIES = {
+    "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
+    "float": "FLOAT DOUBLE",
+    "text": "VARCHAR ENUM",
+    "bool": "BOOLEAN",
+    "timestamp": "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+    "date": "DATE",
+    "time": "TIME",
+    "bytes": "BLOB",
+    "json": "JSON",
+    "uuid": "UUID",
+}
+FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()} | {
+    "TIMESTAMP WITH TIME ZONE": "instant"
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Canonical rows and the columns' names, engine types and families."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    families: tuple[str, ...]
+    rows: list[Row] = field(repr=False)
+
+    @property
+    def described(self) -> list[Column]:
+        """The columns one by one."""
+        return [Column(*each) for each in zip(self.columns, self.types, self.families, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
+    over `value` and `key`), `batches` the entries of checkpoint.json, `frontier` the next offsets by partition; None
+    means that all records count."""
+
+    parquet: Path | None
+    columns: tuple[tuple[str, str, str], ...]
+    batches: Sequence[Mapping[str, Any]] = ()
+    frontier: Mapping[int, int] | None = None
+
+
+class Effects:
+    """A closed DuckDB that holds one run's ledger. Use it in a `with`; one thread at a time."""
+
+    def __init__(self, source: Source, *, where: str) -> None:
+        """`where` names the scenario in errors. Raises HarnessError if the ledger cannot be read, UsageError if a
+        column of the workload does not fit the records."""
+        self._where = where
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-effect")
+        self._db = duckdb.connect(":memory:", config=dict(CLOSED))
+        self._db.execute("set TimeZone = 'UTC'")
+        self._db.execute("set enable_progress_bar = false")
+        self._db.execute("set lock_configuration = true")
+        self._folding = _aggregates()
+        try:
+            self._fill(source)
+        except BaseException:
+            self._close()
+            raise
+
+    def __enter__(self) -> Effects:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._thread.shutdown()
+        self._db.close()
+
+    def table(self, sql: str, *, behind: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
+        """The effect over all records, or only those behind the frontier, of one batch, or of a cut.
+
+        Raises UsageError with DuckDB's words if the SQL is wrong."""
+        self._narrow(behind=behind, batch=batch, cut=cut)
+        names, types = self.shape(sql)
+        families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
+        cells = [_as_text(position, family) for position, family in enumerate(families)]
+        shape = ", ".join(f"c{position}" for position in range(len(names)))
+
+        def rows() -> list[Row]:
+            result = self._db.execute(f"select {', '.join(cells)} from ({_bare(sql)}) as effect({shape})")
+            out: list[Row] = []
+            while part := result.fetchmany(FETCH_ROWS):
+                out += canonical_rows(part, families)
+            return out
+
+        return Table(columns=names, types=types, families=families, rows=self._asked(sql, rows))
+
+    def shape(self, sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names and types of the effect's columns. Raises UsageError if it is not one query, or wrong."""
+
+        def columns() -> list[Any]:
+            self._tree(sql)
+            return self._db.execute(f"describe {_bare(sql)}").fetchall()
+
+        described = self._asked(sql, columns)
+        return tuple(str(row[0]) for row in described), tuple(str(row[1]) for row in described)
+
+    def aggregates(self, sql: str) -> bool:
+        """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
+        return syntax.folded(self._tree(sql), self._folding)
+
+    def plain(self, sql: str) -> bool:
+        """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
+        return syntax.plain(self._tree(sql), self._folding)
+
+    def keyed(self, sql: str, key: Collection[str]) -> bool:
+        """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
+        return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, self._folding, self.columns())
+
+    def growing(self, sql: str) -> dict[int, bool]:
+        """The places of the columns that are counts or sums; true for a count, to which no record gives less than
+        nothing."""
+        return syntax.growing(self._tree(sql))
+
+    def summed(self, sql: str) -> tuple[int, ...]:
+        """The places of the columns that are a sum or an average of numbers, and nothing else."""
+        return syntax.summed(self._tree(sql))
+
+    def extreme(self, sql: str, function: str) -> Table:
+        """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
+        its place."""
+        tree = json.dumps(syntax.instead(self._tree(sql), function))
+        query = self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0]
+        return self.table(str(query))
+
+    def batches(self) -> tuple[int, ...]:
+        """The batches that took records, in order."""
+        query = "select distinct _batch from records where _batch is not null order by 1"
+        return tuple(int(row[0]) for row in self._db.execute(query).fetchall())
+
+    def ranges(self) -> list[tuple[int, Spans]]:
+        """The batches that took records, in order, and what each took."""
+        query = 'select batch, partition, start, "end" from ranges order by all'
+        out: dict[int, list[Span]] = {}
+        for batch, *span in self._db.execute(query).fetchall():
+            out.setdefault(int(batch), []).append(Span(*map(int, span)))
+        return [(batch, tuple(spans)) for batch, spans in out.items()]
+
+    def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
+        """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
+        self._narrow(behind=False, batch=None)
+        kinds = {str(row[0]): str(row[1]) for row in self._db.execute("describe ledger").fetchall()}
+        families = [self._family(name, kinds[name]) for name in names]
+        named = ", ".join(_quoted(name) for name in names)
+        cells = ", ".join(_as_text(place, family) for place, family in enumerate(families))
+        shape = ", ".join(f"c{place}" for place in range(len(names)))
+        inner = f"select {named}, _partition, _offset, _batch from ledger"
+        query = f"select {cells}, p, o, b from ({inner}) as origin({shape}, p, o, b)"
+        result = self._db.execute(query)
+        while part := result.fetchmany(FETCH_ROWS):
+            keys = canonical_rows([row[:-3] for row in part], families)
+            yield from ((key, *row[-3:]) for key, row in zip(keys, part, strict=True))
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of `ledger`."""
+        return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
+
+    def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
+        """How many records there are."""
+        self._narrow(behind=behind, batch=None, cut=cut)
+        row = self._db.execute("select count(*) from ledger").fetchone()
+        return int(row[0]) if row else 0
+
+    def _tree(self, sql: str) -> Any:
+        text = self._db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0]
+        try:
+            tree = json.loads(text)
+        except RecursionError:
+            raise self._wrong(sql, "it is nested too deeply") from None
+        if tree["error"]:
+            raise self._wrong(sql, tree["error_message"])
+        if len(tree["statements"]) != 1:
+            raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
+        return tree
+
+    def _narrow(self, *, behind: bool, batch: int | None, cut: Cut = WHOLE) -> None:
+        tests = [*(["_behind"] if behind else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
+        tests += [_inside(cut.only)] if cut.only is not None else []
+        tests += [f"not {_inside(cut.without)}"] if cut.without else []
+        kept = " and ".join(tests) or "true"
+        source = self._shuffled(cut.order) if cut.order else "records"
+        rows = f"select * exclude ({HIDDEN}) from {source} where {kept}"
+        more = [f"{rows} and {_inside(spans)}" for spans in cut.again]
+        self._db.execute(f"create or replace view ledger as {' union all '.join([rows, *more])}")
+
+    def _shuffled(self, order: int) -> str:
+        """The name of a table of the same records in another order."""
+        name, by = f"shuffled_{int(order)}", f"hash(__partition, __offset, {order}), __partition, __offset"
+        if order == REVERSED:
+            name, by = "reversed", "rowid desc"
+        self._db.execute(f"create table if not exists {name} as select * from records order by {by}")
+        return name
+
+    def _fill(self, source: Source) -> None:
+        table = SOURCE.empty_table() if source.parquet is None else read_source(source.parquet)
+        self._db.register("source", table)
+        self._db.register("ranges", _ranges(source.batches))
+        self._db.register("front", _frontier(source.frontier, table))
+        taken = {name.lower() for name, _, _ in source.columns}
+        asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
+        if hidden := sorted(taken & RESERVED):
+            raise UsageError(f"{asked}; {', '.join(hidden)} would hide where a record lies. Call them something else")
+        own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
+        rest = [name for name in OWN_COLUMNS if name not in taken]
+        records = _RECORDS.format(columns=", ".join([*own, *rest, *HIDDEN.split(", ")]))
+        try:
+            self._bounded(lambda: self._db.execute(records))
+        except REFUSALS as failure:
+            raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
+        self._narrow(behind=False, batch=None)
+        if self.size() != table.num_rows:
+            raise HarnessError(f"the view of {self._where} has {self.size()} records, its source {table.num_rows}")
+
+    def _family(self, name: str, type_: str) -> str:
+        family = FAMILY_OF.get(type_.split("(")[0])
+        if family is None:
+            raise UsageError(
+                f"the effect of {self._where} has a column {name} of type {type_}, which cannot be compared exactly. "
+                "Cast it to a plain type, in the effect and in the sink's query alike"
+            )
+        return family
+
+    def _wrong(self, sql: str, words: str) -> UsageError:
+        there = ", ".join(self.columns())
+        return UsageError(
+            f"the effect of {self._where} is no query that DuckDB can run: {words}\n"
+            f"  effect: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
+        )
+
+    def _asked(self, sql: str, work: Callable[[], Answer]) -> Answer:
+        """Run a user's SQL: bounded, every refusal in words."""
+        try:
+            return self._bounded(work)
+        except duckdb.InterruptException as failure:
+            raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
+        except REFUSALS as failure:
+            raise self._wrong(sql, _words(failure)) from failure
+
+    def _bounded(self, work: Callable[[], Answer]) -> Answer:
+        """Do it in a thread of its own (a signal waits for whoever is in DuckDB), interrupted when the time is up."""
+        asked = self._thread.submit(work)
+        try:
+            wait([asked], timeout=SECONDS_MAX)
+        finally:
+            self._end(asked)
+        return asked.result()
+
+    def _end(self, asked: Future[Any]) -> None:
+        """Give up what is still being asked: the connection is for one thread at a time."""
+        while not asked.done():
+            self._db.interrupt()
+            wait([asked], timeout=GIVE_UP_S)
+
+
+# ASOF finds at most one range a record, so that batches which overlap can never double a record.
+_RECORDS = """
+create table records as
+with raw as (
+    select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
+           case when s."offset" < r."end" then r.batch end as _batch,
+           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _behind,
+           s.partition as __partition, s."offset" as __offset
+    from source s
+    left join front f on f.partition = s.partition
+    asof left join ranges r on r.partition = s.partition and s."offset" >= r.start
+)
+select {columns} from raw order by __partition, __offset
+"""
+_AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
+
+
+@cache
+def _aggregates() -> frozenset[str]:
+    """The names of DuckDB's aggregate functions: asking for them takes as long as all else that a ledger needs."""
+    with duckdb.connect(":memory:", config=dict(CLOSED)) as db:
+        return frozenset(row[0] for row in db.execute(_AGGREGATES).fetchall())
+
+
+def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
+    try:
+        rows = [
+            (int(batch["batch"]), int(partition), int(start), int(end))
+            for batch in batches
+            for partition, (start, end) in batch["ranges"].items()
+            if int(end) > int(start)
+        ]
+        names = ("batch", "partition", "start", "end")
+        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
+        words = f"the batches of checkpoint.json are damaged: {failure!r}"
+        raise HarnessError(f"{words}. Run the scenario again") from failure
+
+
+def _frontier(frontier: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
+    """The first offset of each partition that does not count."""
+    partitions = sorted(set(source["partition"].to_pylist()))
+    everything = 2**62
+    ends = [everything if frontier is None else frontier.get(partition, 0) for partition in partitions]
+    try:
+        return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
+    except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
+        words = f"the frontier of checkpoint.json is damaged: {failure!r}"
+        raise HarnessError(f"{words}. Run the scenario again") from failure
+
+
+def _as_text(position: int, family: str) -> str:
+    column = f"c{position}"
+    if family == "bytes":
+        return f"hex({column})"
+    if family == "float":
+        # FLOAT as the double it is: its own text would be read back as another double.
+        return f"cast(cast({column} as double) as varchar)"
+    return f"cast({column} as varchar)"
+
+
+def _inside(spans: Spans) -> str:
+    """True for the records in one of the spans."""
+    tests = [
+        f"(__partition = {int(p)} and __offset >= {int(start)} and __offset < {int(end)})" for p, start, end in spans
+    ]
+    return f"({' or '.join(tests)})" if tests else "false"
+
+
+def _bare(sql: str) -> str:
+    """The query without the semicolon that ends it, and safe against a comment that would eat what follows."""
+    return re.sub(r";\s*$", "", sql.strip()) + "\n"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _words(failure: Exception) -> str:
+    return str(failure).split("\n\nLINE")[0].strip()

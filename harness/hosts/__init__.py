@@ -1,0 +1,1 @@
+"""What runs anything anywhere: processes of this machine, and containers of its engine."""

@@ -1,0 +1,215 @@
+"""One running container, as something that can be hurt, watched and asked for its log."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import time
+from typing import Any, TypeVar
+
+import psutil
+import requests
+from docker.errors import APIError, DockerException, NotFound
+
+from harness import wait
+from harness.errors import StackError, WaitError
+from harness.hosts.engine import Engine, Wanted, said
+from harness.hosts.local import LocalProcess
+from harness.hosts.logs import ENOUGH, ending
+
+Seen = TypeVar("Seen")
+SIGNALLED = 128
+"""An exit status above this one names a signal, if there is such a one."""
+SIGNALS = {number.value for number in signal.Signals}
+GONE = SIGNALLED + signal.SIGKILL
+"""What a container that was removed is taken to have ended with."""
+TRIES, PAUSE_S = 20, 0.5
+START_S = 120.0
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""As in the stack `processes`: a short life made short; it changes nothing else."""
+
+
+class Box:
+    """A container of ours. Its end is waited for in a thread, so that asking whether it lives costs nothing."""
+
+    def __init__(self, engine: Engine, wanted: Wanted) -> None:
+        self.part = wanted.name
+        self.born = time()
+        self._engine, self._address = engine, ""
+        self._container: Any = engine.start(wanted)
+        self._status: int | None = None
+        self._lost = ""
+        self._watch = threading.Thread(target=self._wait, name=f"wait-{wanted.name}", daemon=True)
+        self._watch.start()
+
+    def _wait(self) -> None:
+        """A connection that breaks says nothing about the container: it is asked again, and never called ended."""
+        pause = threading.Event()
+        for _ in range(TRIES):
+            try:
+                self._status = int(self._container.wait()["StatusCode"])
+            except NotFound:
+                self._status = GONE
+            except (DockerException, requests.RequestException) as error:
+                self._lost = str(error)
+                pause.wait(PAUSE_S)
+                continue
+            return
+
+    @property
+    def name(self) -> str:
+        """How evidence names it."""
+        return f"container {self._container.name}"
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it runs. Raises StackError when the engine no longer tells."""
+        if self._status is None:
+            if not self._watch.is_alive():
+                raise StackError(f"the engine no longer tells about {self.name}: {self._lost}")
+            return None
+        signalled = self._status - SIGNALLED
+        return -signalled if signalled in SIGNALS else self._status
+
+    def send(self, what: signal.Signals) -> bool:
+        """Signal its first process; to stop and to go on, the whole of it. False if it is gone. Raises StackError."""
+        ask = {signal.SIGSTOP: "pause", signal.SIGCONT: "unpause"}.get(what)
+        with said(f"asked the engine to send {what.name} to {self.name}"):
+            try:
+                getattr(self._container, ask)() if ask else self._container.kill(signal=what.name)
+            except NotFound:
+                return False
+            except APIError as error:
+                # Refused: it has ended, or it stands still or moves already.
+                if error.status_code not in (409, 500):
+                    raise
+                return bool(ask) and self._state() == ("paused" if ask == "pause" else "running")
+        return True
+
+    def _state(self) -> str:
+        """`running`, `paused` or what else the engine says; empty once it is removed. Raises StackError."""
+        with said(f"asked for the state of {self.name}"):
+            try:
+                self._container.reload()
+            except NotFound:
+                return ""
+            return str(self._container.status)
+
+    def cut(self) -> bool:
+        """Take it off the session's network; False if it is gone. Raises StackError."""
+        if not self.lives():
+            return False
+        self._address = self._engine.cut(self._container)
+        return True
+
+    def join(self) -> bool:
+        """Put it back, under the same name and address; False if it is gone. Raises StackError."""
+        if not self.lives():
+            return False
+        self._engine.join(self._container, self.part, self._address)
+        return True
+
+    def apart(self) -> bool:
+        """Does the kernel show it nothing but its own loopback? False where that cannot be seen."""
+        try:
+            lines = Path(f"/proc/{self._pid()}/net/dev").read_text(encoding="ascii").splitlines()[2:]
+        except (OSError, StackError, psutil.Error):
+            return False
+        names = [line.partition(":")[0].strip() for line in lines]
+        # Some kernels show a sleeping tunnel in every namespace; an engine's own are eth0, eth1, …
+        return "lo" in names and not any(name.startswith("eth") for name in names)
+
+    def lives(self) -> bool:
+        """False once it has ended."""
+        return self._status is None
+
+    def stands(self) -> bool:
+        """True while it is paused."""
+        return self._state() == "paused"
+
+    def family(self) -> list[Box]:
+        """Itself: what runs in it ends with it."""
+        return [self] if self.lives() else []
+
+    def speaks_from(self, address: str, port: int) -> bool:
+        """Does a process in it hold the TCP socket with that local address and port?"""
+        return any(process.speaks_from(address, port) for process in self.processes())
+
+    def processes(self) -> list[LocalProcess]:
+        """What runs in it, as this machine's process table shows it; its first process first; empty once it ended.
+        Raises StackError when the engine does not tell: that is not the same as nobody."""
+        try:
+            return LocalProcess(psutil.Process(self._pid())).family() if self.lives() else []
+        except psutil.NoSuchProcess:
+            return []
+
+    def _pid(self) -> int:
+        """Its first process's number on this machine. Raises psutil.NoSuchProcess if there is none, StackError."""
+        pid = int(self._container.attrs["State"]["Pid"]) if self._state() else 0
+        if pid == 0:
+            raise psutil.NoSuchProcess(pid)
+        return pid
+
+    def visible(self) -> bool:
+        """Does this machine's process table show its first process, and may we signal it?"""
+        try:
+            pid = self._pid()
+            psutil.Process(pid).send_signal(0)
+            return self._container.id in Path(f"/proc/{pid}/cgroup").read_text()
+        except (OSError, psutil.Error, StackError):
+            return False
+
+    def run(self, *argv: str) -> str:
+        """What a command in it prints. Raises StackError."""
+        with said(f"asked {self.name} to run {argv[0]}"):
+            return bytes(self._container.exec_run(list(argv)).output or b"").decode(errors="replace")
+
+    def has(self, *modules: str) -> bool:
+        """Can its Python import these?"""
+        with contextlib.suppress(DockerException, requests.RequestException):
+            return bool(self._container.exec_run(["python3", "-c", f"import {', '.join(modules)}"]).exit_code == 0)
+        return True
+
+    def port(self, inside: int) -> int:
+        """Where one of its ports is published. Raises StackError if it has ended."""
+        self._state()
+        published = self._container.ports.get(f"{inside}/tcp")
+        if not published:
+            self._watch.join(PAUSE_S)
+            self.check()
+            raise StackError(f"{self.name} has no published port {inside}")
+        return int(published[0]["HostPort"])
+
+    def log(self, *, lines: int | str = "all") -> str:
+        """What it has printed."""
+        try:
+            return bytes(self._container.logs(tail=lines)).decode(errors="replace")
+        except APIError:
+            return "(no log: it was removed)"
+        except (DockerException, requests.RequestException) as error:
+            return f"(no log: {error})"
+
+    def ending(self) -> str:
+        """The end of what it has printed, for an error message."""
+        return ending(self.log(lines=ENOUGH))
+
+    def check(self) -> None:
+        """Raise StackError with the end of its log if it has ended."""
+        status = self.poll()
+        if status is not None:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            raise StackError(f"{self.part} ended with {how}; its log ends:\n{self.ending()}")
+
+    def ready(self, look: Callable[[], Seen], *, within_s: float) -> Seen:
+        """Wait until `look` is content. Raises StackError at once if it ends, or when the time is up."""
+
+        def alive() -> Seen:
+            self.check()
+            return look()
+
+        try:
+            return wait.until(f"{self.part} to answer", alive, within_s=within_s)
+        except WaitError as error:
+            raise StackError(f"{error}; its log ends:\n{self.ending()}") from error

@@ -1,0 +1,144 @@
+"""A process on this machine, as something that can be hurt.
+
+It is named by pid *and* start time (psutil checks both before every signal), so a recycled pid is never hit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+import psutil
+
+from harness.errors import HarnessError
+from harness.scenario import Victim
+from harness.session import reaper
+
+
+@dataclass(frozen=True)
+class LocalProcess:
+    """One process that this machine's process table shows, in a container or not."""
+
+    process: psutil.Process
+
+    @property
+    def pid(self) -> int:
+        """Its number here."""
+        return self.process.pid
+
+    @property
+    def name(self) -> str:
+        """How evidence names it: its pid."""
+        return str(self.process.pid)
+
+    @property
+    def is_jvm(self) -> bool:
+        """True for a Java process."""
+        words = self.command()
+        return bool(words) and Path(words[0]).name == "java"
+
+    def command(self) -> list[str]:
+        """Its command line; empty once it is gone."""
+        try:
+            return self.process.cmdline()
+        except psutil.Error:
+            return []
+
+    @property
+    def born(self) -> float:
+        """When it began, in seconds since 1970; infinity once it is gone."""
+        try:
+            return self.process.create_time()
+        except psutil.NoSuchProcess:
+            return inf
+
+    def send(self, what: signal.Signals) -> bool:
+        """Signal it; False if it is gone. Raises HarnessError for init and for ourselves, which are of no run."""
+        if self.pid in (0, 1, os.getpid()):
+            raise HarnessError(f"asked to signal pid {self.pid}, which is not a process of a run")
+        try:
+            self.process.send_signal(what)
+        except psutil.NoSuchProcess:
+            return False
+        return True
+
+    def lives(self) -> bool:
+        """False once it is gone, or a zombie that nobody has asked after yet."""
+        try:
+            return self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def stands(self) -> bool:
+        """True while it stands still (state T)."""
+        try:
+            return bool(self.process.status() == psutil.STATUS_STOPPED)
+        except psutil.NoSuchProcess:
+            return False
+
+    def family(self) -> list[LocalProcess]:
+        """It and everything under it: an executor's Python workers are in groups of their own. Empty if it is gone."""
+        try:
+            return [self, *map(LocalProcess, self.process.children(recursive=True))]
+        except psutil.NoSuchProcess:
+            return []
+
+    def speaks_from(self, address: str, port: int) -> bool:
+        """Does it hold the TCP socket with that local address and port?"""
+        try:
+            found = _sockets(self.pid, address, port)
+            return bool(found) and any(str(link.readlink()) in found for link in Path(f"/proc/{self.pid}/fd").iterdir())
+        except OSError:
+            return False
+
+
+def processes(lives: Iterable[reaper.Life]) -> list[LocalProcess]:
+    """Those that are still there."""
+    found = []
+    for life in lives:
+        try:
+            process = psutil.Process(life.pid)
+        except psutil.NoSuchProcess:
+            continue
+        # The pid may have been given out again before psutil looked.
+        if reaper.life(life.pid) == life:
+            found.append(LocalProcess(process))
+    return found
+
+
+def carrying(mark: str) -> list[LocalProcess]:
+    """Every living process whose environment began with `mark` (`NAME=value`)."""
+    return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
+
+
+def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:
+    """Which of a driver's processes die, the program being the first of `tree`: the JVMs before it, since only a JVM
+    commits batches."""
+    if victim is Victim.PYTHON:
+        return tree[:1]
+    jvms = [process for process in tree if process.is_jvm]
+    return jvms if victim is Victim.JVM else [*jvms, *(process for process in tree if process not in jvms)]
+
+
+def _sockets(pid: int, address: str, port: int) -> set[str]:
+    """The sockets at a local address, as `/proc/PID/fd` names them; of the network that the process itself is in, which
+    psutil does not look at."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            local, _, number = fields[1].partition(":")
+            if int(number, 16) == port and _plain(local) == address:
+                found.add(f"socket:[{fields[9]}]")
+    return found
+
+
+def _plain(text: str) -> str:
+    """The kernel's hexadecimal address (words of four bytes, each in this machine's order) in IPv4's usual form; an
+    IPv6 address comes out as its last four bytes, which is where one of IPv4 lies in it."""
+    word = bytes.fromhex(text[-8:])
+    return ".".join(map(str, reversed(word)))

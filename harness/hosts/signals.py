@@ -1,0 +1,66 @@
+"""Signals to processes of the run: freeze, kill, stop; and the proof that they died.
+
+What a process is, the stack says: one of this machine's process table, or a whole container.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterable, Sequence
+
+from harness.stack import Process
+from harness.wait import Deadline
+
+GONE_WITHIN_S = 10.0
+
+
+def send(processes: Iterable[Process], what: signal.Signals) -> list[Process]:
+    """Send a signal to each that still lives; returns those it was sent to."""
+    return [process for process in processes if process.send(what)]
+
+
+def freeze(processes: Iterable[Process]) -> list[Process]:
+    """SIGSTOP, in order."""
+    return send(processes, signal.SIGSTOP)
+
+
+def thaw(processes: Iterable[Process]) -> list[Process]:
+    """SIGCONT, in order."""
+    return send(processes, signal.SIGCONT)
+
+
+def kill(processes: Sequence[Process]) -> dict[str, str]:
+    """SIGKILL each and wait until it is gone. Returns what became of each, `{name: words}`.
+
+    One that is still there after the signal is named as `alive`: whoever judges must not call that a hit."""
+    sent = send(processes, signal.SIGKILL)
+    deadline = Deadline(GONE_WITHIN_S)
+    # Never waitpid here: the wait status belongs to whoever started the process (subprocess keeps it).
+    pause = threading.Event()
+    while any(process.lives() for process in sent) and not deadline.over():
+        pause.wait(0.002)
+    return {process.name: "alive" if process.lives() else "gone after SIGKILL" for process in sent}
+
+
+def moves(process: Process) -> bool:
+    """False once it stands still, or is no more."""
+    return process.lives() and not process.stands()
+
+
+def all_died(signalled: dict[str, str]) -> bool:
+    """True if at least one process was signalled and none of them lives."""
+    return bool(signalled) and "alive" not in signalled.values()
+
+
+def family(processes: Iterable[Process]) -> list[Process]:
+    """The processes and everything under each."""
+    return [member for process in processes for member in process.family()]
+
+
+def owner(processes: Iterable[Process], address: str, port: int) -> Process | None:
+    """Which of the processes, by itself or by one under it, speaks from the TCP address."""
+    for process in processes:
+        if any(member.speaks_from(address, port) for member in process.family()):
+            return process
+    return None

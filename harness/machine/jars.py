@@ -1,0 +1,262 @@
+"""The jars of Kafka's broker and of Spark's Kafka and Postgres connectors: fetched once, checked at every start.
+
+Fetched by the Ivy inside the pyspark wheel, with settings and a cache of our own: a local Maven repository is never
+looked at, because a POM that some build left there without its jar breaks the resolution. After that no network and
+no JVM is needed. `jars.sha256` beside this file pins what each jar must be.
+
+    python -m harness.machine.jars            fetch what is missing and print the folders
+    python -m harness.machine.jars --pin      the same, and print the lines for jars.sha256
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from harness.errors import StackError
+from harness.machine import cache, java
+from harness.run_folder.store import digest
+
+KAFKA = "4.2.0"
+POSTGRES_JDBC = "42.7.14"
+MIRROR = "ONCEPROOF_MAVEN_ROOT"
+PINS = Path(__file__).with_name("jars.sha256")
+MANIFEST = "manifest.json"
+FETCH_S = 600.0
+LOCK_S = 900.0
+# What the pyspark wheel ships itself, or what is only annotations. A second copy would shadow Spark's own.
+SHIPPED = (
+    "com.github.luben",
+    "com.google.code.findbugs",
+    "org.apache.hadoop",
+    "org.checkerframework",
+    "org.lz4",
+    "org.scala-lang",
+    "org.scala-lang.modules",
+    "org.slf4j",
+    "org.xerial.snappy",
+)
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """What Maven calls a library."""
+
+    organisation: str
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.organisation}:{self.name}:{self.version}"
+
+
+@dataclass(frozen=True)
+class Room:
+    """One class path to fetch: what is asked for, and whose jars to leave out."""
+
+    name: str
+    wanted: tuple[Coordinate, ...]
+    left_out: tuple[str, ...] = ()
+
+    def key(self) -> str:
+        """The folder's name: changes with anything that changes what is fetched."""
+        text = json.dumps([*map(str, self.wanted), *self.left_out])
+        return f"{self.name}-{self.wanted[0].version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True)
+class Jars:
+    """The class paths, in a fixed order; `digest` changes when any jar does."""
+
+    broker: tuple[Path, ...]
+    spark: tuple[Path, ...]
+    digest: str
+
+
+def resolve(found: java.Java | None = None) -> Jars:
+    """Every jar, checked against its pin; fetched first when the cache lacks it. `found` saves a search for Java.
+
+    Raises StackError when the network is needed and not there, or when a jar is not what it was."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        broker, spark = pool.map(lambda room: _ready(room, found), rooms())
+    return _jars(broker, spark)
+
+
+def cached() -> Jars | None:
+    """What `resolve` would give without a network; None when something was never fetched. Raises StackError too."""
+    folders = [cache.root() / "jars" / room.key() for room in rooms()]
+    if not all((folder / MANIFEST).is_file() for folder in folders):
+        return None
+    return _jars(*map(verified, folders))
+
+
+def spark_home() -> Path:
+    """The pyspark wheel's own folder, found without importing it. Raises StackError when it is not installed."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.origin:
+        raise StackError("needs pyspark beside onceproof; found none; install it: pip install onceproof")
+    return Path(spec.origin).parent
+
+
+def rooms() -> tuple[Room, Room]:
+    """What to fetch for the broker and for the installed Spark."""
+    version, scala = importlib.metadata.version("pyspark"), scala_version(spark_home())
+    connector = Coordinate("org.apache.spark", f"spark-sql-kafka-0-10_{scala}", version)
+    jdbc = Coordinate("org.postgresql", "postgresql", POSTGRES_JDBC)
+    kafka = Coordinate("org.apache.kafka", "kafka_2.13", KAFKA)
+    return Room("broker", (kafka,)), Room("spark", (connector, jdbc), SHIPPED)
+
+
+def pins() -> dict[str, str]:
+    """Name of a jar -> the sha256 it must have."""
+    lines = PINS.read_text(encoding="utf-8").splitlines() if PINS.exists() else []
+    return {name: digest for digest, name in (line.split() for line in lines if line.strip())}
+
+
+def verified(folder: Path) -> dict[Path, str]:
+    """The jars of a fetched folder with their sha256, every byte read. Raises StackError when one differs."""
+    pinned, out = pins(), {}
+    for name, first in json.loads((folder / MANIFEST).read_text(encoding="utf-8")).items():
+        # A jar that is not pinned (another Spark line) is held to what it was when it was fetched.
+        wanted, path = pinned.get(name, first), folder / name
+        seen = digest(path) if path.is_file() else "no such file"
+        if seen != wanted:
+            raise StackError(
+                f"{path} is not the jar it must be: wanted sha256 {wanted}, found {seen}; "
+                f"remove the folder {folder} and run again with a network"
+            )
+        out[path] = wanted
+    return out
+
+
+def _jars(broker: dict[Path, str], spark: dict[Path, str]) -> Jars:
+    lines = [f"{digest} {path.name}" for part in (broker, spark) for path, digest in part.items()]
+    return Jars(tuple(broker), tuple(spark), hashlib.sha256("\n".join(lines).encode()).hexdigest())
+
+
+def _ready(room: Room, found: java.Java | None) -> dict[Path, str]:
+    folder = cache.folder("jars") / room.key()
+    if not (folder / MANIFEST).is_file():
+        with cache.locked(cache.folder("jars") / f".{room.name}.lock", within_s=LOCK_S):
+            if not (folder / MANIFEST).is_file():
+                _fetch(room, folder, found or java.find())
+    return verified(folder)
+
+
+def _fetch(room: Room, folder: Path, found: java.Java) -> None:
+    with cache.filling(folder) as temporary:
+        (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
+        (temporary / "ivy.xml").write_text(_module(room), encoding="utf-8")
+        _ivy(room, temporary, found)
+        if room.left_out:
+            _drop_shipped(temporary)
+        digests = {path.name: digest(path) for path in sorted(temporary.glob("*.jar"))}
+        (temporary / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
+
+
+def _ivy(room: Room, into: Path, found: java.Java) -> None:
+    home = cache.folder("ivy", room.name)
+    tool = next(iter(sorted((spark_home() / "jars").glob("ivy-*.jar"))), None)
+    if tool is None:
+        raise StackError(f"needs the Ivy jar of pyspark; found none in {spark_home() / 'jars'}; reinstall pyspark")
+    command = [str(found.executable), f"-Divy.default.ivy.user.dir={home}", "-jar", str(tool)]
+    command += ["-settings", str(into / "ivysettings.xml"), "-cache", str(home), "-ivy", str(into / "ivy.xml")]
+    # Without `bundle` scala-logging is left out, and the broker dies.
+    command += ["-confs", "default", "-types", "jar", "bundle"]
+    command += ["-retrieve", f"{into}/[artifact]-[revision](-[classifier]).[ext]"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=FETCH_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise StackError(f"fetching {_names(room)} took over {FETCH_S:g} s; look at the network, run again") from error
+    if done.returncode != 0 or not any(into.glob("*.jar")):
+        raise StackError(
+            f"cannot fetch {_names(room)} from Maven Central: {_complaint(done.stdout + done.stderr)}; "
+            f"the jars are needed once: run again with a network, or set {MIRROR} to a mirror's root"
+        )
+
+
+def _drop_shipped(folder: Path) -> None:
+    """Remove the jars of which pyspark has a copy of any version, such as spark-tags."""
+    shipped = {_artifact(path) for path in (spark_home() / "jars").glob("*.jar")}
+    for path in folder.glob("*.jar"):
+        if _artifact(path) in shipped:
+            path.unlink()
+
+
+def _artifact(path: Path) -> str:
+    return re.sub(r"-\d+\.\d.*$", "", path.stem)
+
+
+def _complaint(said: str) -> str:
+    """The telling lines of Ivy's long story, shortest form."""
+    if re.search(r"^\s*Host \S+ not found|UnknownHost|ConnectException|unreachable", said, re.MULTILINE):
+        return "the host cannot be reached"
+    missing = re.findall(r":: ([\w.-]+)#([\w.-]+);([\w.-]+): not found", said)
+    if missing:
+        return "not found: " + ", ".join(dict.fromkeys(":".join(parts) for parts in missing))
+    lines = [line.strip(" \t:") for line in said.splitlines() if re.search(r"exception|error|fail", line, re.I)]
+    return lines[0] if lines else (said.strip().splitlines() or ["Ivy said nothing"])[-1]
+
+
+def _settings() -> str:
+    root = os.environ.get(MIRROR)
+    where = f" root={quoteattr(root)}" if root else ""  # without one it is Maven Central
+    return f"""<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true"{where}/></resolvers>
+</ivysettings>
+"""
+
+
+def _module(room: Room) -> str:
+    wanted = [
+        f"<dependency org={quoteattr(c.organisation)} name={quoteattr(c.name)} rev={quoteattr(c.version)}"
+        ' conf="default->default"/>'
+        for c in room.wanted
+    ]
+    left_out = [f"<exclude org={quoteattr(name)}/>" for name in room.left_out]
+    return f"""<ivy-module version="2.0">
+  <info organisation="onceproof" module="{room.name}"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>{"".join(wanted + left_out)}</dependencies>
+</ivy-module>
+"""
+
+
+def _names(room: Room) -> str:
+    return " and ".join(map(str, room.wanted))
+
+
+def scala_version(home: Path) -> str:
+    for path in (home / "jars").glob("scala-library-*.jar"):
+        return ".".join(path.stem.removeprefix("scala-library-").split(".")[:2])
+    raise StackError(f"needs the Scala library of pyspark; found none in {home / 'jars'}; reinstall pyspark")
+
+
+def main(arguments: list[str]) -> int:
+    """Fetch, check, print; 0, or 4 with one line."""
+    try:
+        jars = resolve()
+    except StackError as error:
+        print(f"onceproof: {error}", file=sys.stderr)
+        return error.exit_code
+    if "--pin" in arguments:
+        print("\n".join(f"{digest(path)}  {path.name}" for path in sorted({*jars.broker, *jars.spark})))
+        return 0
+    for name, part in (("broker", jars.broker), ("spark", jars.spark)):
+        print(f"{name}: {len(part)} jars in {part[0].parent}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

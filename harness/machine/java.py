@@ -1,0 +1,89 @@
+"""Finds the Java that runs Spark and Kafka: 17 or 21, and says in one line what to install when there is none.
+
+Java 25 is too new for the Hadoop client inside pyspark, Java 11 too old for Spark 4. Imports nothing that is not in
+every Python, so that the Makefile can ask before anything is installed: `python3 -m harness.machine.java`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import StackError
+
+FEATURES = (17, 21)
+VARIABLE = "ONCEPROOF_JAVA_HOME"
+CURE = f"install Java 17 or 21 (Debian and Ubuntu: openjdk-17-jre-headless), or set {VARIABLE} to one"
+SYSTEM = Path("/usr/lib/jvm")
+ANSWER_S = 30.0
+
+
+@dataclass(frozen=True)
+class Java:
+    """One Java installation. `text` is what it says about itself, `feature` the number people call it by (17)."""
+
+    home: Path
+    executable: Path
+    feature: int
+    text: str
+
+
+def find(environ: Mapping[str, str] | None = None, *, system: Path = SYSTEM) -> Java:
+    """The first fitting Java. `ONCEPROOF_JAVA_HOME`, when set, is the only place looked at.
+
+    Else JAVA_HOME, `java` on the PATH and `/usr/lib/jvm/*`. Raises StackError with one line when none fits."""
+    found: list[str] = []
+    for executable in _candidates(os.environ if environ is None else environ, system):
+        java = look(executable)
+        if java is not None and java.feature in FEATURES:
+            return java
+        found.append(f"java {java.feature} at {java.home}" if java else f"no working java at {executable}")
+    raise StackError(f"needs Java 17 or 21; found {', '.join(dict.fromkeys(found)) or 'no java'}; {CURE}")
+
+
+def look(executable: Path) -> Java | None:
+    """Ask `executable` what it is; None when it does not answer as a Java does."""
+    command = [str(executable), "-XshowSettings:properties", "-version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=ANSWER_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = done.stderr + done.stdout
+    version = re.search(r'^\S.* version "(?:1\.)?(\d+)[^"]*".*$', said, re.MULTILINE)
+    if done.returncode != 0 or version is None:
+        return None
+    home = re.search(r"^\s+java\.home = (.+)$", said, re.MULTILINE)
+    place = Path(home[1].strip()) if home else executable.resolve().parent.parent
+    return Java(home=place, executable=executable, feature=int(version[1]), text=version[0].strip())
+
+
+def _candidates(environ: Mapping[str, str], system: Path) -> Iterator[Path]:
+    if wish := environ.get(VARIABLE):
+        yield Path(wish) / "bin" / "java"
+        return
+    if home := environ.get("JAVA_HOME"):
+        yield Path(home) / "bin" / "java"
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+        yield Path(on_path)
+    yield from sorted(path for path in system.glob("*/bin/java") if path.is_file())
+
+
+def main() -> int:
+    """Print the Java that would be used; 0, or 4 with one line."""
+    try:
+        java = find()
+    except StackError as error:
+        print(f"onceproof: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"java {java.feature} at {java.home}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""`digests.json`: what a run folder held when the run had its verdict, so that nobody judges what is no longer that.
+
+    {"form": 1, "files": {"ledger/source.parquet": SHA-256, ...}, "seal": SHA-256 of the two before it}
+
+It is written last of all, and lies outside what it seals: every file that a verdict or the page rests on. Logs and the
+page itself are not sealed. It tells of damage and of edits; who wants to deceive can write new digests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.run_folder import store
+from harness.run_folder.store import RunFolder
+
+DIGESTS = "digests.json"
+FORM = 1
+PLANNED = ("plan.json", "run.json", "scenario.yaml")
+"""What a run can be run again from."""
+FILES = (*PLANNED, "checkpoint.json", "journal.jsonl", "verdict.json")
+ROOMS = ("controls", "ledger", "sink", "snapshots")
+"""Folders that are sealed whole, however deep, so that a file too many is told too."""
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, order=True)
+class Mismatch:
+    """A file that is not as the run left it, by its name in the run folder, and what is wrong with it."""
+
+    name: str
+    what: str
+
+    def __str__(self) -> str:
+        # A name of somebody else's making may hold anything, a line feed too.
+        return f"{self.name if self.name.isprintable() else ascii(self.name)}: {self.what}"
+
+
+def write(folder: Path) -> None:
+    """Seal the run folder as it stands. Raises HarnessError if a file cannot be read, or the disk refuses."""
+    with store.disk("seal the run folder", folder):
+        files = {_name(folder, path): store.digest(path) for path in _paths(folder) if _plain(path)}
+    store.write(folder / DIGESTS, _text(files))
+
+
+def mismatches(folder: Path, *, only: Collection[str] = ()) -> list[Mismatch]:
+    """What in a sealed run folder is not as the run left it; with `only`, among these names alone."""
+    try:
+        saved = _saved(folder / DIGESTS)
+    except (OSError, ValueError) as failure:
+        why = failure.strerror if isinstance(failure, OSError) else failure
+        return [Mismatch(DIGESTS, f"{why}; so no other file can be held against it")]
+    there = {_name(folder, path): path for path in _paths(folder)}
+    names = [name for name in saved.keys() | there.keys() if not only or name in only]
+    told = [Mismatch(name, _wrong(there.get(name), saved.get(name))) for name in names]
+    return sorted(each for each in told if each.what)
+
+
+def opened(path: Path, *, only: Collection[str] = (), unjudged: bool = False) -> RunFolder:
+    """The run folder at `path`, of which every file (or every one of `only`) is as the run left it.
+
+    `unjudged`: also one whose run ended before it had a verdict, and so was never sealed. Raises HarnessError that
+    names what is wrong, UsageError if it is no run folder."""
+    found = RunFolder.find(path)
+    if not os.path.lexists(found.path / DIGESTS):
+        _unsealed(found, unjudged=unjudged)
+    elif wrong := mismatches(found.path, only=only):
+        raise HarnessError(_said(found.path, wrong))
+    return found
+
+
+def _unsealed(found: RunFolder, *, unjudged: bool) -> None:
+    """Raise unless the run ended before it could be sealed, and that will do."""
+    asked = f"asked for the run in {found.path}"
+    try:
+        run = found.read("run").get("run", {})
+    except HarnessError as failure:
+        raise HarnessError(f"{asked}; it has no {DIGESTS}, and {failure}") from None
+    if os.path.lexists(found.verdict_json) or run.get("stage") == 2:
+        raise HarnessError(
+            f"{asked}; it has no {DIGESTS}, so nobody can tell whether its files are those of the run: it was made by "
+            "hand or by an older version, or its run was killed at the very end. Run the scenario again"
+        )
+    if not unjudged:
+        raise HarnessError(f"{asked}; {early(run)}. Once that is mended: onceproof replay {found.path}")
+
+
+def early(run: dict[str, object]) -> str:
+    """Why a run has no verdict, from what its run.json says."""
+    outcome = run.get("outcome")
+    said = outcome.get("error") if isinstance(outcome, dict) else None
+    return f"the run ended before it had a verdict: {said or 'it was interrupted, or is not over'}"
+
+
+def _said(folder: Path, wrong: list[Mismatch]) -> str:
+    saw = f"{len(wrong)} files in it are not as the run left them"
+    saw = "1 file in it is not as the run left it" if len(wrong) == 1 else saw
+    lines = [f"asked for the run in {folder}; {saw}, so nothing is said of it:"]
+    lines += [f"  {each}" for each in wrong[:SHOWN]]
+    if len(wrong) > SHOWN:
+        lines.append(f"  and {len(wrong) - SHOWN} more")
+    whole = not {DIGESTS, *PLANNED} & {each.name for each in wrong}
+    again = f"run its plan again (onceproof replay {folder})" if whole else "run the scenario again"
+    return "\n".join([*lines, f"Put back a copy of the folder as the run left it, or {again}"])
+
+
+def _saved(path: Path) -> dict[str, str]:
+    """SHA-256 by name. Raises OSError, or ValueError if the file is not the one that was written."""
+    if not _plain(path):
+        raise ValueError("is no plain file")
+    text = path.read_bytes()
+    try:
+        data = json.loads(text)
+        files = {str(name): str(digest) for name, digest in data["files"].items()}
+        form = data["form"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("altered: it is torn") from None
+    if form != FORM:
+        raise ValueError(f"altered, or of another version: its form is {ascii(form)[:20]} and not {FORM}")
+    # Byte for byte, or a line that stands twice would pass.
+    if text != _text(files).encode():
+        raise ValueError("altered: its own seal does not fit")
+    return files
+
+
+def _text(files: dict[str, str]) -> str:
+    sealed = {"form": FORM, "files": dict(sorted(files.items()))}
+    seal = sha256(json.dumps(sealed, separators=(",", ":")).encode()).hexdigest()
+    return json.dumps({**sealed, "seal": seal}, indent=1) + "\n"
+
+
+def _wrong(path: Path | None, digest: str | None) -> str:
+    """What is wrong with a file that should have this digest; empty if nothing is."""
+    if path is None:
+        return "missing"
+    if digest is None:
+        return "not of the run"
+    try:
+        if not _plain(path):
+            return "is no plain file"
+        return "" if store.digest(path) == digest else "altered"
+    except OSError as failure:
+        return f"unreadable: {failure.strerror or failure}"
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """Everything that is sealed, or stands where only what is sealed should: no folders, and no link is followed."""
+    todo = [path for name in (*FILES, *ROOMS) if os.path.lexists(path := folder / name)]
+    while todo:
+        path = todo.pop()
+        try:
+            folders = stat.S_ISDIR(path.lstat().st_mode) and path.name not in FILES
+            todo += path.iterdir() if folders else ()
+        except OSError:
+            folders = False  # told as unreadable
+        if not folders:
+            yield path
+
+
+def _plain(path: Path) -> bool:
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix()

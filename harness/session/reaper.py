@@ -1,0 +1,305 @@
+"""The reaper: a small process that outlives the harness just long enough to end everything that it started.
+
+It runs as a file of its own (`python -I -S reaper.py SESSION FOLDER OWNER_PID OWNER_START`) and needs nothing but
+the standard library, so it starts in milliseconds. It says `ready` on its output, then waits on its input. When
+the harness closes that pipe or dies, it kills every process of the session, removes the session's folder and ends.
+
+`harness.session.session` imports the same code to sweep sessions whose harness and reaper are both dead.
+A process belongs to a session if its environment says so, if the session's folder records it, if it descends from
+one that belongs, or if it is a Postgres process working inside the folder (Postgres overwrites its environment).
+A process is always named by pid and start time, so a pid that was given out again is never hit. Linux only.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+MARKER = "ONCEPROOF_SESSION"
+"""The environment variable that every process of a session carries."""
+RECORD = "processes"
+"""The file in the session's folder with the `/proc/PID/stat` line of every process that the harness started."""
+LAST_WORDS = "last-words.json"
+"""The file in the session's folder with the command that ends what is no process of ours, such as containers."""
+POSTMASTER = "postgres/data/postmaster.pid"
+"""Where, in the session's folder, Postgres notes the key and the number of its shared memory (its seventh line)."""
+GOODBYE = b"q"
+"""What the harness writes before it closes the pipe in good order."""
+
+LAST_WORDS_S = 60.0
+FORGOTTEN_S = 24 * 3600.0
+"""After which a last command that still fails is given up."""
+QUIET_S = 0.3
+QUIET_AFTER_GOODBYE_S = 0.05
+LIMIT_S = 20.0
+
+
+class Life(NamedTuple):
+    """One life of a process: its pid, and its start in clock ticks since boot."""
+
+    pid: int
+    start: int
+
+
+class Row(NamedTuple):
+    """One line of the process table. `state` is the kernel's letter, `Z` for a zombie."""
+
+    life: Life
+    parent: int
+    state: str
+    name: str
+
+
+def parse(text: bytes) -> Row | None:
+    """A line of `/proc/PID/stat`; None if it is torn."""
+    try:
+        opened, closed = text.index(b"("), text.rindex(b")")
+        fields = text[closed + 2 :].split()
+        name = text[opened + 1 : closed].decode(errors="replace")
+        return Row(Life(int(text[:opened]), int(fields[19])), int(fields[1]), fields[0].decode(), name)
+    except (ValueError, IndexError):
+        return None
+
+
+def row(pid: int) -> Row | None:
+    """What the kernel says about `pid` now; None if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib would double the start-up time)
+            return parse(file.read())
+    except OSError:
+        return None
+
+
+def life(pid: int) -> Life | None:
+    """The life that has `pid` now; None if there is none or it is a zombie."""
+    seen = row(pid)
+    return seen.life if seen and seen.state not in "ZX" else None
+
+
+def table() -> dict[int, Row]:
+    """Every living process by pid, zombies left out."""
+    rows = (row(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
+    return {seen.life.pid: seen for seen in rows if seen and seen.state not in "ZX"}
+
+
+def descendants(rows: dict[int, Row], roots: Iterable[Life]) -> set[Life]:
+    """The living among `roots`, and everything under them."""
+    children: dict[int, list[Row]] = {}
+    for seen in rows.values():
+        children.setdefault(seen.parent, []).append(seen)
+    found: set[Life] = set()
+    todo = [root for root in roots if root.pid in rows and rows[root.pid].life == root]
+    while todo:
+        parent = todo.pop()
+        if parent not in found:
+            found.add(parent)
+            todo += [child.life for child in children.get(parent.pid, ())]
+    return found
+
+
+def send(victim: Life, number: int) -> bool:
+    """Signal exactly this life. False if it is gone or not ours to signal."""
+    if victim.pid <= 1:
+        return False
+    try:
+        handle = os.pidfd_open(victim.pid)
+    except OSError:
+        return False
+    try:
+        # The handle was taken before this look: if the look agrees, the handle is that life and no later one.
+        if life(victim.pid) != victim:
+            return False
+        signal.pidfd_send_signal(handle, number)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def fell(roots: set[Life], *, within_s: float) -> set[Life]:
+    """Kill `roots` and everything under them; what is left when the time is up (nothing, as a rule).
+
+    All are stopped before any is killed: one that runs could fork in between, and its orphan would be lost."""
+    pause, end = threading.Event(), time.monotonic() + within_s
+    known, calm = set(roots), 0
+    while calm < 2 and time.monotonic() < end:
+        rows = table()
+        grown = descendants(rows, known)
+        # D: it waits in the kernel, for a stopped child that is not yet its program; it will stop as it leaves.
+        still = grown <= known and all(rows[victim.pid].state in "tTD" for victim in grown)
+        calm = calm + 1 if still else 0
+        known |= grown
+        _send_all(grown, signal.SIGSTOP)
+        pause.wait(0.001)
+    while (left := descendants(table(), known)) and time.monotonic() < end + 1.0:
+        _send_all(left, signal.SIGKILL)
+        pause.wait(0.002)
+    return left
+
+
+def _send_all(victims: set[Life], number: int) -> None:
+    """Parents first: a shell goes on to its next command when its child dies before it."""
+    for victim in sorted(victims, key=lambda each: each.start):
+        send(victim, number)
+
+
+class Hunt:
+    """Finds the processes of one session; remembers what it found, so that a child cannot hide by losing its parent."""
+
+    def __init__(self, session: str, folder: str) -> None:
+        self.folder = folder
+        self._mark = f"{MARKER}={session}"
+        self._known: set[Life] = set()
+
+    def learn(self) -> None:
+        """Remember what descends from the recorded processes. Cheap: reads no environment."""
+        self._known = descendants(table(), self._known | self._recorded())
+
+    def victims(self) -> set[Life]:
+        """Every living process of the session, but never the one that asks nor any it descends from."""
+        rows = table()
+        roots = self._known | self._recorded() | {seen.life for seen in rows.values() if self._marked(seen)}
+        self._known = descendants(rows, roots)
+        return {victim for victim in self._known if victim.pid not in _ancestry(rows)}
+
+    def _recorded(self) -> set[Life]:
+        try:
+            with open(os.path.join(self.folder, RECORD), "rb") as lines:  # noqa: PTH118, PTH123
+                rows = [parse(line) for line in lines]
+        except OSError:
+            return set()
+        return {seen.life for seen in rows if seen}
+
+    def _marked(self, seen: Row) -> bool:
+        try:
+            if seen.name == "postgres":
+                return os.readlink(f"/proc/{seen.life.pid}/cwd").startswith(self.folder + "/")  # noqa: PTH115
+        except OSError:
+            return False
+        return carries(seen.life.pid, self._mark)
+
+
+def carries(pid: int, mark: str) -> bool:
+    """Does the environment that the process began with hold `mark` (`NAME=value`)?"""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            return f"\0{mark}\0".encode() in b"\0" + file.read()
+    except OSError:
+        return False
+
+
+def _ancestry(rows: dict[int, Row]) -> set[int]:
+    pid, found = os.getpid(), {0, 1}
+    while pid not in found:
+        found.add(pid)
+        pid = rows[pid].parent if pid in rows else 0
+    return found
+
+
+def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
+    """Kill until nothing of the session was seen for `quiet_s`, then remove its folder. Returns what is left (nothing,
+    unless a process is not ours to kill)."""
+    pause = threading.Event()
+    end = time.monotonic() + LIMIT_S
+    quiet_since = time.monotonic()
+    left: set[Life] = set()
+    while time.monotonic() < end and time.monotonic() - quiet_since < quiet_s:
+        left = hunt.victims()
+        _send_all(left, signal.SIGKILL)
+        if left:
+            quiet_since = time.monotonic()
+        pause.wait(0.01)
+    free_shared_memory(hunt.folder)
+    # Where they fail, the folder stays, and the next start's sweep says them again.
+    if say_last_words(hunt.folder):
+        shutil.rmtree(hunt.folder, ignore_errors=True)
+    return left
+
+
+def say_last_words(folder: str) -> bool:
+    """Run the session's last command, if it has one, to its end. True unless it failed."""
+    try:
+        with open(os.path.join(folder, LAST_WORDS), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            text = file.read()
+    except OSError:
+        return True
+    import json  # slow to load, and only needed here
+    import subprocess
+
+    try:
+        words = json.loads(text)
+        subprocess.run(
+            words["argv"], env=words["env"], cwd="/", timeout=LAST_WORDS_S, check=True, capture_output=True, text=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        old = time.time() - os.stat(os.path.join(folder, LAST_WORDS)).st_mtime > FORGOTTEN_S  # noqa: PTH116, PTH118
+        said = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1:]
+        then = "it is given up" if old else f"each start tries again for a day, or until you remove {folder}"
+        print(f"onceproof: could not clean up after an earlier run: {''.join(said)}; {then}", file=sys.stderr)
+        return old
+    except (ValueError, KeyError):
+        return True  # torn: nobody knows what it was
+    return True
+
+
+def free_shared_memory(folder: str) -> None:
+    """Remove the System V segment that a killed Postgres leaves in the kernel: nothing else would, before a reboot."""
+    try:
+        with open(os.path.join(folder, POSTMASTER), encoding="ascii") as file:  # noqa: PTH118, PTH123
+            key, number = file.read().splitlines()[6].split()
+        with open("/proc/sysvipc/shm", encoding="ascii") as file:  # noqa: PTH123
+            segments = [line.split() for line in file]
+    except (OSError, ValueError, IndexError):
+        return
+    # Columns: key, shmid, perms, size, cpid, lpid, nattch, … The number alone could have been given out again.
+    if any(segment[:2] == [key, number] and segment[6] == "0" for segment in segments):
+        import ctypes  # slow to load, and only needed here
+
+        ctypes.CDLL(None).shmctl(int(number), 0, None)
+
+
+def wait_for_the_end(hunt: Hunt, owner: Life) -> bool:
+    """Return when the harness is gone; True if it said goodbye."""
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    # The pipe alone is not enough: a fork of the harness that never calls exec would hold it open.
+    handle = os.pidfd_open(owner.pid)
+    poll.register(handle, select.POLLIN)
+    goodbye = False
+    while life(owner.pid) == owner:
+        events = dict(poll.poll(2000))
+        if 0 in events:
+            said = os.read(0, 16)
+            if not said:
+                return goodbye
+            goodbye = goodbye or GOODBYE in said
+        if not events:
+            hunt.learn()
+    return goodbye
+
+
+def main() -> None:
+    """Say `ready`, wait for the harness's end, clean up after it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    session, folder, pid, start = sys.argv[1:5]
+    hunt = Hunt(session, folder)
+    try:
+        os.write(1, b"ready\n")
+        os.close(1)
+        goodbye = wait_for_the_end(hunt, Life(int(pid), int(start)))
+    except OSError:  # the harness was gone before this could answer, or before it could be watched
+        goodbye = False
+    clean(hunt, quiet_s=QUIET_AFTER_GOODBYE_S if goodbye else QUIET_S)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The stack `containers`: the same servers, each in a container of its own, on this machine's engine."""

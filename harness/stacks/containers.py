@@ -1,0 +1,230 @@
+"""The stack `containers`: Kafka, Postgres, a Spark master, two workers, and each driver, in containers of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.components.kafka import container as kafka
+from harness.components.postgres import container as postgres
+from harness.components.spark import container as boxes
+from harness.components.spark import container_driver as driver
+from harness.components.spark import driver as local_driver
+from harness.components.spark import standalone as spark
+from harness.components.spark import worker_daemon as workers
+from harness.errors import StackError
+from harness.hosts import images
+from harness.hosts.box import Box
+from harness.hosts.engine import Engine, last_words
+from harness.hosts.local import LocalProcess, carrying, processes
+from harness.hosts.together import together
+from harness.machine import class_data, jars
+from harness.run_folder.redact import redact_folder
+from harness.run_folder.store import disk
+from harness.scenario import Pipeline
+from harness.session import reaper
+from harness.session.session import Session
+from harness.stack import MEANS, Driver, Lease, Process
+from harness.stacks.base import SessionStack
+from harness.stacks.rooms import Rooms
+
+NEEDED = ("psycopg2", "kafka")
+
+
+class ContainersStack(SessionStack):
+    """One of everything and two workers, in a network of their own. `logs` is where the services write."""
+
+    name = "containers"
+    means = MEANS["containers"]
+
+    def __init__(self, logs: Path, *, executors: int = 2) -> None:
+        super().__init__(logs)
+        self._executors = executors
+        self._drivers: list[driver.ContainerDriver] = []
+        self._launching = threading.Lock()
+        self._released: set[str] = set()
+
+    def up(self) -> None:
+        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
+        HarnessError when the disk is full; nothing is left running then."""
+        self._ready()
+        self._jars = jars.resolve()
+        self._session = Session()
+        for part in ("engine", "kafka"):
+            # Of an earlier time: not this one's to take down.
+            self.__dict__.pop(part, None)
+        try:
+            self._make(self._session)
+            together([self.kafka.start, self.postgres.start, self.spark.start])
+            self._local()
+        except BaseException:
+            self.down()
+            raise
+
+    def _make(self, session: Session) -> None:
+        self.engine = Engine(session.id)
+        for part in images.OFFICIAL:
+            self.engine.have(images.image(part), images.VARIABLE + part.upper())
+        # Before anything is started: whoever is left alive then takes it away.
+        session.at_the_end(last_words(session.id))
+        self.engine.connect()
+        (session.folder / "runs").mkdir()
+        self.archives = class_data.of_image(self.engine.identity(images.image("spark")), self._jars)
+        self._ground = _ground(session, self._jars, self.archives)
+        self.kafka = kafka.KafkaBox(self.engine)
+        self.postgres = postgres.PostgresBox(self.engine)
+        self.spark = boxes.SparkBoxes(self.engine, self._ground, logs=self.logs, executors=self._executors)
+
+    def _local(self) -> None:
+        """Faults look at processes, and pipelines at folders: both must be this machine's."""
+        if not all(box.visible() for box in self.spark.workers):
+            raise StackError(
+                "needs an engine whose processes this machine shows and lets us signal; the one that answers runs "
+                "elsewhere, or under another user; use a local engine, or --stack processes"
+            )
+        found, ours = self.spark.version(), importlib.metadata.version("pyspark")
+        if found != ours:
+            raise StackError(
+                f"asked for {images.image('spark')}; its Spark is {found}, and the pyspark here is {ours}, whose "
+                f"connectors would not fit; name an image of {ours} with {images.VARIABLE}SPARK, or take that pyspark"
+            )
+        if not self.spark.workers[0].has(*NEEDED):
+            need = (
+                f"python3 cannot import {' and '.join(NEEDED)} there; the pipelines that onceproof ships with need them"
+            )
+            print(f"onceproof: {images.image('spark')}: {need} (docs/stacks.md)", file=sys.stderr)
+
+    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
+        """Make the topic, schemas and folders of one run. Raises StackError."""
+        return self._rooms().make(run_id, partitions=partitions, root=root)
+
+    def release(self, lease: Lease, *, keep: bool = False) -> None:
+        """Drop what `lease` made; `keep` leaves it until the stack goes down."""
+        if self._session is None:
+            return
+        # Not while one is being made: it would come to light afterwards.
+        with self._launching:
+            self._released.add(lease.run_id)
+            self.engine.forget(lease.run_id)
+        self._drivers = [life for life in self._drivers if life.run != lease.run_id]
+        if not keep:
+            self._rooms().drop(self._rooms().named(lease.run_id))
+
+    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        """Start one life of the pipeline. Its placeholders are already filled in."""
+        self._up().guard()
+        with self._launching:
+            if lease.run_id in self._released:
+                raise StackError(f"asked for a driver of {lease.run_id}, which has ended")
+            made = driver.launch(
+                self.engine, self._ground, self._jars, lease, pipeline, number=number, log=log.absolute()
+            )
+            self._drivers.append(made)
+        return made
+
+    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
+        found = driver.settings(lease, pipeline, self._ground, self._jars, host="(its container)")
+        return {"spark.driver.memory": local_driver.MEMORY, **found}
+
+    def executors(self, lease: Lease) -> list[LocalProcess]:
+        """The executor processes of this run's application, oldest first."""
+        return processes(spark.executors_under(self._tops(self.spark.workers), local_driver.mark(lease)))
+
+    def processes(self, lease: Lease) -> Sequence[Process]:
+        """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere, a
+        Python worker whose executor is gone too."""
+        mine = [life.box for life in self._drivers if life.run == lease.run_id and life.box.lives()]
+        inside = {process for box in mine for process in box.processes()}
+        return [*mine, *(process for process in carrying(local_driver.mark(lease)) if process not in inside)]
+
+    def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
+        found = (reaper.life(process.pid) for box in boxes for process in box.processes()[:1])
+        return {life for life in found if life is not None}
+
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
+        self._up().guard()
+        for box in self._boxes():
+            box.check()
+
+    def _boxes(self) -> list[Box]:
+        return [box for box in (self.kafka.box, self.postgres.box, *self.spark.boxes) if box is not None]
+
+    def describe(self) -> dict[str, Any]:
+        """Versions and settings, for run.json. Holds no secret."""
+        session = self._up()
+        return {
+            "stack": self.name,
+            "asked": f"--stack {self.name}",
+            "session": session.id,
+            "reapers_replaced": session.rearmed,
+            "engine": self.engine.version,
+            "images": {
+                part: {"name": images.image(part), "id": self.engine.identity(images.image(part))}
+                for part in images.OFFICIAL
+            },
+            "jars": self._jars.digest,
+            "kafka": {"cluster_id": self.kafka.cluster_id, "settings": dict(kafka.SETTINGS)},
+            "postgres": {"version": self.postgres.version, "settings": dict(postgres.SETTINGS)},
+            "spark": {"cores": self.spark.cores, "workers": len(boxes.WORKERS)},
+        }
+
+    def down(self) -> None:
+        """End everything that this stack started. Safe to call twice."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        # Whatever of it fails, the rest is done; the session's end is the last.
+        with contextlib.ExitStack() as steps:
+            steps.callback(session.close)
+            if hasattr(self, "engine"):
+                steps.callback(self._clean, session)
+            if hasattr(self, "kafka"):
+                steps.callback(self._keep_logs)
+                steps.callback(self.kafka.close)
+
+    def _clean(self, session: Session) -> None:
+        self.engine.close()
+        session.nothing_left()
+
+    def _keep_logs(self) -> None:
+        try:
+            with disk("keep the logs", self.logs):
+                for box in self._boxes():
+                    (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
+        finally:
+            if hasattr(self.postgres, "databases"):
+                redact_folder(self.logs, (self.postgres.databases.password,))
+
+    def _rooms(self) -> Rooms:
+        session = self._up()
+        return Rooms(
+            topics=self.kafka.topics,
+            databases=self.postgres.databases,
+            bootstrap=self.kafka.inside,
+            inside=self.postgres.inside,
+            spark_master=self.spark.master,
+            spark_home=boxes.SPARK_HOME,
+            root=session.folder / "runs",
+        )
+
+
+def _ground(session: Session, found: jars.Jars, made: Path) -> boxes.Ground:
+    """Containers of Spark run as our own user, so that what they write is ours."""
+    passwd = session.folder / "passwd"
+    uid, gid = os.getuid(), os.getgid()
+    # Hadoop asks for the user's name, and an image does not know ours.
+    lines = ["root:x:0:0:root:/root:/bin/sh", f"onceproof:x:{uid}:{gid}::/tmp:/bin/sh"]
+    passwd.write_text("\n".join(lines[: 1 if uid == 0 else 2]) + "\n")
+    modules = session.folder / "python"
+    workers.install(modules)
+    folders = {session.folder / "runs": True, driver.package() / "harness": False, made: False, modules: False}
+    folders |= {jar.parent: False for jar in found.spark}
+    return boxes.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, archives=made, modules=modules)

@@ -1,0 +1,319 @@
+"""Many runs on one stack, for the command line: load everything first, come up once, run each, say how it went.
+
+A scenario that cannot be run (its pipeline does not work unhurt, its surroundings fail) is an `error` in the table
+and does not stop the others; a stack that died does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import Any, Protocol
+
+from harness.errors import HarnessError, Interrupted, StackError, UsageError
+from harness.report.summary import Run, asked, error
+from harness.report.summary import write as write_summary
+from harness.run.loop import run as run_one
+from harness.run_folder import sealed, store
+from harness.run_folder.journal import Listener
+from harness.scenario import Scenario, Word
+from harness.stack import Stack
+from harness.stacks.where import STACKS, Where
+from harness.supported import Able, Named, refuse, unsupported
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`."""
+
+    stack: str = "processes"
+    where: Where | None = None
+    able: bool = False
+    seed: int | None = None
+    repeat: int = 1
+    reports: Path = Path("reports")
+    keep: str = "all"
+
+
+class Progress(Protocol):
+    """Who watches a suite."""
+
+    def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
+        """A scenario begins; its journal's events go to what is returned."""
+
+    def ended(self, run: Run) -> None:
+        """It is over."""
+
+    def close(self) -> None:
+        """No more."""
+
+
+@dataclass
+class Suite:
+    """What is known of a suite while it runs."""
+
+    options: Options
+    progress: Progress
+    runs: list[Run] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        """Keep one run's outcome; the summary on disk is never older than this."""
+        self.runs.append(run)
+        write_summary(self.options.reports, self.runs)
+        self.progress.ended(run)
+
+
+def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
+    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`.
+    Raises UsageError, and StackError where a package is missing."""
+    logs = store.latest(reports) / "logs"
+    if where is not None:
+        from harness.stacks.external import ExternalStack
+
+        return ExternalStack(where, logs)
+    if name == "processes":
+        from harness.stacks.processes import ProcessesStack
+
+        return ProcessesStack(logs)
+    if name == "containers":
+        for package in ("docker", "testcontainers"):
+            found = importlib.util.find_spec(package)
+            # Any folder of that name on the path is found too, without an origin.
+            if found is None or found.origin is None:
+                cure = "pip install 'onceproof[containers]'; without it: --stack processes"
+                raise StackError(f"asked for the stack containers; there is no Python package {package}; {cure}")
+        from harness.stacks.containers import ContainersStack
+
+        return ContainersStack(logs)
+    raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
+
+
+def run(paths: Sequence[Path], options: Options) -> int:
+    """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
+    from harness.load import find, load_all
+    from harness.run.before import bind
+
+    scenarios = load_all(find(paths))
+    bind(scenarios)
+    if options.able:
+        scenarios = able(scenarios, Named(options.stack))
+    return run_all([s for s in scenarios for _ in range(options.repeat)], options)
+
+
+def able(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
+    """Those that the stack supports; the others are named. Raises UsageError if none is left."""
+    out = []
+    for scenario in scenarios:
+        if steps := unsupported(scenario, stack):
+            print(f"not run: {scenario.path}: the stack {stack.name} does not support {', '.join(steps)}")
+        else:
+            out.append(scenario)
+    if not out:
+        raise UsageError(f"the stack {stack.name} supports none of these scenarios; take another stack")
+    return out
+
+
+def run_all(work: Sequence[Scenario], options: Options) -> int:
+    """Run each scenario on one stack."""
+    from harness.report import html
+    from harness.suite.progress import progress
+
+    with signals(), only_suite(options.reports):
+        suite = Suite(options, progress())
+        try:
+            with up(options, work) as stack:
+                for number, scenario in enumerate(work, 1):
+                    stack.health()
+                    listener = suite.progress.started(
+                        scenario.name, number=number, total=len(work), steps=len(scenario.schedule)
+                    )
+                    suite.add(one(scenario, stack, options=options, listener=listener))
+        finally:
+            suite.progress.close()
+        index = html.index(options.reports, suite.runs)
+    show(suite.runs, index)
+    return exit_code(suite.runs)
+
+
+def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> Run:
+    """One run, its page written and its folder kept or not."""
+    from harness.report import html
+
+    began = monotonic()
+    try:
+        result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
+    except (Interrupted, StackError):
+        raise
+    except HarnessError as failure:
+        if failure.folder is not None:
+            html.write(failure.folder)
+        return Run(
+            scenario=scenario.name,
+            verdict=error(str(failure), expect=str(scenario.expect)),
+            folder=failure.folder,
+            seconds=monotonic() - began,
+            stack=stack.name,
+        )
+    except Exception as failure:
+        # A fault of ours in one run: said as such, and the others still run.
+        words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
+        return Run(scenario=scenario.name, verdict=error(words, expect=str(scenario.expect)), stack=stack.name)
+    folder: Path | None = result.folder
+    html.write(result.folder)
+    if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
+        store.RunFolder.open(result.folder).remove()
+        folder = None
+    return Run(scenario=scenario.name, verdict=result.verdict, folder=folder, seconds=result.seconds, stack=stack.name)
+
+
+@contextmanager
+def up(options: Options, work: Sequence[Scenario] = ()) -> Iterator[Stack]:
+    """The stack, up; down afterwards, however it ends. Raises UsageError for `work` that it does not support."""
+    stack = open_stack(options.stack, options.reports, options.where)
+    refuse(work, stack)
+    try:
+        stack.up()
+        yield stack
+    except HarnessError as first:
+        try:
+            stack.down()
+        except HarnessError as then:
+            # What went wrong is said first, whatever of it also hinders the end.
+            first.args = (f"{first}\nand then: {then}",)
+        raise
+    except BaseException:
+        stack.down()
+        raise
+    else:
+        stack.down()
+
+
+@contextmanager
+def only_suite(reports: Path) -> Iterator[None]:
+    """Hold the reports folder: two suites would overwrite each other's summary. Raises HarnessError if it is taken."""
+    folder = store.latest(reports)
+    with (folder / ".lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HarnessError(
+                f"another suite is writing to {reports}; wait for it, or give this one a folder of its own (--reports)"
+            ) from None
+        yield
+
+
+@contextmanager
+def signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a suite as Ctrl-C does: one clean-up path, exit 130."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        # A second one must not break into the clean-up; the reaper has the last word in any case.
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(f"interrupted by {signal.Signals(number).name}; nothing was judged after that")
+
+    before: dict[int, Any] = {n: signal.signal(n, end) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def exit_code(runs: Sequence[Run]) -> int:
+    """0 all as expected, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an error."""
+    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
+    if Word.ERROR in wrong:
+        return 4
+    if Word.VIOLATED in wrong or Word.HELD in wrong:
+        return 1
+    return 3 if wrong else 0
+
+
+def show(runs: Sequence[Run], index: Path) -> None:
+    """The table, what went wrong, and where the report is."""
+    from rich.console import Console
+
+    from harness.report import table, words
+
+    console = Console()
+    if console.is_terminal:
+        console.print(table.table(runs))
+        console.print(table.tally(runs), highlight=False)
+    else:
+        print(table.text(runs))
+    for run in runs:
+        if not run.verdict.as_expected:
+            print("\n" + words.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder)))
+    print(f"\nreport: {index}")
+
+
+def replay(folder: Path, options: Options) -> int:
+    """Run the plan of a stored run again, with its seed. Raises HarnessError if the plan is not as the run left it."""
+    found = sealed.opened(folder, only=sealed.PLANNED, unjudged=True)
+    parts = found.read("plan", "run", "scenario")
+    scenario, seed = planned(found.path, parts)
+    program = _mapping(parts["run"].get("program"))
+    for path, same in (
+        (scenario.path, lambda path: path.read_text("utf-8", "surrogateescape") == parts.get("scenario")),
+        (str(program.get("entry") or ""), lambda path: store.digest(path) == program.get("sha256")),
+    ):
+        if path and not (Path(path).is_file() and same(Path(path))):
+            print(f"{path} is not what it was in the stored run; the plan is the stored one", file=sys.stderr)
+    stored = _mapping(parts["run"].get("stack"))
+    if (name := stored.get("stack", options.stack)) != options.stack:
+        same = stored.get("asked", f"--stack {name}")
+        print(f"the stored run was on {name}, this one is on {options.stack}; the same: {same}", file=sys.stderr)
+    return run_all([scenario] * options.repeat, replace(options, seed=seed))
+
+
+def planned(folder: Path, parts: Mapping[str, Any]) -> tuple[Scenario, int]:
+    """The scenario of a stored run as it was then, and its seed. Raises UsageError if the run kept none."""
+    try:
+        return store.scenario_of(parts["plan"]["scenario"]), int(parts["run"]["seed"])
+    except (KeyError, TypeError, ValueError) as failure:
+        raise UsageError(f"asked to replay {folder}; it has no whole plan ({failure!r}). Run the scenario") from failure
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def check(folder: Path) -> int:
+    """Judge a stored run again from its folder alone. Raises HarnessError for one that is not as the run left it, of
+    which nothing is said."""
+    from harness.judge import judge
+    from harness.report import words
+
+    found = sealed.opened(folder)
+    verdict = judge(found.path)
+    stored = Run.read(found.path)
+    print(words.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
+    if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
+        print(f"\nthe run itself had said: {words.headline(stored.scenario, stored.verdict)}")
+    return exit_code([replace(stored, verdict=verdict)])
+
+
+def report(folders: Sequence[Path]) -> int:
+    """Write the page of each stored run. One that is not as the run left it is named and gets none; the others do."""
+    from harness.report import html
+
+    code = 0
+    for folder in folders:
+        try:
+            print(html.write(sealed.opened(folder, unjudged=True).path))
+        except HarnessError as failure:
+            if len(folders) == 1:
+                raise
+            print(f"Error: {failure}", file=sys.stderr)
+            code = max(code, failure.exit_code)
+    return code

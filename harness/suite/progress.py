@@ -1,0 +1,208 @@
+"""What the command line shows while a suite runs: a live line on a terminal, plain lines anywhere else.
+
+    watched = progress()
+    listener = watched.started("name", number=1, total=18, steps=2)
+    run(..., listener=listener)                    # every event of the run's journal
+    watched.ended(summary_run)
+    watched.close()
+
+Plain lines are one a phase, death, fault, control and verdict, with the seconds since the run began; below a held, what
+it rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an annotation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from harness.report.stakes import rests
+from harness.report.summary import Run
+from harness.report.table import COLOURS, mark
+from harness.report.text import visible
+from harness.report.words import headline, where
+from harness.run_folder.journal import Listener
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+class Progress(Protocol):
+    """Who watches a suite. Events may come from any thread."""
+
+    def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
+        """A scenario begins; its journal's events go to what is returned. `steps` are those of its schedule."""
+
+    def ended(self, run: Run) -> None:
+        """It is over, also if it failed before it began."""
+
+    def close(self) -> None:
+        """No more. Gives the terminal back; safe to call twice."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Where the running scenario is, as far as its journal has said."""
+
+    scenario: str = ""
+    place: str = ""
+    phase: str = ""
+    batch: int | None = None
+    window: str = ""
+    life: int = 0
+    sent: int = 0
+    total: int = 0
+    fired: int = 0
+    faults: int = 0
+
+    def after(self, event: Mapping[str, Any]) -> Seen:
+        """What is known after one more event; an unknown kind changes nothing."""
+        what = event.get("what")
+        if what == "phase":
+            return replace(self, phase=str(event.get("name", "")))
+        if what == "batch":
+            return replace(self, batch=event.get("batch"), window=str(event.get("window") or ""))
+        if what == "launched":
+            return replace(self, life=int(event.get("number") or 0))
+        if what == "sent":
+            return replace(self, sent=int(event.get("records") or 0), total=int(event.get("total") or 0))
+        if what == "control":
+            return replace(self, phase=f"control {event.get('number')}")
+        if what == "step":
+            return replace(self, fired=self.fired + 1)
+        return self
+
+    def parts(self) -> list[str]:
+        """The pieces of the live line, in order; what is not known yet is left out."""
+        out = [visible(self.phase, 30)] if self.phase else []
+        out += [f"{self.sent:,}/{self.total:,} records"] if self.total else []
+        out += [f"batch {visible(str(self.batch), 30)}"] if self.batch is not None else []
+        out += [f"faults {self.fired}/{self.faults}"] if self.faults else []
+        return out + ([f"attempt {self.life}"] if self.life > 1 else [])
+
+
+def line(event: Mapping[str, Any]) -> str | None:
+    """One journal event as a line, None for those that only the live line shows."""
+    what, get = event.get("what"), event.get
+    if what == "phase":
+        return visible(str(get("name")), 60)
+    if what == "died":
+        alone = ", which no fault caused" if get("scheduled") is False and get("status") else ""
+        return f"driver {get('number')} died, status {visible(str(get('status')), 30)}{alone}"
+    if what == "launched" and int(get("number") or 0) > 1:
+        return f"driver {get('number')} launched"
+    if what in {"step", "missed"}:
+        hit = "hit" if get("hit") else "MISSED"
+        return f"fault {hit}: {visible(str(get('name')), 120)}{where(str(get('window') or ''), get('batch'))}"
+    if what == "control":
+        number, state = get("number"), get("state")
+        if state == "begins":
+            return None
+        how = "failed" if get("failed") else "drained" if get("drained") else "not drained"
+        return f"control {number}, without faults: {how}{', from the cache' if state == 'cached' else ''}"
+    if what == "gave up":
+        return f"gave up: {visible(str(get('why')), 200)}"
+    return None
+
+
+class Plain:
+    """Lines for a log. `github` adds its groups and annotations."""
+
+    def __init__(self, stream: TextIO, *, github: bool = False) -> None:
+        self._stream, self._github = stream, github
+        self._lock = threading.Lock()
+        self._began = monotonic()
+
+    def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
+        self._began = monotonic()
+        group = "::group::" if self._github else ""
+        self._say(f"{group}{number}/{total} {visible(scenario, 200)}")
+        return self._event
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        text = line(event)
+        if text is not None:
+            self._say(f"[{monotonic() - self._began:7.1f} s] {text}")
+
+    def ended(self, run: Run) -> None:
+        text = headline(run.scenario, run.verdict)
+        self._say(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
+        for told in rests(run.verdict):
+            self._say(f"{' ' * 15}{told}")
+        if self._github:
+            self._say("::endgroup::")
+            if not run.verdict.as_expected:
+                self._say(f"::error::{_escaped(text)}")
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            print(text, file=self._stream, flush=True)
+
+
+class Lively:
+    """One live line on a terminal; each scenario that is over leaves a line above it."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.live import Live
+
+        self._console = console
+        self._lock = threading.Lock()
+        # Before the first scenario there is only one thing to wait for.
+        self._seen, self._began = Seen(phase="stack up"), monotonic()
+        self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._line)
+        self._live.start()
+
+    def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
+        with self._lock:
+            self._seen, self._began = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), monotonic()
+        return self._event
+
+    def close(self) -> None:
+        self._live.stop()
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._seen = self._seen.after(event)
+
+    def ended(self, run: Run) -> None:
+        from rich.text import Text
+
+        text = Text(f"{mark(run)} ", style="green" if run.verdict.as_expected else "bold red")
+        text.append(f"{self._seen.place} ", style="dim")
+        text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
+        text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")
+        for told in rests(run.verdict):
+            text.append(f"\n     {told}", style="dim")
+        self._console.print(text)
+
+    def _line(self) -> Text:
+        from rich.text import Text
+
+        with self._lock:
+            seen, elapsed = self._seen, monotonic() - self._began
+        head = f"{seen.place} {visible(seen.scenario, 60)}: " if seen.scenario else ""
+        return Text(f"{head}{' · '.join([*seen.parts(), f'{elapsed:.0f} s'])}", no_wrap=True, overflow="ellipsis")
+
+
+def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = os.environ) -> Progress:
+    """The right one for `stream` (default: standard error)."""
+    out = stream or sys.stderr
+    github = environment.get("GITHUB_ACTIONS") == "true"
+    if github or not out.isatty() or environment.get("TERM") == "dumb":
+        return Plain(out, github=github)
+    from rich.console import Console
+
+    return Lively(Console(file=out, highlight=False))
+
+
+def _escaped(text: str) -> str:
+    """As GitHub's workflow commands want their data."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,1 @@
+"""Makes the class data archives: one short real run, each JVM ended cleanly."""

@@ -1,0 +1,87 @@
+"""The Spark program from whose classes the archives are made: run by `harness.training.processes`, never imported.
+
+It does once what pipelines do all the time: a Kafka stream into foreachBatch with JSON, SQL, a shuffle, Python in the
+executors and a batch read of Kafka, then a clean stop, without which no archive is written. Takes the broker, the
+topic, the number of records in it, a folder for the checkpoint, and a file to wait for before it stops, for which it
+asks by another one (none: do not wait): a worker kills an executor 10 s after its application ended, and an archive may
+take longer, so whoever trains lets the worker stand still meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+
+BATCH = 60
+FINISH_S, PAUSE_S = 120.0, 0.1
+
+
+def touch(rows: Iterator[Row]) -> None:
+    """Stands for a write from the executors."""
+    for row in rows:
+        row.asDict()
+
+
+def read(spark: SparkSession, broker: str, topic: str) -> DataFrame:
+    """The topic as a table, as a pipeline that manages offsets by hand reads it."""
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker)
+    return reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
+
+
+def wait(gate: Path) -> None:
+    """Ask for the file `gate`, and wait until it is there."""
+    gate.with_suffix(".asked").touch()
+    pause = threading.Event()
+    for _ in range(int(FINISH_S / PAUSE_S)):
+        if gate.exists():
+            return
+        pause.wait(PAUSE_S)
+    sys.exit(f"{gate} did not come in {FINISH_S:g} s")
+
+
+def main() -> None:
+    """Run until every record was seen, and stop."""
+    broker, topic, records, checkpoint = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    spark = SparkSession.builder.appName("training").config("spark.sql.shuffle.partitions", "3").getOrCreate()
+    seen, finished = [0], threading.Event()
+
+    def batch(payments: DataFrame, number: int) -> None:
+        payments.foreachPartition(touch)
+        payments.groupBy("account").agg(f.sum("amount"), f.count("*")).collect()
+        payments.dropDuplicates(["id"]).write.mode("append").parquet(f"{checkpoint}/sink")
+        seen[0] += len(payments.cache().collect())
+        payments.unpersist()
+        if seen[0] >= records:
+            finished.set()
+
+    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker).option("subscribe", topic)
+    stream = stream.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", BATCH)
+    payment = "id bigint, account string, amount decimal(12, 2), event_time timestamp_ntz"
+    text = f"from_json(cast(value as string), '{payment}') as payment"
+    parsed = stream.load().selectExpr(text, "partition", "offset").select("payment.*", "partition", "offset")
+    query = parsed.writeStream.foreachBatch(batch).option("checkpointLocation", f"{checkpoint}/query").start()
+    if not finished.wait(FINISH_S):
+        sys.exit(f"saw {seen[0]} of {records} records in {FINISH_S:g} s")
+    # The batch that set the word has still to write its commit.
+    query.processAllAvailable()
+    query.stop()
+    read(spark, broker, topic).groupBy("partition").agg(f.max("offset")).collect()
+    spark.createDataFrame([Row(id=1, text="a")]).createOrReplaceTempView("plain")
+    spark.sql("select id, count(*) from plain group by id").collect()
+    for gate in sys.argv[5:]:
+        wait(Path(gate))
+    jvm: Any = spark.sparkContext._gateway
+    spark.stop()
+    # A container would end with this program, and the JVM with it, before it has written.
+    jvm.proc.stdin.close()
+    jvm.proc.wait(FINISH_S)
+
+
+if __name__ == "__main__":
+    main()

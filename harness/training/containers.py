@@ -1,0 +1,101 @@
+"""Class data archives (see `harness.machine.class_data`) for the drivers and executors that run in containers.
+
+    python -m harness.training.containers     make what is missing (a minute, once) and print the folder
+
+They are made in containers too, since an archive fits one JDK and one class path: the image's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP, Signals
+from typing import TYPE_CHECKING
+
+from kafka.errors import KafkaError
+
+from harness import wait
+from harness.components.spark.standalone import WORKER
+from harness.errors import HarnessError, StackError
+from harness.hosts.local import LocalProcess
+from harness.machine import cache, class_data
+from harness.machine.class_data import IN_CONTAINERS, Kind
+from harness.training import processes as training
+
+if TYPE_CHECKING:
+    from harness.stacks.containers import ContainersStack
+
+RUN = "training"
+HELD_S = 600.0
+
+
+def train(stack: ContainersStack) -> Path:
+    """Make the archives if they are missing, with a stack that is up; returns their folder. Raises StackError when the
+    training run fails; the stack works without archives, only slower."""
+    archives = stack.archives
+    with cache.locked(archives / ".lock", within_s=HELD_S):
+        if not class_data.complete(archives, IN_CONTAINERS):
+            _run(stack, archives)
+            training.drop_old(archives.parent)
+    return archives
+
+
+def _run(stack: ContainersStack, archives: Path) -> None:
+    lease = stack.lease(RUN, partitions=2)
+    try:
+        # Here, since this is what its containers may write to.
+        made = {kind: lease.folder / f"{kind}.jsa" for kind in IN_CONTAINERS}
+        words = {kind: " ".join(class_data.training_flags(path)) for kind, path in made.items()}
+        gate, log = lease.folder / "stop", stack.logs / f"{RUN}.log"
+        program = training.trainee(
+            lease,
+            gate=gate,
+            conf={"spark.executor.extraJavaOptions": words[Kind.EXECUTOR]},
+            env={"SPARK_SUBMIT_OPTS": words[Kind.DRIVER]},
+        )
+        training.feed(lease.bootstrap, lease.topic)
+        daemons = [each for box in stack.spark.workers for each in box.processes() if WORKER in each.command()]
+        try:
+            training.drive(
+                lambda: stack.launch(lease, program, number=1, log=log), gate, lambda: _all(daemons, SIGSTOP)
+            )
+            wait.until("the executor to end", lambda: not stack.executors(lease), within_s=training.DUMP_S)
+        finally:
+            _all(daemons, SIGCONT)
+        if missing := [str(kind) for kind, path in made.items() if not path.is_file()]:
+            raise StackError(f"the training run wrote no archive for {', '.join(missing)}; its log: {log}")
+        for path in made.values():
+            whole = shutil.copy(path, archives / f".{path.name}")
+            Path(whole).rename(archives / path.name)
+    finally:
+        stack.release(lease)
+
+
+def _all(processes: Sequence[LocalProcess], what: Signals) -> None:
+    for process in processes:
+        process.send(what)
+
+
+def main() -> int:
+    """Train and print the folder; 0, or the error's exit code with one line."""
+    try:
+        from harness.stacks.containers import ContainersStack
+    except ModuleNotFoundError as missing:
+        print(f"onceproof: there is no package {missing.name}; pip install 'onceproof[containers]'", file=sys.stderr)
+        return StackError.exit_code
+    try:
+        with tempfile.TemporaryDirectory() as logs, ContainersStack(Path(logs)) as stack:
+            if not class_data.complete(stack.archives, IN_CONTAINERS):
+                print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
+            print(f"class archives in {train(stack)}")
+    except (HarnessError, KafkaError, OSError) as error:
+        print(f"onceproof: {error}", file=sys.stderr)
+        return StackError.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

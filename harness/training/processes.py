@@ -1,0 +1,205 @@
+"""Makes the class data archives (`machine/class_data.py`): one short real run of everything, each JVM ended cleanly.
+
+    python -m harness.training.processes        make what is missing (about a minute, once) and print the folder
+
+A JVM that is killed writes nothing, so each is asked to end and waited for.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psutil
+from kafka import KafkaProducer
+
+from harness import wait
+from harness.components.kafka.process import Kafka
+from harness.components.spark import driver
+from harness.components.spark.standalone import MASTER, WORKER, Spark
+from harness.errors import HarnessError, StackError
+from harness.hosts.logs import tail
+from harness.machine import cache, class_data, jars, java
+from harness.machine.class_data import Kind
+from harness.scenario import Pipeline
+from harness.session.session import Session
+from harness.stack import Addresses, Driver, Lease
+
+TRAINEE = Path(__file__).with_name("trainee.py")
+TOPIC = "training"
+RECORDS = 240
+DRIVER_S = 240.0
+DUMP_S = 180.0
+LOCK_S = 600.0
+KEPT = 3
+
+
+def train(found: java.Java, resolved: jars.Jars) -> Path:
+    """Make the archives if they are missing; returns their folder. Two at once: the second waits for the first.
+
+    Raises StackError when the training run fails; the stack then works without archives, only slower."""
+    target = class_data.folder(found, resolved)
+    if class_data.trained(found, resolved):
+        return target
+    with cache.locked(cache.folder("cds") / ".lock", within_s=LOCK_S):
+        if not class_data.trained(found, resolved):
+            with cache.filling(target) as temporary:
+                _run(temporary, found, resolved)
+            drop_old(target.parent)
+    return target
+
+
+def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
+    logs = into / "logs"
+    logs.mkdir()
+    with Session() as session:
+        broker = Kafka(session, found, resolved, logs=logs, flags=_flags(into, Kind.BROKER))
+        spark = Spark(session, found, logs=logs, executors=1, flags=_flags(into, Kind.DAEMON))
+        try:
+            broker.start()
+            spark.start()
+            broker.topics.create(TOPIC, partitions=2)
+            feed(broker.bootstrap, TOPIC)
+            _drive(into, session, lease(session, broker, spark), driver.Machine(java=found, jars=resolved))
+            _end_daemons(into)
+            broker.stop(grace_s=DUMP_S)
+        finally:
+            spark.close()
+            broker.close()
+    missing = [str(kind) for kind in Kind if not Path(_archive(into, kind)).is_file()]
+    if missing:
+        raise StackError(
+            f"the training run wrote no archive for {', '.join(missing)}; run it again, nothing else beside"
+        )
+    shutil.rmtree(logs)
+
+
+def _flags(into: Path, kind: Kind) -> tuple[str, ...]:
+    return class_data.training_flags(Path(_archive(into, kind)))
+
+
+def feed(bootstrap: str, topic: str) -> None:
+    """Send the topic, which has two partitions, some payments."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    try:
+        for number in range(RECORDS):
+            payment = {"id": number, "account": f"a{number % 7}", "amount": "1.25", "event_time": "2026-01-01T00:00:00"}
+            producer.send(topic, key=b"%d" % number, value=json.dumps(payment).encode(), partition=number % 2)
+        producer.flush(timeout=DUMP_S)
+    finally:
+        producer.close()
+
+
+def lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
+    """A room for the trainee, as the stack would lease it, without a database."""
+    folder = session.folder / TOPIC
+    folder.mkdir()
+    return Lease(
+        run_id=TOPIC,
+        topic=TOPIC,
+        group=TOPIC,
+        schema=TOPIC,
+        partitions=2,
+        bootstrap=broker.bootstrap,
+        dsns={},
+        given=Addresses(bootstrap=broker.bootstrap, dsns={}, jdbc={}),
+        spark_master=spark.master,
+        spark_home=spark.home,
+        folder=folder,
+        checkpoint=folder / "checkpoint",
+    )
+
+
+def trainee(
+    lease: Lease, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
+) -> Pipeline:
+    """The program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it stops."""
+    arguments = (lease.given.bootstrap, lease.topic, str(RECORDS), str(lease.checkpoint))
+    return Pipeline(entry=str(TRAINEE), args=(*arguments, *([str(gate)] if gate else ())), conf=conf, env=env or {})
+
+
+def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) -> None:
+    """Run the trainee to its end; `hold` is done before it stops. Raises StackError if it fails."""
+    life = launch()
+
+    def asked() -> bool:
+        return gate.with_suffix(".asked").exists() or life.poll() is not None
+
+    wait.until("the training driver to have seen everything", asked, within_s=DRIVER_S)
+    hold()
+    gate.touch()
+    wait.until("the training driver to end", lambda: life.poll() is not None, within_s=DRIVER_S)
+    if life.poll() != 0:
+        raise StackError(f"the training driver failed; its log ends:\n{tail(life.log)}")
+
+
+def _drive(into: Path, session: Session, lease: Lease, found: driver.Machine) -> None:
+    """Run the trainee to its end, and wait until its JVM and its executor have written their archives."""
+    machine = driver.Machine(java=found.java, jars=found.jars, flags=_flags(into, Kind.DRIVER))
+    (worker,) = _running(WORKER, _archive(into, Kind.DAEMON))
+    # The executor's own archive: with the driver's flags both would write the same file.
+    conf = {
+        "spark.executor.extraJavaOptions": " ".join(_flags(into, Kind.EXECUTOR)),
+        "spark.executorEnv.SPARK_CONF_DIR": str(class_data.conf()),
+    }
+    log, gate = into / "logs" / "driver.log", lease.folder / "stop"
+    program = trainee(lease, gate=gate, conf=conf)
+    drive(lambda: driver.launch(session, lease, program, machine, number=1, log=log), gate, worker.suspend)
+    for kind in (Kind.DRIVER, Kind.EXECUTOR):
+        _gone(_archive(into, kind))
+    worker.resume()
+
+
+def _end_daemons(into: Path) -> None:
+    """Ask the worker and then the master to end. Both write one archive: the master's, written last, stays."""
+    for main in (WORKER, MASTER):
+        words = main, _archive(into, Kind.DAEMON)
+        for process in _running(*words):
+            process.terminate()
+        _gone(*words)
+
+
+def _gone(*words: str) -> None:
+    what = f"{words[-1]} to be written and its JVM to end"
+    wait.until(what, lambda: not _running(*words), within_s=DUMP_S, every_s=0.2)
+
+
+def _archive(into: Path, kind: Kind) -> str:
+    return str(into / f"{kind}.jsa")
+
+
+def _running(*words: str) -> list[psutil.Process]:
+    """The processes whose command line holds all `words`, one of them a path that only we use.
+
+    Not our children: a driver's JVM is nobody's child once its Python has ended."""
+    found = psutil.process_iter(["cmdline", "status"])
+    alive = (process for process in found if process.info["status"] != psutil.STATUS_ZOMBIE)
+    return [process for process in alive if all(word in " ".join(process.info["cmdline"] or ()) for word in words)]
+
+
+def drop_old(root: Path) -> None:
+    """Keep the newest few: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
+    folders = sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for old in folders[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def main() -> int:
+    """Train and print the folder; 0, or 4 with one line."""
+    try:
+        found = java.find()
+        resolved = jars.resolve(found)
+        if not class_data.trained(found, resolved):
+            print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
+        print(f"class archives in {train(found, resolved)}")
+    except HarnessError as error:
+        print(f"onceproof: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
