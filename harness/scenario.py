@@ -321,6 +321,8 @@ class Finding:
     the snapshots show to have caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run
     shows it too; `calm`: they were asked, and none does.
 
+    Of `fits`, `near` are those in which its records were at stake.
+
     `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at stake in
     hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree
     has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it allows.
@@ -348,6 +350,7 @@ class Finding:
     to_confirm: bool = False
     vague: bool = False
     checkpoint: str = ""
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,8 +95,17 @@ def test_too_few_controls_leave_a_finding_doubtful(made: list[Control], wants: i
 
 def test_a_pipeline_that_fails_unhurt_is_an_error() -> None:
     one = found()
-    out = decide([one], [one], [*CALM[:1], Control(number=2, error="it has no main")])
-    assert out == Decided(stand=[one], error=["the pipeline does not work without faults either: it has no main"])
+    failed = [Control(number=number, error="it has no main") for number in (1, 2)]
+    words = "the pipeline does not work without faults either: it has no main"
+    assert decide([one], [one], failed) == Decided(stand=[one], error=[words])
+
+
+def test_a_control_that_failed_alone_says_nothing_and_another_one_is_asked_for() -> None:
+    one, failed = found(), Control(number=2, error="it has no main")
+    for made in ([replace(failed, number=1)], [*CALM[:1], failed]):
+        out = decide([one], [one], made)
+        assert (out.error, out.doubtful, out.wants) == ([], [one], len(made) + 1)
+        assert out.notes == [f"control run {len(made)} did not work: it has no main"]
 
 
 def test_controls_that_agree_with_the_effect_let_findings_stand() -> None:
@@ -233,17 +242,18 @@ def test_recovered_records_of_a_control_are_none_of_its_findings(folder: Folder)
 
 
 def test_a_control_that_failed_is_an_error_with_its_words(folder: Folder) -> None:
-    folder.controls = ["the query died: boom"]
+    folder.controls = ["the query died: boom"] * 2
     verdict = judge(folder.write())
     assert verdict.word is Word.ERROR
     assert verdict.reasons[0] == "the pipeline does not work without faults either: the query died: boom"
 
 
 def test_a_control_that_failed_late_is_an_error_too(folder: Folder) -> None:
-    folder.controls = [[payments(folder.records)]]
-    run = folder.write() / "controls" / "1" / "run.json"
-    data = json.loads(run.read_text())
-    run.write_text(json.dumps({**data, "outcome": {**data["outcome"], "error": "boom"}}))
+    folder.controls = [[payments(folder.records)]] * 2
+    folder.write()
+    for run in folder.path.glob("controls/*/run.json"):
+        data = json.loads(run.read_text())
+        run.write_text(json.dumps({**data, "outcome": {**data["outcome"], "error": "boom"}}))
     assert judge(folder.path).reasons[0] == "the pipeline does not work without faults either: boom"
 
 

@@ -23,6 +23,7 @@ STRIKES = (Strike(number=1, outcome=FIRST), Strike(number=2, outcome=SECOND))
 """Two kills. The batch that was in hand at the second one is never committed."""
 WORDS = "nothing was committed in the last 91 s"
 OPEN = f"{WORDS}; a control run without faults did not get done either"
+ONCE = f"{WORDS}; without faults it failed in 1 of 1 control runs: boom"
 FAILED = "the pipeline does not work without faults either: boom"
 UNHURT = f"{WORDS}; unhurt it went {{}} s without a commit"
 BLAMED = Finding(kind=Kind.STALLED, sink="", position=-1, note=WORDS, faults=(LABEL,))
@@ -79,7 +80,8 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
         ),
         ([Control(number=number, gap_s=30.0) for number in (1, 2, 3)], Decided(stand=[BLAMED])),
         ([Control(number=1, gap_s=60.0)], Decided(unknown=[UNHURT.format(60)])),
-        ([Control(number=1, error="boom")], Decided(error=["the pipeline does not work without faults either: boom"])),
+        ([Control(number=1, error="boom")], Decided(unknown=[ONCE], wants=2)),
+        ([Control(number=number, error="boom") for number in (1, 2)], Decided(error=[FAILED])),
         (
             [Control(number=1, open=True)],
             Decided(unknown=[f"{WORDS}; a control run without faults did not get done either"]),
@@ -103,8 +105,8 @@ def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_
         (said(), Control(number=1, gap_s=91.0 / 3), Decided(unknown=[UNHURT.format("30.3333")])),
         (said(), Control(number=1, gap_s=100.0), Decided(unknown=[UNHURT.format(100)])),
         (said(), Control(number=1, open=True), Decided(unknown=[OPEN])),
-        (said(), Control(number=1, error="boom"), Decided(error=[FAILED])),
-        (GAVE_UP, Control(number=1, error="boom"), Decided(error=[FAILED])),
+        (said(), Control(number=1, error="boom"), Decided(unknown=[ONCE], wants=2)),
+        (GAVE_UP, Control(number=1, error="boom"), Decided(unknown=[ONCE], wants=2)),
     ],
 )
 def test_a_control_says_what_it_needs_unhurt(tmp_path: Path, what: object, control: Control, decided: Decided) -> None:

@@ -113,10 +113,11 @@ def verdict(facts: Facts) -> Verdict:
 
 def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[str]) -> bool:
     """Is one of the findings what was expected: done by a hit, or, where that is expected, there without faults too?
-    Of what nothing shows a hit that fits is enough after which somebody could write on (`writing`)."""
+    Of what nothing shows a hit is enough in which its records were at stake, and after which somebody could write on
+    (`writing`)."""
     if expect.unhurt:
         return any(finding.unhurt for finding in violating)
-    return any(f.faults or (writing.intersection(f.fits) and not f.unhurt) for f in violating)
+    return any(f.faults or (writing.intersection(f.near) and not f.unhurt) for f in violating)
 
 
 def _unblamed(expect: Expect) -> str:

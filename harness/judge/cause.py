@@ -86,6 +86,7 @@ class _Causes:
         self._tables: dict[Cut, Held] = {}
         self._exact: dict[Cut, Held] = {}
         self._whole_again: dict[int, bool] = {}
+        self._sizes: dict[Spans, int] = {}
         # What sources that stood apart had in hand, each for itself: a row of it that was there and came again did so
         # after the fault.
         self.apart = [self._keys(hit.reach.apart) for hit in hits]
@@ -120,13 +121,14 @@ class _Causes:
         lost = any(Harm.LOSS is each.harm for each in told)
         staked = finding.kind is Kind.LOST and (self._staked(key) or (lost and not self._gone(key)))
         vague = self.scale.allows is Harm.LOSS and finding.kind is Kind.CORRUPTED and self._unchanged(key, finding)
-        finding = replace(finding, staked=staked, vague=vague, fits=_labels(near or self._any(finding)))
+        fits = _labels(near or self._any(finding))
+        finding = replace(finding, staked=staked, vague=vague, fits=fits, near=_labels(near))
         if not told:
             return finding
         hits = {hit.strike.number: hit for each in told for hit in each.hits}
         batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
         weak = lost or finding.kind is Kind.CORRUPTED or not self._again_whole(finding, told)
-        out = replace(finding, faults=_labels(list(hits.values())), fits=(), to_confirm=weak)
+        out = replace(finding, faults=_labels(list(hits.values())), fits=(), near=(), to_confirm=weak)
         if finding.kind is not Kind.WRONG_AGGREGATE:
             return out
         if not batches:
@@ -319,9 +321,15 @@ class _Causes:
     def _missed(self, place: int, key: Key, part: Spans) -> bool:
         """Was the total right but for `part`, and is that all that it lacks?"""
         hit, cut = self.hits[place], _left_out(part)
-        if not self._lacked(hit, key, part) or not self._comes_to(place, key, cut):
+        # One record alone may be missing for any reason.
+        if not self._lacked(hit, key, part) or self._size(part) < 2 or not self._comes_to(place, key, cut):
             return False
         return self._shown(cut, key) and self._throughout(cut, self._keys(part)) and not self._tied(part, _left_out)
+
+    def _size(self, spans: Spans) -> int:
+        if spans not in self._sizes:
+            self._sizes[spans] = self.scale.effects.size(cut=Cut(only=spans))
+        return self._sizes[spans]
 
     def _shown(self, cut: Cut, key: Key) -> bool:
         """Would a look at the sink show it? Floating point numbers are left out of looks."""

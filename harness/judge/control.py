@@ -17,6 +17,9 @@ from harness.judge.folder import Run, read_json, read_run
 from harness.scenario import Finding, Kind
 
 CONTROLS_MAX = 3
+FAILED_MIN = 2
+"""So many control runs have to fail, and all there are, before the program is said not to work unhurt: one may fail to
+come up on a machine that is busy."""
 SLOWER = 3.0
 """A pipeline may go that much longer without a commit than it did unhurt."""
 MISFITS = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
@@ -108,9 +111,10 @@ def decide(
     if not usable:
         # Nobody is blamed for what nothing confirms.
         out.stand = [replace(f, fits=f.faults, faults=()) if f.to_confirm else f for f in out.stand]
-    if failed and (doubtful or explained):
+    if len(failed) == len(controls) >= FAILED_MIN and (doubtful or explained):
         out.error.append(f"the pipeline does not work without faults either: {failed[0].error}")
         return out
+    out.notes += [f"control run {control.number} did not work: {control.error}" for control in failed]
     if not doubtful:
         return _confirmed(out, explained, controls, usable=bool(usable), acquitted=acquitted)
     same = _alike(usable, doubtful)
@@ -122,7 +126,8 @@ def decide(
         out.unknown.append(f"{len(doubtful)} findings are explained by no hit, and {why}")
         out.stand, out.doubtful = _split(out.stand, doubtful)
         return out
-    return _held(findings, doubtful, usable, same)
+    held = _held(findings, doubtful, usable, same)
+    return replace(held, notes=[*out.notes, *held.notes])
 
 
 def _shown(explained: Sequence[Finding], usable: Sequence[Control]) -> list[Finding]:

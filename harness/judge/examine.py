@@ -56,6 +56,8 @@ class Examined:
     rounded: int = 0
     expected_rows: int = 0
     sink_rows: int = 0
+    moving: set[Key] = field(default_factory=set)
+    """Keys of records that lie beyond the frontier."""
     holds: set[Key] = field(default_factory=set)
     bad: set[Key] = field(default_factory=set)
 
@@ -135,6 +137,7 @@ def examine(
     out.case = case
     out.notes += filter(None, [_shared(out, case)])
     out.plain = drained or effects.plain(sink.effect)
+    out.moving = set() if drained else _moving(case, behind)
     _compare(out, case)
     _shuffled(out, case, effects)
     if sink.order is not None:
@@ -149,6 +152,12 @@ def _behind(effects: Effects, sql: str, effect: Table) -> Table:
         return effects.table(sql, behind=True)
     except UsageError:
         return effect
+
+
+def _moving(case: Case, behind: Table) -> set[Key]:
+    """The keys that records beyond the frontier have rows of."""
+    places, done = case.key_places(), Counter(behind.rows)
+    return {key_of(row, places) for row, count in Counter(case.expected).items() if count > done[row]}
 
 
 def _shared(out: Examined, case: Case) -> str:
@@ -204,10 +213,11 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 
 def _certain(mark: Mark, out: Examined) -> bool:
     """While records are under way, only what no later record can mend is a finding: a row that is too much under a
-    `plain` effect. Any other effect ("the latest of each account") may have called for it in between."""
+    `plain` effect, of records that are done. Any other effect ("the latest of each account") may have called for it in
+    between, and a batch in hand may be on its way into the place of its first rows."""
     if out.drained:
         return True
-    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain:
+    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain or mark.key in out.moving:
         out.unseen += mark.copies
         return False
     return True

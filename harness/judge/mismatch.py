@@ -23,7 +23,7 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.moving:
+    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.running:
         return 0
     high = hit.reach.high
     low = high if hit.reach.after else hit.reach.low

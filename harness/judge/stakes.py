@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from harness.checkers.cells import Row
@@ -101,7 +102,9 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
     if not found:
         seen = strike.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
-        return Weighed(strike=strike, why="no query of the topic was seen at work when it struck", idle=idle)
+        other = f"only an executor at work for {strike.only} is known to have died"
+        words = other if strike.only else "no query of the topic was seen at work when it struck"
+        return Weighed(strike=strike, why=words, idle=idle)
     late = strike.restart is not None and lasting(strike) is strike.restart
     if late and restart is None and len(found) > 1:
         return Weighed(strike=strike, why=f"{scale.case.sink} could not be read before the next attempt")
@@ -210,7 +213,7 @@ class _Weighing:
         """What of the batch in hand may be done again, and would be there twice: not if whoever had it in hand only
         stood still, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        return self.reach.taken if self._stays() and not (self.strike.paused or unseen) else ()
+        return self.reach.taken if self._stays() and not (self.strike.paused or unseen or self._left) else ()
 
     def _stays(self) -> bool:
         """Is some of it in the sink, or may it still be?"""
@@ -218,6 +221,15 @@ class _Weighing:
         left = late.snapshot.writing if late is not None else self.snapshot.left
         rolled_back = left is not None and not left.get(str(self.scale.position))
         return bool(self.touched or self._unseen() or self.reach.after or (self.begun and not rolled_back))
+
+    @cached_property
+    def _left(self) -> bool:
+        """Did the next attempt begin beyond all that was in hand, and is it right in the end? Then nobody did it again,
+        and it was not lost: an orphan finished it, or the sink was late."""
+        if self.reach.next is None or self.reach.other or not self.reach.taken:
+            return False
+        beyond = between(self.reach.low, self.reach.next)
+        return covers(beyond, self.reach.taken) and self._came(beyond)
 
     def _unseen(self) -> bool:
         """Does nothing show whether the sink has it? Spark's own word is that it has; the program may write later. Then
@@ -227,6 +239,8 @@ class _Weighing:
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
+        if self._left:
+            return ()
         if self._unseen():
             open_ = self.scale.allows is not Harm.REPETITION
         else:
@@ -248,8 +262,10 @@ class _Weighing:
         return own and self.scale.case.aggregate and not handed(self.scale, self.strike)
 
     def _in_hand(self) -> bool:
-        """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does."""
-        return not self.reach.own or self.reach.early or bool(self.begun or any(self.snapshot.writing.values()))
+        """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does, here
+        or in another sink. Who writes beside the sinks may do so at any time."""
+        elsewhere = any(words for sink, words in self.snapshot.writing.items() if sink)
+        return not self.reach.own or self.reach.early or bool(self.begun or elsewhere)
 
     def _late(self) -> Spans:
         """What Spark's commit log has, and the sink has nothing of: a sink may show it later, or never. A loss of it
@@ -260,7 +276,7 @@ class _Weighing:
         return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
-        if self.reach.skipped and not self.reach.early and self.strike.restart is None:
+        if self._left or (self.reach.skipped and not self.reach.early and self.strike.restart is None):
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
         if self.reach.apart and not self.reach.taken:
             return "the sources of its query stood at different offsets, and no record was in hand of all of them"

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.judge.control import CONTROLS_MAX, SLOWER, Control, Decided
+from harness.judge.control import CONTROLS_MAX, FAILED_MIN, SLOWER, Control, Decided
 from harness.judge.folder import Run
 from harness.judge.strikes import Strike, moved
+from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
 
 GAVE_UP = "gave up"
@@ -34,6 +35,9 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     if interval is not None and declared and idle_s <= SLOWER * interval:
         return Decided(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
     failed = [control for control in controls if control.error]
+    if failed and len(failed) == len(controls) and len(failed) < FAILED_MIN:
+        again = f"without faults it failed in {len(failed)} of {len(controls)} control runs"
+        return Decided(unknown=[f"{words}; {again}: {failed[0].error}"], wants=len(controls) + 1)
     if failed and len(failed) == len(controls):
         return Decided(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
     if failed:
@@ -62,7 +66,23 @@ def _since(run: Run, strikes: Sequence[Strike]) -> list[Strike]:
     worked = {max(b.attempts) for query in progressed.queries for b in query.batches if b.committed and b.attempts}
     last = max(worked | moved(progressed), default=0)
     late = [strike for strike in strikes if strike.outcome.attempt >= last]
-    return [hit for place, hit in enumerate(late) if not any(_survived(hit, each) for each in late[place + 1 :])]
+    left = [hit for place, hit in enumerate(late) if not any(_survived(hit, each) for each in late[place + 1 :])]
+    return [hit for hit in left if not _outlived(hit, progressed)]
+
+
+def _outlived(hit: Strike, progressed: Progressed) -> bool:
+    """Did the driver live, and get more done afterwards than what it had in hand when it struck?"""
+    if hit.died or hit.at is None:
+        return False
+    snapshot = hit.at.snapshot
+    planned = {state.checkpoint: max(state.offsets, default=-1) for state in snapshot.queries}
+    later = (
+        batch.committed and batch.batch > planned.get(query.checkpoint, batch.batch)
+        for query in progressed.queries
+        for batch in query.batches
+    )
+    moves = [p for p in progressed.positions if p.attempt == snapshot.attempt and p.at_s > snapshot.at_s]
+    return any(later) or len(moves) > 1
 
 
 def _survived(one: Strike, other: Strike) -> bool:

@@ -21,6 +21,8 @@ from harness.sinks.table import SinkTable, load
 
 SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
 """Under these a driver neither dies nor stands still."""
+FREE = (Impact.DRIVER_CUT_OFF, Impact.NONE)
+"""Under these it does not stand still while the snapshot is taken either."""
 KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, Impact.EXECUTOR_KILLED)
 """Here the victims must be gone when the snapshot is taken."""
 
@@ -44,7 +46,11 @@ class Strike:
     restart: Seen | None = None
     why: str = ""
     moving: bool = False
-    """The driver went on while the snapshot was taken."""
+    """The driver went on after the trigger was met."""
+    running: bool = False
+    """It went on while the snapshot was taken, too."""
+    only: str = ""
+    """The checkpoint whose query alone is known to have been hurt; empty if all of them were."""
     worked: bool = True
     """Its attempt had been seen at work."""
     paused: bool = False
@@ -137,6 +143,8 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
         replace(
             _strike(run, number, step),
             moving=_impact(run, number) in SPARES,
+            running=_impact(run, number) in FREE,
+            only=_only(run, number, step),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
@@ -151,6 +159,14 @@ def _impact(run: Run, number: int) -> Impact | None:
     """What the fault of a step does; None for a hit of no step of the schedule."""
     schedule = run.scenario.schedule
     return schedule[number - 1].do.impact if number <= len(schedule) else None
+
+
+def _only(run: Run, number: int, step: StepOutcome) -> str:
+    """The query whose executor died, where others live on: tasks of another query may have been on those."""
+    if _impact(run, number) is not Impact.EXECUTOR_KILLED or run.scenario.pipeline.executors < 2:
+        return ""
+    every = run.scenario.schedule[number - 1].do.options.get("which") == "all"
+    return "" if every else step.checkpoint
 
 
 def _folders(progressed: Progressed) -> list[str]:
@@ -201,7 +217,15 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
         return Strike(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
-    return Strike(number=number, outcome=step, at=at, restart=_seen(run, number, RESTART))
+    return Strike(number=number, outcome=step, at=at, restart=_seen(run, number, RESTART) if _goes_on(at) else None)
+
+
+def _goes_on(at: Seen) -> bool:
+    """May anybody of the dead attempt still write? Of a pipeline that keeps its own offsets, only that tells what an
+    orphan wrote from what the next attempt did before it saved any."""
+    snapshot = at.snapshot
+    writing = (*snapshot.writing.values(), *(snapshot.left or {}).values())
+    return snapshot.position is None or snapshot.alive != () or any(writing)
 
 
 def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
@@ -239,7 +263,8 @@ def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
     if snapshot.position is not None:
         return [_by_hand(snapshot, progressed, died=strike.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
-    named = [pair for pair in states if _may_feed(pair[0].checkpoint, sink)]
+    hurt = [pair for pair in states if strike.only in ("", pair[0].checkpoint)]
+    named = [pair for pair in hurt if _may_feed(pair[0].checkpoint, sink)]
     found = [_reach(state, query, strike, progressed, sink) for state, query in named]
     return [reach for reach in found if reach is not None]
 

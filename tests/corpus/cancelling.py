@@ -8,6 +8,7 @@ from dataclasses import replace
 from tests.corpus.case import adversary, held, unknown, void
 from tests.corpus.counters import counting
 from tests.corpus.scene import Scene
+from tests.corpus.witnesses import executor
 from tests.folders import TOTALS
 
 BALANCES = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
@@ -31,6 +32,16 @@ def already_wrong_when_it_struck(run: Scene) -> Iterator[str]:
     afterwards makes them right again."""
     counting(run, 2, 3, 5, 2)
     run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
+    yield "the totals were right when it struck"
+    run.found(tables=[run.rows((0, 20))])
+
+
+@adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
+def already_wrong_when_an_executor_died(run: Scene) -> Iterator[str]:
+    """The same, and only an executor was killed. Its driver stood still while the snapshot was taken."""
+    counting(run, 2, 3, 5, 2)
+    run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
+    executor(run)
     yield "the totals were right when it struck"
     run.found(tables=[run.rows((0, 20))])
 

@@ -70,6 +70,23 @@ def of_the_struck_batch_and_before_the_fault(run: Scene) -> Iterator[str]:
     run.found(tables=[run.rows((0, 20))])
 
 
+@adversary(7, violated(DUPLICATED, 3, batches=(0,), fits=None, said="nothing shows that a hit did it"), twin=violated(
+    DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
+))  # fmt: skip
+def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
+    """Duplicates were expected. The sink could not be read when the second fault struck, after which the driver lived;
+    rows of batch 0 are twice, which no fault touched. What nobody knows is no cause."""
+    expected(run, DUPLICATED)
+    run.strike(1)
+    run.strike(2, window="after 25 rows", holds=25)
+    run.unread["2-strike/0"] = "a lock kept readers out"
+    run.edits = {"snapshots/2-strike/snapshot.json": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
+    run.tables = [run.rows((0, 40), again=[(0, 3)])]
+    run.calm()
+    yield "the struck batch is twice"
+    run.tables = [run.rows((0, 40), again=[STRUCK])]
+
+
 @adversary(7, violated(LOST, 10, batches=(2,), said="nothing shows that a hit did it"), twin=violated(
     LOST, 10, blame(1, window="offsets-written"), batches=(1,), as_expected=True
 ))  # fmt: skip

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.run_folder.snapshot import RESTART
-from harness.scenario import Guarantee
-from tests.corpus.case import adversary, held, void
+from harness.scenario import Guarantee, Kind
+from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.scene import Scene, query, state
+from tests.corpus.scene import Scene, blame, query, state
 from tests.folders import PER_RECORD, TOTALS
 
 ROWS = "after row 15"
@@ -54,14 +54,46 @@ def an_orphan_commits_before_the_next_attempt(run: Scene) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-@adversary(10, void("nothing shows that a slice was in hand"), twin=held("1 loss"))
+IDLE = blame(None, window="failpoint idle")
+
+
+@adversary(10, void("nothing shows that a slice was in hand"), twin=violated(Kind.LOST, 10, fits=None))
 def saved_offsets_of_a_late_sink(run: Scene) -> Iterator[str]:
     """The offsets are saved after the rows were handed on, and the sink that is judged gets them later: so the scenario
     says. Killed between two slices."""
     by_hand(run, 20, 30, 40, window="failpoint idle", holds=10)
     run.claim(settle_s=5.0)
-    yield "the scenario does not say that rows are late"
-    run.claim(settle_s=None)
+    run.calm()
+    yield "they never come"
+    run.tables = [run.rows((0, 10), (20, 40))]
+
+
+@adversary(10, void("an orphan wrote it"), twin=violated(Kind.LOST, 10, IDLE, batches=(), fits=None))
+def saved_offsets_of_a_sink_that_is_late_unsaid(run: Scene) -> Iterator[str]:
+    """The same, and the scenario does not say that rows come late. Nobody took that slice again, and it came."""
+    by_hand(run, 20, 30, 40, window="failpoint idle", holds=10)
+    run.calm()
+    yield "it never comes"
+    run.tables = [run.rows((0, 10), (20, 40))]
+
+
+@adversary(2, void("an orphan wrote it"), twin=held("1 loss", "1 repetition"))
+def an_orphan_finished_the_batch(run: Scene) -> Iterator[str]:
+    """Killed in the middle of batch 1. An orphan wrote the rest and committed it, the next attempt began with batch 2,
+    and was too quick for a second snapshot: nothing was done again, and nothing was lost."""
+    run.strike(1, window=ROWS, holds=15, again=2)
+    yield "the next attempt did batch 1 again"
+    run.found(again=1)
+
+
+@adversary(2, void("an orphan wrote it"), twin=held("1 loss", "1 repetition"))
+def an_orphan_finished_after_the_second_snapshot(run: Scene) -> Iterator[str]:
+    """The same, and the second snapshot was taken before the orphan had committed."""
+    run.strike(1, window=ROWS, holds=15, again=2)
+    run.moments.append(replace(run.moments[0], moment=RESTART, holds=15))
+    yield "the next attempt did batch 1 again"
+    run.found(1, again=1)
+    run.found(2, again=1)
 
 
 @adversary(10, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.run_folder.snapshot import RESTART
 from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import counting
@@ -104,6 +105,63 @@ def doubles_between_two_slices(run: Scene) -> Iterator[str]:
     by_hand(run, 6, 20, 32, 40, holds=6)
     yield "somebody was"
     run.found(writing={"0": ("insert into totals",)})
+
+
+@adversary(2, void("nothing shows that a slice was in hand"), twin=held("1 loss"))
+def a_heartbeat_beside_the_sink(run: Scene) -> Iterator[str]:
+    """Killed between two slices. A connection that has written its heartbeat is idle in transaction: that says nothing
+    of a slice."""
+    by_hand(run, 10, 20, 30, 40, window="failpoint idle", holds=10)
+    beside = {"": ("update heartbeat set at = now()",)}
+    run.found(writing=beside, left=beside)
+    yield "it had written into the sink"
+    there = {"0": ("insert into payments",)}
+    run.found(writing=there, left={})
+
+
+@adversary(9, violated(Kind.LOST, 10, fits=None), twin=held("1 repetition", "2 loss", "2 repetition", kinds={
+    Kind.LOST: 10
+}, faults=None, fits=None))  # fmt: skip
+def a_heartbeat_under_at_most_once(run: Scene) -> Iterator[str]:
+    """The second fault struck between two slices, and the next one never comes. A heartbeat beside the sink does not
+    make it one that was at stake."""
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE, pipeline=replace(run.scenario.pipeline, frontier="group"))
+    run.strike(None, window="after row 5", checkpoint="", position={0: 0}, holds=5, again=None)
+    run.strike(None, window="after 9.0 s", checkpoint="", position={0: 20}, holds=20, again=None)
+    beside = {"": ("update heartbeat set at = now()",)}
+    run.found(2, writing=beside, left=beside)
+    run.batches = []
+    saved = ((1, 0.1, 0), (2, 4.0, 0), (2, 4.5, 10), (2, 5.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40))
+    run.positions = [{"attempt": each, "at_s": at_s, "next": {"0": at}} for each, at_s, at in saved]
+    run.tables = [run.rows((0, 20), (30, 40))]
+    run.calm()
+    yield "it had written into the sink"
+    there = {"0": ("insert into payments",)}
+    run.found(2, writing=there, left=there)
+
+
+@adversary(2, void("nothing shows that a slice was in hand"), twin=held("1 repetition"))
+def the_next_attempt_before_it_saves(run: Scene) -> Iterator[str]:
+    """Killed between two slices, and nobody of the dead attempt was left. Before the next one had saved any offsets,
+    half of its first slice was in the sink: it writes from a process that shows nowhere else."""
+    by_hand(run, 10, 20, 30, 40, window="failpoint idle", holds=10)
+    run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
+    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": []}}
+    yield "an executor of the dead attempt was"
+    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": ["4712"]}}
+
+
+@adversary(2, void("an orphan wrote it"), twin=held("1 repetition"))
+def offsets_that_arrive_after_the_strike(run: Scene) -> Iterator[str]:
+    """The rows were in the sink, and the commit of their offsets was on its way: the next attempt began beyond them."""
+    by_hand(run, 10, 20, 30, 40, holds=20)
+    run.positions = [
+        {"attempt": attempt, "at_s": at_s, "next": {"0": at}}
+        for attempt, at_s, at in ((1, 0.1, 0), (1, 0.2, 10), (2, 4.0, 20), (2, 5.0, 30), (2, 6.0, 40))
+    ]
+    yield "it did not arrive: they were taken again"
+    run.positions[2]["next"] = {"0": 10}
+    run.positions.insert(3, {"attempt": 2, "at_s": 4.5, "next": {"0": 20}})
 
 
 SAVED = blame(None, window="failpoint saved")

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
-from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.counters import COUNTED, COUNTS
-from tests.corpus.scene import Scene, blame
+from tests.corpus.case import adversary, error, held, unknown, violated, void
+from tests.corpus.counters import COUNTED, COUNTS, counting
+from tests.corpus.scene import Scene, blame, query
 from tests.folders import PER_RECORD, TOTALS
 
 LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
 SHARED = replace(PER_RECORD, key=("account",))
 """Several rows have one key."""
+PLANNED_FIRST = blame(1, window="offsets-written")
 PLANNED = blame(1, window="offsets-written", attempt=2)
 LABELLED = replace(
     TOTALS, effect="select account, min(account) as label, sum(amount::double) as total from ledger group by account"
@@ -52,6 +53,52 @@ def rows_that_share_a_key_and_were_there(run: Scene) -> Iterator[str]:
     run.strike(2, window="offsets-written", holds=20)
     yield "it was not there"
     run.found(3, tables=[run.rows((0, 10))])
+
+
+@adversary(5, unknown("", kinds={Kind.WRONG_AGGREGATE: 1}, fits=None, wants=2), twin=violated(
+    Kind.WRONG_AGGREGATE, 2, PLANNED_FIRST, fits=None
+))  # fmt: skip
+def one_record_of_a_total_is_missing(run: Scene) -> Iterator[str]:
+    """The struck batch held one record, and it never comes. One record may be missing for any reason, as one row may:
+    a control without it is not enough."""
+    counting(run, 8, 10, 12, 7)
+    run.ends, run.records = [16, 17, 30, 37], run.records[:37]
+    run.strike(1, window="offsets-written", holds=16)
+    run.tables = [run.rows((0, 16), (17, 37))]
+    run.calm([])
+    yield "it held four records"
+    run.ends = [16, 20, 30, 37]
+    run.found(holds=16)
+    run.tables = [run.rows((0, 16), (20, 37))]
+
+
+@adversary(8, violated(LOST, 10, PLANNED_FIRST, fits=None, said="control run 2 did not work"), twin=error(
+    "does not work without faults either", kinds={LOST: 10}, faults=None, fits=None
+))  # fmt: skip
+def a_control_that_failed_beside_one_that_did_not(run: Scene) -> Iterator[str]:
+    """The struck batch is lost, and a control run is without that. Another one did not come up."""
+    run.strike(1, window="offsets-written", holds=10)
+    run.tables = [run.rows((0, 10), (20, 40))]
+    run.calm([], "saw nothing within 60 s")
+    yield "neither did the first one"
+    run.calm("saw nothing within 60 s", "saw nothing within 60 s")
+
+
+@adversary(10, unknown("not drained", kinds={}, fits=None), twin=violated(
+    DUPLICATED, 10, blame(1), fits=None, batches=None
+))  # fmt: skip
+def doubled_while_the_batch_is_in_hand(run: Scene) -> Iterator[str]:
+    """The time was up while the struck batch was being done again: its new rows were in, and the old ones not yet
+    deleted."""
+    run.strike(1)
+    run.frontier = 10
+    run.outcome = {"drained": False, "reasons": ["not drained: 30 of 40 records were not behind the frontier"]}
+    run.tables = [run.rows((0, 20), again=[(10, 20)])]
+    whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
+    run.queries = [replace(whole, batches=tuple(replace(b, committed=b.batch < 1) for b in whole.batches[:2]))]
+    yield "it had been committed"
+    run.frontier = 20
+    run.queries = [replace(whole, batches=tuple(replace(b, committed=b.batch < 2) for b in whole.batches[:3]))]
 
 
 @adversary(5, violated(DUPLICATED, 4, fits=None, wants=1), twin=violated(DUPLICATED, 4, blame(1), fits=()))

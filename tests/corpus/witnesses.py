@@ -17,6 +17,7 @@ from tests.folders import PER_RECORD, STEP
 
 LOST, DUPLICATED, CORRUPTED = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED
 PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
+EXECUTOR = "kill executor at sink-committed of batch 1, attempt 1"
 HALF, LATER = "after 15 rows", "after 25 rows"
 KILLED = replace(STEP, do=fault("kill executor"))
 
@@ -101,6 +102,20 @@ def lost_before_an_executor_died(run: Scene) -> Iterator[str]:
     yield "batch 1 was there, and the rest of batch 2 is what never comes"
     run.found(tables=[run.rows((0, 25))])
     run.tables = [run.rows((0, 25), (30, 40))]
+
+
+@adversary(2, void("only an executor at work for checkpoints/audit"), twin=held("1 loss"))
+def an_executor_of_another_query(run: Scene) -> Iterator[str]:
+    """Two queries had a batch in hand, on two executors. The one that died was at work for the audit; the tasks of the
+    payments, which feed the sink, may all have been on the other one."""
+    run.sink(replace(PER_RECORD, query="payments"))
+    run.queries = [query(each, *run.ends, first={1: 0}) for each in (PAYMENTS, AUDIT)]
+    busy = tuple(state(each, planned=(2, 20), committed=(1, 10)) for each in (PAYMENTS, AUDIT))
+    run.strike(1, checkpoint=AUDIT, window=HALF, holds=10, states=busy)
+    executor(run)
+    run.claim(pipeline=replace(run.scenario.pipeline, executors=2))
+    yield "there was one executor for both"
+    run.claim(pipeline=replace(run.scenario.pipeline, executors=1))
 
 
 @adversary(2, void("is of a later moment: batch 2"), twin=held("1 loss", "1 repetition"))
@@ -217,6 +232,22 @@ def a_pipeline_that_went_on_and_stopped_later(run: Scene) -> Iterator[str]:
     run.queries = [worked(run, 2)]
     yield "it never committed that batch"
     run.queries = [worked(run, 1)]
+
+
+@adversary(5, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, EXECUTOR))
+def hangs_two_batches_after_an_executor_died(run: Scene) -> Iterator[str]:
+    """An executor was killed in batch 1. Its driver committed that batch and the next one, and hung then: it did
+    survive the fault."""
+    stall(run)
+    executor(run)
+    run.found(planned=2, committed=1)
+    whole = query("checkpoint", *run.ends, first={1: 0})
+    batches = [replace(batch, attempts=(1,), committed=batch.batch < 3) for batch in whole.batches]
+    run.queries = [replace(whole, batches=tuple(batches))]
+    run.calm_gap_s = 5.0
+    run.calm()
+    yield "it committed nothing any more"
+    run.queries = [replace(whole, batches=tuple(replace(batch, committed=batch.batch < 1) for batch in batches[:2]))]
 
 
 @adversary(8, unknown("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
