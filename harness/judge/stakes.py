@@ -262,8 +262,8 @@ class _Weighing:
         return own and self.scale.case.aggregate and not handed(self.scale, self.strike)
 
     def _in_hand(self) -> bool:
-        """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does, here
-        or in another sink. Who writes beside the sinks may do so at any time."""
+        """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does: in
+        this sink, in another one, or where it saves them. Who writes beside these may do so at any time."""
         elsewhere = any(words for sink, words in self.snapshot.writing.items() if sink)
         return not self.reach.own or self.reach.early or bool(self.begun or elsewhere)
 

@@ -19,7 +19,7 @@ from harness.report.stakes import few
 from harness.report.text import plural
 from harness.report.words import numbers
 from harness.run_folder import store
-from harness.run_folder.snapshot import RESTART, STRIKE, Offsets, QueryState, Snapshot
+from harness.run_folder.snapshot import OFFSETS, RESTART, STRIKE, Offsets, QueryState, Snapshot
 
 MOST = 20
 """Snapshots and control runs that are shown."""
@@ -114,10 +114,13 @@ def _offsets(offsets: Offsets) -> str:
     return ", ".join(few([f"{partition}/{offsets[partition]}" for partition in sorted(offsets)], PARTITIONS)) or "none"
 
 
+BESIDE = {"": "tables beside the sinks", OFFSETS: "the table of offsets"}
+
+
 def _writing(writing: Mapping[str, tuple[str, ...]]) -> str:
     """How many in which sink, and what they do."""
     told = [
-        f"{plural(len(statements), 'transaction')} in {sink or 'tables beside the sinks'}: "
+        f"{plural(len(statements), 'transaction')} in {BESIDE.get(sink, sink)}: "
         f"{'; '.join(text[:120] for text in few(statements, 3))}"
         for sink, statements in writing.items()
         if statements

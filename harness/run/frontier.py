@@ -11,23 +11,28 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from harness.checkpoint import Offsets
+from harness.components.postgres.sink.writers import writing
 from harness.errors import SetupError, StackError
 from harness.fields.placeholders import filled
 from harness.run.observer import Observer
 from harness.scenario import Scenario
+from harness.sinks.base import statements
 from harness.stack import Lease
 
 STATEMENT_MS = 5_000
+WAIT_MS = 2_000
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """`planned`: next offsets the pipeline has begun to work on; `committed`: those it calls done."""
+    """`planned`: next offsets the pipeline has begun to work on; `committed`: those it calls done. `saving`: the
+    statements of open transactions that have written where it says so."""
 
     kind: str
     planned: Callable[[], Offsets]
     committed: Callable[[], Offsets]
     close: Callable[[], None]
+    saving: Callable[[], tuple[str, ...]] = lambda: ()
 
 
 def frontier(scenario: Scenario, lease: Lease, observer: Observer) -> Frontier:
@@ -36,7 +41,10 @@ def frontier(scenario: Scenario, lease: Lease, observer: Observer) -> Frontier:
     if kind == "checkpoint":
         return Frontier(kind, observer.planned, observer.committed, lambda: None)
     look, close = _group(lease) if kind == "group" else _query(kind, lease)
-    return Frontier("group" if kind == "group" else "query", look, look, close)
+    if kind == "group":
+        return Frontier("group", look, look, close)
+    dsn, query = lease.dsns["main"], filled(kind, lease.placeholders())
+    return Frontier("query", look, look, close, lambda: statements(writing(dsn, query, wait_ms=WAIT_MS)[0]))
 
 
 def _group(lease: Lease) -> tuple[Callable[[], Offsets], Callable[[], None]]:

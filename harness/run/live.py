@@ -192,6 +192,7 @@ class Live:
             position=self.frontier.committed if by_hand else lambda: None,
             moved=self.positions.moved if by_hand else lambda attempt: False,
             start_s=lambda: self.start_s,
+            saving=self.frontier.saving,
         )
 
     def _in_flight(self) -> str:

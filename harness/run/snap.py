@@ -25,7 +25,7 @@ from harness.errors import HarnessError, WaitError
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
-from harness.run_folder.snapshot import RESTART, STRIKE, QueryState, Snapshot
+from harness.run_folder.snapshot import OFFSETS, RESTART, STRIKE, QueryState, Snapshot
 from harness.run_folder.store import save_snapshot
 from harness.scenario import Sink, Window
 from harness.sinks.base import ShowsWriters, Writer, statements
@@ -44,6 +44,7 @@ LATE_S = 3.0
 """How long after a restart the dead attempt's orphans are waited for; never longer than half of what a start takes."""
 JOIN_S = 15.0
 _NONE: tuple[QueryState, ...] = ()
+_NOTHING: tuple[str, ...] = ()
 _NOBODY: tuple[list[Writer], list[Writer]] = ([], [])
 
 
@@ -51,7 +52,8 @@ _NOBODY: tuple[list[Writer], list[Writer]] = ([], [])
 class Parts:
     """What a snapshot looks at. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
     offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
-    `start_s`: how long a start takes, as far as is known."""
+    `start_s`: how long a start takes, as far as is known; `saving`: the statements of open transactions that have
+    written where such a pipeline saves its offsets."""
 
     folder: Path
     sinks: tuple[Sink, ...]
@@ -64,6 +66,7 @@ class Parts:
     position: Callable[[], Offsets | None]
     moved: Callable[[int], bool]
     start_s: Callable[[], float]
+    saving: Callable[[], tuple[str, ...]] = lambda: ()
 
 
 class Snapshots:
@@ -237,7 +240,8 @@ class Snapshots:
             if words := statements(writer for writer in theirs if writer.backend != empty):
                 out[str(index)] = words
         rest = statements(writer for server, writer in beside if (server, writer) not in found)
-        return {**out, **({"": rest} if rest else {})}
+        more = {OFFSETS: look.at(parts.saving, _NOTHING), "": rest}
+        return {**out, **{place: words for place, words in more.items() if words}}
 
     def _sink(self, look: _Look, room: Path, index: int) -> int:
         sink, dsns = self._parts.sinks[index], self._parts.lease.dsns

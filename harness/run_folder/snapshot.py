@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 Offsets = Mapping[int, int]
 
 STRIKE, RESTART = "strike", "restart"
+OFFSETS = "offsets"
+"""In `Snapshot.writing`, the place where a pipeline that keeps its offsets itself saves them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,8 @@ class QueryState:
 class Snapshot:
     """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
     checkpoint. `sent` is how far the topic was acknowledged. `writing` has, by sink, the statements of the open
-    transactions that have written into it (`""` stands for writes into the run's schema beside the sinks).
+    transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
+    those into what the progress query reads).
     `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began. `alive` names
     the run's processes that the process table still showed, None if it could not be read. `error` says what could not
     be looked at; empty if all could. `left` is `writing` once more, of those that were still there when all had been
