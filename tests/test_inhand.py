@@ -131,7 +131,7 @@ def test_of_a_total_only_the_writer_says_that_some_of_it_was_in_hand(make: Make)
     assert hit(bench, half, TAKEN, **OPEN).missing == (Span(0, 5, 15), Span(1, 5, 15))
     known = hit(bench, half, reach(3, 1))
     assert known.missing == (Span(0, 5, 15), Span(1, 5, 15)), "Spark's log says what is planned"
-    saved = hit(bench, half, SAVED, **OPEN)
+    saved = hit(bench, half, replace(SAVED, next=None), **OPEN)
     assert (saved.point, saved.missing) == (WRITING, batch(1))
 
 

@@ -157,7 +157,7 @@ class TestCache:
     def test_a_dead_holder_lets_go(self, empty: Path) -> None:
         path = cache.folder() / "lock"
         code = (
-            "import sys; from pathlib import Path; from harness.stack import cache\n"
+            "import sys; from pathlib import Path; from harness.machine import cache\n"
             "with cache.locked(Path(sys.argv[1]), within_s=9):\n    print('held', flush=True); sys.stdin.read()"
         )
         command = [sys.executable, "-c", code, str(path)]
