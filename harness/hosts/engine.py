@@ -277,7 +277,7 @@ def last_words(session: str) -> str:
     """The line for the session's reaper: which command cleans up, with which environment."""
     argv = [sys.executable, "-m", "harness.hosts.engine", session]
     found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return json.dumps({"argv": argv, "env": {**found, "PYTHONPATH": str(Path(__file__).parents[3])}})
+    return json.dumps({"argv": argv, "env": {**found, "PYTHONPATH": str(Path(__file__).parents[2])}})
 
 
 def main(session: str) -> int:

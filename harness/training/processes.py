@@ -28,7 +28,7 @@ from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.stack import Addresses, Driver, Lease
 
-TRAINEE = Path(__file__).with_name("trainee.py")
+TRAINEE = Path(__file__).with_name("application.py")
 TOPIC = "training"
 RECORDS = 240
 DRIVER_S = 240.0
