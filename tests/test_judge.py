@@ -522,7 +522,7 @@ def test_two_sinks_are_judged_each_for_itself(folder: Folder) -> None:
 
 
 def test_sinks_that_must_agree_say_who_holds_the_key(folder: Folder) -> None:
-    second = replace(PER_RECORD, options={"database": "second"})
+    second = replace(PER_RECORD, part="second")
     folder.claim(sinks=(PER_RECORD, second), together=True)
     folder.tables = [payments(folder.records), payments(folder.records[:-1])]
     (finding,) = judge(folder.write()).findings
@@ -567,7 +567,7 @@ def test_namesakes_that_must_agree_are_told_apart(folder: Folder) -> None:
 def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
     folder: Folder, agree: bool, word: Word
 ) -> None:
-    second = replace(PER_RECORD, options={"database": "second"})
+    second = replace(PER_RECORD, part="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
     folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, window="after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
@@ -576,7 +576,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 
 
 def test_one_of_two_sinks_empty_is_void_but_the_other_is_judged(folder: Folder) -> None:
-    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, options={"database": "second"})))
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables = [payments(folder.records), []]
     assert judge(folder.write()).word is Word.VOID
 
@@ -637,7 +637,7 @@ def test_offsets_in_a_group_are_not_asked_of_checkpoints(folder: Folder) -> None
 
 
 def test_what_is_out_of_order_is_found_beside_what_is_lost_and_in_its_own_sink(folder: Folder) -> None:
-    folder.claim(sinks=(PER_RECORD, replace(ORDERED, options={"database": "second"})))
+    folder.claim(sinks=(PER_RECORD, replace(ORDERED, part="second")))
     folder.types = [TYPES["payments"], PLACED]
     rows = [(*row, str(i)) for i, row in enumerate(payments(folder.records))]
     rows[0], rows[4] = (*rows[0][:3], "4"), (*rows[4][:3], "0")
@@ -791,7 +791,7 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
 
 
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
-    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, options={"database": "second"})))
+    folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
     folder.strikes = [Struck(holds=10, rows_before=10, rows_counted=14, left=None)]
     stakes = judge(folder.write()).stakes

@@ -544,7 +544,14 @@ def test_two_queries_at_the_same_place_are_as_good_as_one(make: Make) -> None:
     assert hit(bench, bench.first(1), reach(), twin).reach == reach()
     ahead = replace(reach(), high=upto(3), checkpoint="other")
     assert hit(bench, bench.first(1), reach(), ahead).reach is None
-    assert hit(bench, [], reach(1, 0), replace(OTHER, low=upto(0), high=upto(1))).reach is not None
+    assert hit(bench, [], reach(1, 0), replace(reach(1, 0), checkpoint="other")).reach is not None
+
+
+@pytest.mark.parametrize("change", [{"next": upto(0)}, {"after": True}, {"other": True}], ids=str)
+def test_two_queries_at_the_same_place_that_go_on_elsewhere_are_not(make: Make, change: dict[str, Any]) -> None:
+    bench = make()
+    for pair in ((reach(), replace(reach(), **change)), (replace(reach(), **change), reach())):
+        assert hit(bench, bench.first(1), *pair).reach is None
 
 
 def test_a_large_sink_is_weighed_by_keys_and_fingerprints(make: Make) -> None:

@@ -13,7 +13,7 @@ from harness.checkers.spans import Span
 from harness.errors import HarnessError, UsageError
 from harness.faults import fault
 from harness.judge.folder import read_run
-from harness.judge.strikes import Reach, Seen, Strike, feeders, numbered, reaches, read_strikes, taken
+from harness.judge.strikes import Reach, Seen, Strike, _wiped, feeders, numbered, reaches, read_strikes, taken
 from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome
 from tests.folders import HIT, STEP, Folder, Struck
@@ -272,7 +272,8 @@ def test_who_was_at_work_may_write_on_after_the_last_look() -> None:
     alone = strike(STATE)
     assert not alone.writing and not Strike(number=1, outcome=HIT).writing
     assert strike(STATE, alive=("executor 0",)).writing
-    assert strike(STATE, writing={"": ("insert",)}).writing
+    assert strike(STATE, writing={"0": ("insert",)}).writing and strike(STATE, writing={"offsets": ("update",)}).writing
+    assert not strike(STATE, writing={"": ("update heartbeat",)}).writing, "who writes beside it may do so any time"
     assert not strike(STATE, writing={"0": ()}).writing
     assert not strike(STATE, writing={"0": ("insert",)}, left={}).writing
     assert strike(STATE, outcome=replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))).writing
@@ -280,6 +281,28 @@ def test_who_was_at_work_may_write_on_after_the_last_look() -> None:
     assert replace(two, restart=strike(STATE, alive=("driver 2", "executor 1")).at).writing
     for alive in ((), ("driver 2", "executor 2"), None):
         assert not replace(two, restart=strike(STATE, alive=alive).at).writing, "they were gone by then"
+
+
+NOTHING = QueryState(checkpoint="checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("late", "wiped"),
+    [
+        ((STATE,), False),
+        ((replace(STATE, offsets=(0, 1, 2), commits=(0, 1)),), False),
+        ((replace(STATE, offsets=(1,), commits=()),), True),
+        ((replace(STATE, offsets=(0,)),), True),
+        ((NOTHING,), True),
+        ((replace(STATE, checkpoint="other"),), False),
+        ((), False),
+    ],
+    ids=["as it was", "an orphan went on", "a commit less", "a batch less", "none at all", "another", "nobody looked"],
+)
+def test_a_second_look_that_shows_less_is_one_at_the_next_attempt(late: tuple[QueryState, ...], wiped: bool) -> None:
+    first, second = (strike(*states).at for states in ((STATE,), late))
+    assert first is not None and second is not None
+    assert _wiped(first.snapshot, second.snapshot) is wiped
 
 
 def test_batches_are_numbered_by_one_checkpoint_of_several() -> None:

@@ -126,6 +126,8 @@ def test_a_column_that_may_do_otherwise(effects: Effects, column: str) -> None:
 
 def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
     assert effects.growing("select *, count(*) as n from ledger group by all") == {}
+    for between in ("union all", "union", "except", "intersect"):
+        assert effects.growing(f"select count(*) as n from ledger {between} select count(*) as n from ledger") == {}
     assert effects.growing("select account, sum(columns('id|amount')), count(*) as n from ledger group by all") == {}
     assert effects.growing("select account, unnest({'a': 1, 'b': 2}), count(*) as n from ledger group by all") == {}
     assert effects.summed("select account, sum(columns('id|amount')), avg(id) from ledger group by all") == ()

@@ -69,7 +69,7 @@ def growing(tree: Tree) -> dict[int, bool]:
     """The places of the columns to which each record gives something of its own; true where that is never negative."""
     if _wild(tree):
         return {}
-    found = ((place, _aggregate(item)) for place, item in enumerate(_select(tree)["select_list"]))
+    found = ((place, _aggregate(item)) for place, item in enumerate(_select(tree).get("select_list", ())))
     known = {place: node for place, node in found if node is not None and not node["distinct"]}
     kinds = {place: node["function_name"].lower() for place, node in known.items()}
     return {place: kind in COUNTS for place, kind in kinds.items() if kind in COUNTS or kind == SUMS[0]}

@@ -22,9 +22,9 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import TOO_HIGH, TOO_LOW, alike
+from harness.checkers.explain import TOO_HIGH, TOO_LOW
 from harness.checkers.spans import Cut, Span, Spans, between, joined, meet, tail
-from harness.judge.look import Held, Look, held, named_by, whole
+from harness.judge.look import Held, Look, held, named_by, same, whole
 from harness.judge.scale import SLICES_MAX, Scale
 from harness.judge.stakes import WRITING, Known, Weighed
 from harness.scenario import Finding, Harm, Kind
@@ -39,10 +39,11 @@ PARTS = range(1, PARTS_MAX + 1)
 
 @dataclass(frozen=True)
 class Told:
-    """An explanation: the hits, the harm that they did, the batches that were struck."""
+    """An explanation: the hits, the harm that they did, and of totals what each of them did twice."""
 
     hits: tuple[Known, ...]
     harm: Harm
+    again: tuple[Spans, ...] = ()
 
 
 def caused(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]) -> list[Finding]:
@@ -86,7 +87,7 @@ class _Causes:
         self._tables: dict[Cut, Held] = {}
         self._exact: dict[Cut, Held] = {}
         self._whole_again: dict[int, bool] = {}
-        self._sizes: dict[Spans, int] = {}
+        self._twos: dict[Spans, bool] = {}
         # What sources that stood apart had in hand, each for itself: a row of it that was there and came again did so
         # after the fault.
         self.apart = [self._keys(hit.reach.apart) for hit in hits]
@@ -139,7 +140,10 @@ class _Causes:
         return replace(out, batches=batches, note=_note(told[0], batches), checkpoint=named)
 
     def _again_whole(self, finding: Finding, told: Sequence[Told]) -> bool:
-        """Did all that the struck batch had in the sink come again? Some of it may for any reason."""
+        """Did all that the struck batch had in the sink come again? Some of it, or a single record, may for any
+        reason."""
+        if finding.kind is Kind.WRONG_AGGREGATE:
+            return all(self._two(part) for each in told for part in each.again)
         if finding.kind is not Kind.DUPLICATED:
             return True
         hits = [hit for each in told for hit in each.hits]
@@ -300,8 +304,9 @@ class _Causes:
     def _total(self, key: Key) -> Iterator[Told]:
         """The hits whose harm comes to just this total."""
         for place, hit in enumerate(self.hits):
-            if any(self._repeated(place, key, inside, more) for inside, more in self._repeats(hit)):
-                yield Told((hit,), Harm.REPETITION)
+            found = (more for inside, more in self._repeats(hit) if self._repeated(place, key, inside, more))
+            if (more := next(found, None)) is not None:
+                yield Told((hit,), Harm.REPETITION, (more,))
                 return
         # What is still planned when a later fault strikes was not lost by an earlier one.
         for place, hit in reversed(list(enumerate(self.hits))):
@@ -322,14 +327,28 @@ class _Causes:
         """Was the total right but for `part`, and is that all that it lacks?"""
         hit, cut = self.hits[place], _left_out(part)
         # One record alone may be missing for any reason.
-        if not self._lacked(hit, key, part) or self._size(part) < 2 or not self._comes_to(place, key, cut):
+        if not self._lacked(hit, key, part) or not self._two(part) or not self._comes_to(place, key, cut):
             return False
         return self._shown(cut, key) and self._throughout(cut, self._keys(part)) and not self._tied(part, _left_out)
 
-    def _size(self, spans: Spans) -> int:
-        if spans not in self._sizes:
-            self._sizes[spans] = self.scale.effects.size(cut=Cut(only=spans))
-        return self._sizes[spans]
+    def _two(self, spans: Spans) -> bool:
+        """Do two or more of its records show in the effect?"""
+        if spans not in self._twos:
+            self._twos[spans] = self._showing(spans)
+        return self._twos[spans]
+
+    def _showing(self, spans: Spans) -> bool:
+        nothing = self._table(Cut(only=()))
+
+        def bare(part: Span) -> bool:
+            return self._table(Cut(only=(part,))) == nothing
+
+        shown = [span for span in spans if not bare(span)]
+        if len(shown) != 1:
+            return len(shown) > 1
+        (span,) = shown
+        last = tail(span, bare).start - 1
+        return not bare(span._replace(end=last))
 
     def _shown(self, cut: Cut, key: Key) -> bool:
         """Would a look at the sink show it? Floating point numbers are left out of looks."""
@@ -389,9 +408,7 @@ class _Causes:
         return self._exact[cut]
 
     def _same(self, key: Key, one: Counter[Any], other: Counter[Any]) -> bool:
-        """Are they the same rows, up to how sums of floating point numbers round?"""
-        case = self.scale.case
-        return one == other or (case.aggregate and alike(case, key, one.elements(), other.elements()))
+        return same(self.scale.case, key, one, other)
 
     def _several(self, key: Key) -> Iterator[Told]:
         """Hits that repeated something each."""
@@ -403,7 +420,7 @@ class _Causes:
                 cut = Cut(again=tuple(h.again for h in some))
                 shown = right and self._shown(cut, key) and self._comes_to(self.hits.index(some[-1]), key, cut)
                 if shown and not any(self._replaced(some, hit) for hit in some):
-                    yield Told(some, Harm.REPETITION)
+                    yield Told(some, Harm.REPETITION, tuple(each.again for each in some))
                     return
 
     def _replaced(self, some: Sequence[Known], hit: Known) -> bool:

@@ -304,7 +304,11 @@ def _lineage(effects: Effects, case: Case, findings: Sequence[Finding]) -> dict[
         return None
     wanted = {tuple(finding.key.values()) for finding in findings}
     out: dict[Key, list[Origin]] = {}
-    for key, partition, offset, batch in effects.origins(names):
-        if key in wanted:
-            out.setdefault(key, []).append(Origin(partition, offset, batch))
+    try:
+        for key, partition, offset, batch in effects.origins(names):
+            if key in wanted:
+                out.setdefault(key, []).append(Origin(partition, offset, batch))
+    except UsageError:
+        # The ledger's column of that name is of a type that has no canonical text; the effect's is.
+        return None
     return out

@@ -27,9 +27,14 @@ def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach 
     # A sink may be late, whether or not the scenario says so: a query that is ahead of it may feed it all the same.
     steps = list(scale.steps(at))
     fit = [reach for reach in found if _agrees(scale, reach, at, steps)]
-    if not fit or any((reach.low, reach.high) != (fit[0].low, fit[0].high) for reach in fit):
+    if not fit or any(_stood(reach) != _stood(fit[0]) for reach in fit):
         return None
     return fit[0] if scale.late or _agrees(scale, fit[0], at, []) else None
+
+
+def _stood(reach: Reach) -> tuple[object, ...]:
+    """What of a query's progress decides what was at stake: of two that agree in it, either will do."""
+    return reach.low, reach.high, reach.next, reach.after, reach.other
 
 
 def _agrees(scale: Scale, reach: Reach, at: Look, steps: Sequence[tuple[Offsets, Held]]) -> bool:

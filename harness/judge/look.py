@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, key_of
+from harness.checkers.explain import alike
 from harness.sinks.table import WHOLE, SinkTable, fingerprint
 
 
@@ -59,6 +60,11 @@ def whole(case: Case, rows: Iterable[Row]) -> Held:
     for row in rows:
         out.setdefault(key_of(row, places), Counter())[row] += 1
     return out
+
+
+def same(case: Case, key: Key, one: Counter[Any], other: Counter[Any]) -> bool:
+    """Are they the same rows of a key, all their cells, up to how sums of floating point numbers round?"""
+    return one == other or (case.aggregate and alike(case, key, one.elements(), other.elements()))
 
 
 def blind(case: Case) -> bool:

@@ -17,10 +17,10 @@ from typing import Any
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key, compare
 from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, covers, joined, meet
+from harness.checkers.spans import Cut, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
 from harness.judge.inhand import feeding, handed, in_hand
-from harness.judge.look import Held, Look, blind, held, look, whole
+from harness.judge.look import Held, Look, blind, look, same, whole
 from harness.judge.scale import SLICES_MAX, Scale, Slice, changed
 from harness.judge.strikes import Reach, Seen, Strike, lasting
 from harness.judge.traces import Traces
@@ -102,8 +102,11 @@ def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1
     if not found:
         seen = strike.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
-        other = f"only an executor at work for {strike.only} is known to have died"
-        words = other if strike.only else "no query of the topic was seen at work when it struck"
+        words = "no query of the topic was seen at work when it struck"
+        if strike.only is None:
+            words = "several queries were at work, and nothing shows for which of them the executor that died was"
+        elif strike.only:
+            words = f"only an executor at work for {strike.only} is known to have died"
         return Weighed(strike=strike, why=words, idle=idle)
     late = strike.restart is not None and lasting(strike) is strike.restart
     if late and restart is None and len(found) > 1:
@@ -245,16 +248,19 @@ class _Weighing:
             open_ = self.scale.allows is not Harm.REPETITION
         else:
             open_ = self._in_hand() and not (self.whole or self._vague())
+        taken = self.reach.taken if open_ and not self.strike.paused else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
-            return ()
-        return joined(self.reach.taken if open_ and not self.strike.paused else (), skipped)
+            # The rest of the batch, which the next attempt began with, is as it would be without that.
+            return between(highest([self.reach.low, self.reach.next or {}]), self.reach.high) if taken else ()
+        return joined(taken, skipped)
 
     def _came(self, spans: Spans) -> bool:
         """Is all of it right in the end, though the next attempt began beyond it? Then an orphan of the one before
         wrote it."""
-        end, right = (held(self.scale.case, rows) for rows in (self.scale.case.found, self.scale.case.expected))
-        return all(end[key] == right[key] for key in self.scale.keys(spans))
+        case = self.scale.case
+        end, right = (whole(case, rows) for rows in (case.found, case.expected))
+        return all(same(case, key, end[key], right[key]) for key in self.scale.keys(spans))
 
     def _vague(self) -> bool:
         """Does nothing say how much of it was in hand? A total does not, and what was taken next may be more."""

@@ -28,17 +28,21 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
-    labels = tuple(strike.label for strike in _since(run, strikes))
-    blamed = replace(finding, faults=labels) if len(labels) == 1 else replace(finding, fits=labels)
+    since = _since(run, strikes)
+    labels = tuple(strike.label for strike in since)
+    sure = len(since) == 1 and (since[0].died or _planned(since[0]) is not None)
+    blamed = replace(finding, faults=labels) if sure else replace(finding, fits=labels)
     interval = run.scenario.pipeline.interval_s
     declared = interval is not None and not dead
     if interval is not None and declared and idle_s <= SLOWER * interval:
         return Decided(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
     failed = [control for control in controls if control.error]
-    if failed and len(failed) == len(controls) and len(failed) < FAILED_MIN:
+    usable = any(control.usable for control in controls)
+    if failed and not usable and len(failed) < FAILED_MIN:
         again = f"without faults it failed in {len(failed)} of {len(controls)} control runs"
-        return Decided(unknown=[f"{words}; {again}: {failed[0].error}"], wants=len(controls) + 1)
-    if failed and len(failed) == len(controls):
+        wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
+        return Decided(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
+    if failed and not usable:
         return Decided(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
     if failed:
         often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
@@ -72,17 +76,26 @@ def _since(run: Run, strikes: Sequence[Strike]) -> list[Strike]:
 
 def _outlived(hit: Strike, progressed: Progressed) -> bool:
     """Did the driver live, and get more done afterwards than what it had in hand when it struck?"""
-    if hit.died or hit.at is None:
+    planned = _planned(hit)
+    if hit.died or planned is None:
         return False
-    snapshot = hit.at.snapshot
-    planned = {state.checkpoint: max(state.offsets, default=-1) for state in snapshot.queries}
+    at_s = hit.at.snapshot.at_s if hit.at is not None else hit.outcome.at_s or 0.0
     later = (
         batch.committed and batch.batch > planned.get(query.checkpoint, batch.batch)
         for query in progressed.queries
         for batch in query.batches
     )
-    moves = [p for p in progressed.positions if p.attempt == snapshot.attempt and p.at_s > snapshot.at_s]
+    moves = [p for p in progressed.positions if p.attempt == hit.outcome.attempt and p.at_s > at_s]
     return any(later) or len(moves) > 1
+
+
+def _planned(hit: Strike) -> dict[str, int] | None:
+    """The newest batch that each query had planned when it struck, by the snapshot, or by the evidence of the one that
+    was struck; None if nobody knows."""
+    if hit.at is not None:
+        return {state.checkpoint: max(state.offsets, default=-1) for state in hit.at.snapshot.queries}
+    after = hit.outcome.evidence.checkpoint_after
+    return {hit.outcome.checkpoint: max(after.get("offsets", ()), default=-1)} if after else None
 
 
 def _survived(one: Strike, other: Strike) -> bool:

@@ -8,7 +8,7 @@ itself has planned what it was seen to take next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -49,8 +49,8 @@ class Strike:
     """The driver went on after the trigger was met."""
     running: bool = False
     """It went on while the snapshot was taken, too."""
-    only: str = ""
-    """The checkpoint whose query alone is known to have been hurt; empty if all of them were."""
+    only: str | None = ""
+    """The checkpoint whose query alone is known to have been hurt; empty if all of them were, None if nobody knows."""
     worked: bool = True
     """Its attempt had been seen at work."""
     paused: bool = False
@@ -74,10 +74,9 @@ class Strike:
         if self.at is None:
             return False
         first, last = self.at.snapshot, (self.restart or self.at).snapshot
-        open_ = last.writing if last.left is None else last.left
         # The next attempt is there by then, and was not at work when it struck.
         stayed = set(first.alive or ()) & set(last.alive or ())
-        return bool(not self.died or stayed or any(open_.values()))
+        return bool(not self.died or stayed or _open(last.writing if last.left is None else last.left))
 
     @property
     def label(self) -> str:
@@ -139,19 +138,20 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
     counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
     alone, worked, beside = ended(run), _worked(run), len(_folders(run.progressed)) > 1
+    made = [(number, step, _strike(run, number, step)) for number, step in hits]
     return tuple(
         replace(
-            _strike(run, number, step),
+            strike,
             moving=_impact(run, number) in SPARES,
             running=_impact(run, number) in FREE,
-            only=_only(run, number, step),
+            only=_only(run, number, step, strike.at),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             counted=counted,
             beside=beside,
         )
-        for number, step in hits
+        for number, step, strike in made
     )
 
 
@@ -161,12 +161,18 @@ def _impact(run: Run, number: int) -> Impact | None:
     return schedule[number - 1].do.impact if number <= len(schedule) else None
 
 
-def _only(run: Run, number: int, step: StepOutcome) -> str:
-    """The query whose executor died, where others live on: tasks of another query may have been on those."""
+def _only(run: Run, number: int, step: StepOutcome, at: Seen | None) -> str | None:
+    """The query whose executor died, where others live on: tasks of another query may have been on those. Of several
+    queries at work, only a writer that was held says whose executor it was."""
     if _impact(run, number) is not Impact.EXECUTOR_KILLED or run.scenario.pipeline.executors < 2:
         return ""
-    every = run.scenario.schedule[number - 1].do.options.get("which") == "all"
-    return "" if every else step.checkpoint
+    if run.scenario.schedule[number - 1].do.options.get("which") == "all":
+        return ""
+    busy = [state for state in at.snapshot.queries if set(state.offsets) - set(state.commits)] if at else []
+    if len(busy) < 2:
+        return step.checkpoint
+    held = step.evidence.rows_seen is not None
+    return step.checkpoint or None if held else None
 
 
 def _folders(progressed: Progressed) -> list[str]:
@@ -217,15 +223,39 @@ def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
         return Strike(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
-    return Strike(number=number, outcome=step, at=at, restart=_seen(run, number, RESTART) if _goes_on(at) else None)
+    late = _seen(run, number, RESTART) if _goes_on(at) else None
+    if late is not None and _wiped(at.snapshot, late.snapshot):
+        late = None
+    return Strike(number=number, outcome=step, at=at, restart=late)
+
+
+def _wiped(first: Snapshot, late: Snapshot) -> bool:
+    """Has a query planned or committed less than before? An orphan only adds: the next attempt was at work by then, and
+    has begun its checkpoint anew."""
+    then = {state.checkpoint: (_newest(state.offsets), _newest(state.commits)) for state in late.queries}
+    return any(
+        _newest(state.offsets) > then[state.checkpoint][0] or _newest(state.commits) > then[state.checkpoint][1]
+        for state in first.queries
+        if state.checkpoint in then
+    )
+
+
+def _newest(batches: Sequence[int]) -> int:
+    return max(batches, default=-1)
 
 
 def _goes_on(at: Seen) -> bool:
     """May anybody of the dead attempt still write? Of a pipeline that keeps its own offsets, only that tells what an
     orphan wrote from what the next attempt did before it saved any."""
     snapshot = at.snapshot
-    writing = (*snapshot.writing.values(), *(snapshot.left or {}).values())
-    return snapshot.position is None or snapshot.alive != () or any(writing)
+    writing = _open(snapshot.writing) or _open(snapshot.left or {})
+    return snapshot.position is None or snapshot.alive != () or writing
+
+
+def _open(writing: Mapping[str, Sequence[str]]) -> bool:
+    """Has a transaction that is open written into a sink, or where offsets are saved? Who writes beside these may do so
+    at any time."""
+    return any(words for place, words in writing.items() if place)
 
 
 def _undead(step: StepOutcome, snapshot: Snapshot) -> str:

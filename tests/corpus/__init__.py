@@ -7,6 +7,7 @@ from types import ModuleType
 from tests.corpus import (
     also_unhurt,
     at_most_once,
+    bystanders,
     cancelling,
     causes,
     counters,
@@ -55,6 +56,7 @@ ROOMS = (
     vague,
     witnesses,
     in_advance,
+    bystanders,
 )
 
 

@@ -160,7 +160,7 @@ def a_total_struck_twice(run: Scene) -> Iterator[str]:
 def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
     """The fault struck batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
     own query had committed its batch 1."""
-    run.sink(replace(PER_RECORD, query="payments"), replace(PER_RECORD, options={"database": "second"}, query="audit"))
+    run.sink(replace(PER_RECORD, query="payments"), replace(PER_RECORD, part="second", query="audit"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 2})]
     busy = {"planned": (2, 20), "committed": (1, 10)}
     payments, audit = state(PAYMENTS, **busy), state(AUDIT, planned=(2, 20), committed=(2, 20))

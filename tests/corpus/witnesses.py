@@ -113,6 +113,7 @@ def an_executor_of_another_query(run: Scene) -> Iterator[str]:
     busy = tuple(state(each, planned=(2, 20), committed=(1, 10)) for each in (PAYMENTS, AUDIT))
     run.strike(1, checkpoint=AUDIT, window=HALF, holds=10, states=busy)
     executor(run)
+    run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, rows_seen=15))
     run.claim(pipeline=replace(run.scenario.pipeline, executors=2))
     yield "there was one executor for both"
     run.claim(pipeline=replace(run.scenario.pipeline, executors=1))
@@ -241,13 +242,11 @@ def hangs_two_batches_after_an_executor_died(run: Scene) -> Iterator[str]:
     stall(run)
     executor(run)
     run.found(planned=2, committed=1)
-    whole = query("checkpoint", *run.ends, first={1: 0})
-    batches = [replace(batch, attempts=(1,), committed=batch.batch < 3) for batch in whole.batches]
-    run.queries = [replace(whole, batches=tuple(batches))]
+    run.queries = [hung(run, committed=3, planned=4)]
     run.calm_gap_s = 5.0
     run.calm()
     yield "it committed nothing any more"
-    run.queries = [replace(whole, batches=tuple(replace(batch, committed=batch.batch < 1) for batch in batches[:2]))]
+    run.queries = [hung(run, committed=1, planned=2)]
 
 
 @adversary(8, unknown("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
@@ -258,6 +257,13 @@ def one_control_is_no_proof_that_it_never_hangs(run: Scene) -> Iterator[str]:
     run.calm([])
     yield "it got done three times"
     run.calm()
+
+
+def hung(run: Scene, *, committed: int, planned: int) -> Query:
+    """A query whose only attempt planned so many batches, and committed so many."""
+    whole = query("checkpoint", *run.ends, first={1: 0})
+    batches = [replace(batch, attempts=(1,), committed=batch.batch < committed) for batch in whole.batches[:planned]]
+    return replace(whole, batches=tuple(batches))
 
 
 def worked(run: Scene, attempt: int) -> Query:
