@@ -14,9 +14,10 @@ from time import monotonic
 from typing import Protocol
 
 from harness.hosts import signals
+from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Victim, Window
-from harness.stack import Driver, Lease, Process, Stack
+from harness.stack import Driver, Process, Stack
 
 Listing = dict[str, tuple[int, ...]]
 """The batches that a checkpoint lists, as `harness.checkpoint.listing` gives them."""
@@ -180,7 +181,7 @@ class RunContext:
     when the schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
 
     stack: Stack
-    lease: Lease
+    own: RunResources
     supervisor: Drivers
     observer: Checkpoints
     journal: Journal

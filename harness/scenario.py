@@ -111,12 +111,13 @@ class Pipeline:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What the pipeline is fed: `records` of a workload, or all that it has if that is 0. `options` is what else the
-    file says of the workload, by the names that its model has (`keys`, `skew`, `replay`).
+    """What the pipeline is fed, and where: `records` of a workload, or all that it has if that is 0. `options` is what
+    else the file says of the workload, by the names that its model has (`keys`, `skew`, `replay`).
 
     `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one before."""
 
     workload: str = "transactions"
+    source: str = "kafka"
     records: int = 600
     partitions: int = 3
     rate_per_s: float | None = None
@@ -138,7 +139,8 @@ class Sink:
     `options` what else the file says of the place, by the names that its model has. `effect` is a SQL query over the
     table `ledger`; `key` names a row.
 
-    `query` is the folder name of the checkpoint of the query that feeds it, where several read the topic.
+    `part` is the name of another part of its component than the plain one (`second` for `postgres.second`). `query` is
+    the folder name of the checkpoint of the query that feeds it, where several read the topic.
     `folds` says that the target is a query which folds equal rows on purpose (`view: deduplicated`)."""
 
     kind: str
@@ -147,6 +149,7 @@ class Sink:
     effect: str | None = None
     key: tuple[str, ...] = ()
     order: Order | None = None
+    part: str = ""
     query: str | None = None
     folds: bool = False
 
@@ -154,8 +157,7 @@ class Sink:
     def name(self) -> str:
         """What the report calls it, e.g. `postgres payments`."""
         short = " ".join(self.target.split())
-        database = self.options.get("database", "main")
-        where = self.kind if database == "main" else f"{self.kind}.{database}"
+        where = f"{self.kind}.{self.part}" if self.part else self.kind
         return (f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}...").strip()
 
     @property
@@ -254,7 +256,7 @@ class Scenario:
     pipeline: Pipeline
     guarantee: Guarantee = Guarantee.EXACTLY_ONCE
     setup: Mapping[str, str] = field(default_factory=dict)
-    """SQL to run before the pipeline starts, by database (`main`, `second`)."""
+    """What to do before the pipeline starts, such as SQL, by the label of the part that does it."""
     sinks: tuple[Sink, ...] = ()
     together: bool = False
     input: Input = Input()

@@ -1,18 +1,18 @@
-"""What every stack can do: come up, lease a room of its own to each run, start drivers in it, go down.
+"""What every stack can do: come up, give each run resources of its own, start drivers with them, go down.
 
-One stack serves many runs. A run is isolated by its `Lease`: a topic, a consumer group, a schema in each
-database, a folder and a checkpoint of its own.
+One stack serves many runs. A run is isolated by its `RunResources`: a part of each component that it needs, such as a
+topic and a schema, a folder and a checkpoint of its own.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from harness.resources import Parts, RunResources
 from harness.scenario import Pipeline, Victim
 
 
@@ -22,71 +22,17 @@ class Means(StrEnum):
     SIGNAL_DRIVER = "signal the driver"
     SIGNAL_EXECUTORS = "signal the executors"
     CUT_NETWORK = "take a process off the network"
+    RESTART_COMPONENTS = "stop a component and start it again"
 
 
 MEANS: Mapping[str, frozenset[Means]] = {
     # The processes of one machine have one network.
-    "processes": frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS}),
-    "containers": frozenset(Means),
+    "processes": frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS}),
+    # No component of a container is started again there yet.
+    "containers": frozenset(Means) - {Means.RESTART_COMPONENTS},
     "external": frozenset({Means.SIGNAL_DRIVER}),
 }
 """By the name of each stack, as `--stack` takes it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Addresses:
-    """Where Kafka and Postgres are. `dsns` and `jdbc` go by database (`main`, `second`)."""
-
-    bootstrap: str
-    dsns: Mapping[str, str]
-    jdbc: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lease:
-    """What one run may use. `bootstrap` and `dsns` are how the harness reaches it, `given` what its pipeline is given,
-    whose processes may be elsewhere; the search path of each address is the run's schema.
-
-    `root` holds the pipeline's program and what belongs to it; driver and executors see `folder` under the same path.
-    `shared` says that the databases have other users.
-    `environment` is what the pipeline's process gets on top of its own (PGHOST and so on, the run's marker);
-    `secrets` are the values to redact wherever text leaves the run."""
-
-    run_id: str
-    topic: str
-    group: str
-    schema: str
-    partitions: int
-    bootstrap: str
-    dsns: Mapping[str, str]
-    given: Addresses
-    spark_master: str
-    spark_home: Path
-    folder: Path
-    checkpoint: Path
-    root: Path | None = None
-    shared: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
-    secrets: tuple[str, ...] = ()
-
-    def placeholders(self) -> dict[str, str]:
-        """What `{name}` in a pipeline's arguments, environment, conf and a scenario's SQL stands for."""
-        out = {
-            "kafka.bootstrap": self.given.bootstrap,
-            "topic": self.topic,
-            "group": self.group,
-            "checkpoint": str(self.checkpoint),
-            "folder": str(self.folder),
-            "run": self.run_id,
-            "schema": self.schema,
-            "spark.master": self.spark_master,
-            "spark.home": str(self.spark_home),
-        }
-        for database, dsn in self.given.dsns.items():
-            which = "" if database == "main" else f".{database}"
-            out[f"postgres{which}.dsn"] = dsn
-            out[f"postgres{which}.jdbc"] = self.given.jdbc[database]
-        return out
 
 
 class Process(Protocol):
@@ -155,32 +101,42 @@ class Stack(Protocol):
     name: str
     means: frozenset[Means]
 
+    @property
+    def servers(self) -> Mapping[str, Any]:
+        """The components that are up, by name: each a `harness.component.Server`."""
+
     def up(self) -> None:
-        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError."""
+        """Start what every run needs, in parallel; return when each part answers its own protocol. Raises
+        StackError."""
 
-    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
-        """Make the topic, schemas and folders of one run; `root` is the folder that holds its pipeline's program."""
+    def ensure(self, components: Collection[str]) -> None:
+        """Start those of the components that are not up yet. Raises StackError, and UsageError for one that it cannot
+        have."""
 
-    def release(self, lease: Lease, *, keep: bool = False) -> None:
-        """Drop what `lease` made; `keep` leaves it for a human to look at."""
+    def provide(self, run_id: str, parts: Parts, *, root: Path | None = None) -> RunResources:
+        """Make the parts of one run and its folder; `root` is the folder that holds its pipeline's program. Raises
+        StackError."""
 
-    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+    def release(self, own: RunResources, *, keep: bool = False) -> None:
+        """Drop what `provide` made; `keep` leaves it for a human to look at."""
+
+    def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
 
-    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """Spark's settings of a driver besides the pipeline's own, for run.json."""
 
-    def executors(self, lease: Lease) -> Sequence[Process]:
+    def executors(self, own: RunResources) -> Sequence[Process]:
         """The executor processes of this run's application, oldest first."""
 
-    def processes(self, lease: Lease) -> Sequence[Process]:
+    def processes(self, own: RunResources) -> Sequence[Process]:
         """Every living process of this run's pipeline, also one whose driver is dead."""
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
 
-    def describe(self) -> dict[str, Any]:
-        """Versions and settings, for run.json."""
+    def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
+        """Versions and settings, its own and those of the components, for run.json."""
 
     def down(self) -> None:
         """End everything that this stack started. Safe to call twice."""

@@ -62,7 +62,7 @@ class KillExecutor:
         driver = run.supervisor.driver
         log = driver.log if driver else None
         size = log.stat().st_size if log else 0
-        found = run.stack.executors(run.lease)
+        found = run.stack.executors(run.own)
         targets = signals.family(executors(found, hit, every=step.do.options.get("which") == Which.ALL))
         signalled = killing.kill(run, hit, targets)
 

@@ -47,7 +47,7 @@ def kill_driver(
     """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to the `executors`."""
     victim, driver = victim_of(fault), run.supervisor.driver
     targets = list(run.supervisor.processes(victim))
-    targets += signals.family(run.stack.executors(run.lease)) if executors else []
+    targets += signals.family(run.stack.executors(run.own)) if executors else []
     scheduled(run, driver, targets)
     signalled = ending(run, driver, kill(run, hit, targets))
     status = next((words for name, words in signalled.items() if name.startswith("driver")), "")

@@ -1,34 +1,48 @@
 """`{kafka.bootstrap}` and its like: which there are, what is wrong with a text that uses them, and filling them in.
 
-`{{` and `}}` stand for the braces themselves, as in Python's own format strings. The names come from the one
-place that gives them values: `Lease.placeholders`.
+`{{` and `}}` stand for the braces themselves, as in Python's own format strings. Which there are, the components say
+(`Component.gives`), and what a run has of its own.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from harness.component import COMPONENTS
 from harness.errors import UsageError
 from harness.fields.phrases import did_you_mean
-from harness.stack import Addresses, Lease
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+OWN = ("checkpoint", "folder", "run", "spark.master", "spark.home")
+"""What every run has, whatever components it needs."""
+NAME = r"[a-z][a-z0-9_]{0,31}"
+"""Of another part of a component: `second`."""
 
 
-def _known() -> tuple[str, ...]:
-    both = {"main": "", "second": ""}
-    lease = Lease(
-        run_id="", topic="", group="", schema="", partitions=1, bootstrap="", dsns=both,
-        given=Addresses(bootstrap="", dsns=both, jdbc=both),
-        spark_master="", spark_home=Path(), folder=Path(), checkpoint=Path(),
-    )  # fmt: skip
-    return tuple(lease.placeholders())
+def label(name: str) -> str | None:
+    """The part that a placeholder belongs to: `postgres.second` for `postgres.second.dsn`; empty for what every run
+    has, None if there is no such placeholder."""
+    if name in OWN:
+        return ""
+    part, _, last = name.rpartition(".")
+    for kind in COMPONENTS:
+        if name in kind.bare:
+            return kind.about.name
+        if last in kind.gives and re.fullmatch(rf"{kind.about.name}(\.{NAME})?", part):
+            return part
+    return None
 
 
-KNOWN = _known()
-"""Every placeholder that a scenario may use, on a stack with both databases."""
+def known() -> tuple[str, ...]:
+    """Every placeholder of the plain parts."""
+    whole = (f"{kind.about.name}.{name}" for kind in COMPONENTS for name in kind.gives)
+    return (*OWN, *(name for kind in COMPONENTS for name in kind.bare), *whole)
+
+
+def used(text: str) -> Iterator[str]:
+    """The names in braces."""
+    return (match[1] for match in BRACES.finditer(text) if match[1] is not None)
 
 
 def wrong_in(text: str) -> Iterator[str]:
@@ -37,8 +51,8 @@ def wrong_in(text: str) -> Iterator[str]:
         name = match[1]
         if name is None and len(match[0]) == 1:
             yield f"holds a single {match[0]!r}: write {match[0] * 2!r} for the character itself"
-        elif name is not None and name not in KNOWN:
-            yield f"holds the unknown placeholder {match[0]!r}{did_you_mean(name, KNOWN)}"
+        elif name is not None and label(name) is None:
+            yield f"holds the unknown placeholder {match[0]!r}{did_you_mean(name, known())}"
 
 
 def filled(text: str, placeholders: Mapping[str, str]) -> str:

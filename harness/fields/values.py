@@ -17,8 +17,9 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from harness.component import COMPONENTS, SetsUp
 from harness.fields.phrases import did_you_mean, seen
-from harness.fields.placeholders import wrong_in
+from harness.fields.placeholders import NAME, wrong_in
 from harness.scenario import Guarantee, Kind, Victim, Window, Word
 
 WRONG_MAX = 5
@@ -202,6 +203,16 @@ def _table_or_query(value: object) -> str:
     raise refusal("a table (small letters, digits, '_', its schema before a dot) or a query (select, with)", value)
 
 
+def _prepared(value: object) -> str:
+    able = [kind.about.name for kind in COMPONENTS if isinstance(kind, SetsUp)]
+    name, dot, part = str(value).partition(".")
+    if isinstance(value, str) and name in able and (not dot or re.fullmatch(NAME, part)):
+        return value
+    whole = able + [f"{each}.second" for each in able]
+    hint = did_you_mean(value, whole) if isinstance(value, str) else ""
+    raise refusal(f"one of {', '.join(able)}, or such a one with a name after a dot", value, hint)
+
+
 def _query(value: object) -> str:
     if isinstance(value, str) and QUERY.match(value):
         return value
@@ -225,9 +236,11 @@ Template = Annotated[str, typed(_template, type=["string", "number", "boolean"])
 TableOrQuery = Annotated[str, typed(_table_or_query, type="string", minLength=1)]
 Query = Annotated[str, typed(_query, type="string", pattern=f"^{QUERY.pattern}")]
 Frontier = Annotated[str, typed(_frontier, type="string", minLength=1)]
+Prepared = Annotated[str, typed(_prepared, type="string")]
 Rate = Annotated[float, typed(_rate, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]
 Label = Annotated[str, matching("[a-z0-9][a-z0-9_.-]{0,63}", "a name of small letters, digits, '_', '.' and '-'")]
+Part = Annotated[str, matching(NAME, "the name of a part: small letters, digits and '_'")]
 Folder = Annotated[str, matching("[A-Za-z0-9_][A-Za-z0-9_.=-]{0,127}", "the name of a checkpoint's folder")]
 Tag = Annotated[str, matching("[a-z][a-z0-9_]{0,63}", "a tag of small letters, digits and '_'")]
 Variable = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable")]

@@ -22,6 +22,7 @@ from docker.types import IPAMConfig, IPAMPool
 
 import docker
 from harness.errors import StackError
+from harness.hosts.images import Image
 from harness.wait import Deadline
 
 LABEL, RUN_LABEL = "onceproof.session", "onceproof.run"
@@ -110,9 +111,9 @@ class Engine:
         with said(f"asked for the image {image}"):
             return str(self.client.images.get(self._full(image)).id)
 
-    def have(self, image: str, setting: str) -> None:
+    def have(self, wanted: Image) -> None:
         """Pull an image that is not here. Raises StackError with the ways out."""
-        image = self._full(image)
+        image = self._full(wanted.name)
         try:
             with said(f"asked for the image {image}"):
                 self.client.images.get(image)
@@ -124,7 +125,8 @@ class Engine:
             self.client.images.pull(image)
         except (DockerException, requests.RequestException) as error:
             why = getattr(error, "explanation", None) or error
-            cure = f"docker pull {image}, name another one with {setting}, or build a stand-in: python docker/build.py"
+            ways = f"docker pull {image}, name another one with {wanted.variable}"
+            cure = f"{ways}, or build a stand-in: python docker/build.py"
             raise StackError(f"the image {image} is not here and cannot be pulled ({why}); {cure}") from error
 
     def connect(self) -> None:

@@ -6,11 +6,14 @@ listen on it, also again after a restart; nobody else is given it meanwhile.
 
 from __future__ import annotations
 
+import re
 import socket
 
 from harness.errors import StackError
 
 LOOPBACK = "127.0.0.1"
+HOST = re.compile(r"[\w.-]+")
+"""A host by name or by IPv4 address."""
 
 
 class Port:

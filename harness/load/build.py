@@ -32,10 +32,9 @@ from harness.workloads import WORKLOADS
 def scenario(claim: Claim, *, path: str) -> Scenario:
     """The scenario, defaults of the header filled in."""
     top = claim.top
-    setup = claim.owner("setup").section("setup").values
     return Scenario(
         pipeline=pipeline(claim),
-        setup={"main" if key == "postgres" else "second": sql for key, sql in setup.items()},
+        setup=dict(claim.get("setup", {})),
         sinks=tuple(sink(each) for each in claim.sinks),
         input=given(claim.input),
         schedule=tuple(step(each) for each in top.sections("schedule")),
@@ -76,6 +75,7 @@ def sink(section: Section) -> Sink:
         effect=section.get("effect"),
         key=tuple(section.get("key", ())),
         order=Order(by=order["by"], follows=order["follows"], per=tuple(order["per"])) if order else None,
+        part=section.get("part", ""),
         query=section.get("query"),
         folds=section.has("view"),
     )

@@ -36,7 +36,7 @@ def dump(scenario: Scenario) -> str:
         why=s.why if s.why != default.why else None,
         pipeline=pipeline(s.pipeline),
         guarantee=s.guarantee.value,
-        setup=block({"postgres" if key == "main" else f"postgres.{key}": sql for key, sql in s.setup.items()}),
+        setup=block(s.setup),
         sink=CommentedSeq(sink(each) for each in s.sinks),
         together=s.together,
         input=given(s.input),
@@ -118,7 +118,7 @@ def sink(s: Sink) -> CommentedMap:
         return flow(where)
     order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
     view = "deduplicated" if s.folds else None
-    return block(where, effect=s.effect, key=flows(s.key), order=order, query=s.query, view=view)
+    return block(where, effect=s.effect, key=flows(s.key), order=order, part=s.part or None, query=s.query, view=view)
 
 
 def given(i: Input) -> CommentedMap:

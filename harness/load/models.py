@@ -51,13 +51,6 @@ class PipelineShape(LaunchShape):
     entry: Annotated[v.Template, Field(description="relative to the project root, or {spark.home}/...")]
 
 
-class SetupShape(Shape):
-    """SQL to run before the pipeline starts, by database."""
-
-    postgres: Annotated[v.Template, Field(None)]
-    second: Annotated[v.Template, Field(None, alias="postgres.second")]
-
-
 class OrderShape(Shape):
     """Rows with equal `per` must have `follows` rising when sorted by `by`."""
 
@@ -72,6 +65,7 @@ class EffectShape(Shape):
     effect: Annotated[v.Query, Field(None, description="SQL over the table `ledger`")]
     key: Annotated[list[v.Column], Field(None, description="the columns that name a row")]
     order: Annotated[OrderShape, Field(None)]
+    part: Annotated[v.Part, Field(None, description="another part of its component: second for postgres.second")]
     query: Annotated[v.Folder, Field(None, description="the query that feeds it, by its checkpoint's folder")]
     view: Annotated[View, v.choice(View), Field(None, description="the query folds equal rows on purpose")]
 
@@ -96,7 +90,9 @@ class ExpectShape(Shape):
 class DefaultsShape(Shape):
     """What both a scenario and a header block may say, but for sinks and input; the scenario's own key wins."""
 
-    setup: Annotated[SetupShape, Field(None)]
+    setup: Annotated[
+        dict[v.Prepared, v.Template], Field(None, description="by component, such as SQL before the start")
+    ]
     together: Annotated[v.Flag, Field(None, description="true when the sinks must agree")]
     settle: Annotated[v.Duration, Field(None, description="how long the sink must stay unchanged")]
 

@@ -15,26 +15,26 @@ from harness.checkers.fit import misfit
 from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, UsageError
 from harness.load import project_root
+from harness.resources import RunResources
 from harness.scenario import Scenario, Sink, sink_names
 from harness.sinks.reading import columns, read
 from harness.sinks.table import SinkColumn, SinkTable
-from harness.stack import Lease
 from harness.workloads import make
 from harness.workloads.base import Workload
 
 
-def sinks_now(scenario: Scenario, lease: Lease) -> list[SinkTable]:
+def sinks_now(scenario: Scenario, own: RunResources) -> list[SinkTable]:
     """What each sink holds; `unreadable` where it is not there yet. Raises StackError."""
-    return [read(sink, lease.dsns) for sink in scenario.sinks]
+    return [read(sink, own.parts) for sink in scenario.sinks]
 
 
-def look(scenario: Scenario, workload: Workload, lease: Lease, *, before: Sequence[SinkTable]) -> set[int]:
+def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: Sequence[SinkTable]) -> set[int]:
     """Compare what the sinks hold after `setup` with the effects over no record; `before` was read before `setup`.
     Returns the places of the sinks that need no second look.
 
     A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
     effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
-    now, names, looked = sinks_now(scenario, lease), sink_names(scenario.sinks), set[int]()
+    now, names, looked = sinks_now(scenario, own), sink_names(scenario.sinks), set[int]()
     with _of_nothing(scenario, workload) as effects:
         for place, sink in enumerate(scenario.sinks):
             if sink.effect is None:
@@ -48,7 +48,7 @@ def look(scenario: Scenario, workload: Workload, lease: Lease, *, before: Sequen
     return looked
 
 
-def late(scenario: Scenario, workload: Workload, lease: Lease, looked: set[int]) -> None:
+def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[int]) -> None:
     """Look at the columns of each sink that has appeared since; `looked` has the places of those already looked at.
 
     Costs one question to the server for each sink that is not there yet, and nothing once all are. Raises SetupError
@@ -58,7 +58,7 @@ def late(scenario: Scenario, workload: Workload, lease: Lease, looked: set[int])
         if place in looked or sink.effect is None:
             continue
         try:
-            there = columns(sink, lease.dsns)
+            there = columns(sink, own.parts)
         except UsageError as failure:
             raise SetupError(str(failure)) from failure
         if there is not None:

@@ -13,13 +13,14 @@ from harness.run.plan import plan
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
+from harness.stacks.needs import needed
 from harness.workloads.base import Workload
 
 
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
     """What is known before anything starts: the parts of save 0."""
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
-    source, described = Path(scenario.path), stack.describe()
+    source, described = Path(scenario.path), stack.describe(needed([scenario]))
     return {
         "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
         "scenario": source.read_text(encoding="utf-8") if source.is_file() else "",
@@ -36,7 +37,7 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
 
 
 def play(live: Live, workload: Workload) -> None:
-    """From the empty lease to the sink read and saved."""
+    """From empty resources to the sink read and saved."""
     live.perform(workload)
     Drain(live).drain()
 

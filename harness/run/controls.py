@@ -35,6 +35,7 @@ from harness.run_folder.store import digest as file_sum
 from harness.scenario import Scenario, plain
 from harness.sinks.table import load
 from harness.stack import Stack
+from harness.stacks.needs import needed
 from harness.workloads import make, read_files
 
 MOST = 3
@@ -94,7 +95,7 @@ def control(
 
     A program that does not work unhurt is an outcome, not an error. Raises StackError, and HarnessError for a disk."""
     target = folder / ROOM / str(number)
-    key = digest(scenario, stack.describe(), seed=seed, root=root, apart=folder.parent.parent)
+    key = digest(scenario, stack.describe(needed([scenario])), seed=seed, root=root, apart=folder.parent.parent)
     kept = cache.folder(ROOM) / key / str(number)
     journal.write("control", number=number, state="begins", digest=key)
     began = monotonic()
@@ -167,10 +168,10 @@ def unhurt(
     finally:
         ended(live, journal)
         if error:
-            redact_folder(room.logs, live.lease.secrets)
+            redact_folder(room.logs, live.own.secrets)
         else:
             shutil.rmtree(room.logs)
-    told = Redactor(live.lease.secrets).data({**_outcome(live, room), "error": error or None})
+    told = Redactor(live.own.secrets).data({**_outcome(live, room), "error": error or None})
     room.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
 
 

@@ -12,10 +12,8 @@ import threading
 from typing import Any
 
 from harness.checkpoint import behind, count
-from harness.components.kafka.readback import read_back
 from harness.errors import UsageError
 from harness.judge import judge
-from harness.run.frontier import end_offsets
 from harness.run.live import Live
 from harness.run.pace import quiet_s, settle_s
 from harness.run.rhythm import unplanned
@@ -57,7 +55,7 @@ class Drain:
         live.feeder.stop()
         live.producer.close()
         within_s = READ_BACK_S + live.producer.sent / READ_BACK_PER_S
-        ends = read_back(live.lease.bootstrap, live.lease.topic, live.folder.source, within_s=within_s)
+        ends = live.source.read_back(live.folder.source, within_s=within_s)
         live.attempts.close()
         self._drained = self._finish(ends) and self._all_sent()
         live.snapshots.finish()
@@ -70,7 +68,7 @@ class Drain:
         live.supervisor.stop()
         self._server_idle()
         live.healthy()
-        if count(end_offsets(live.lease)) > count(ends):
+        if count(live.source.ends()) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
             self._reasons.append("not drained: the topic grew after its records had been read back")
@@ -135,7 +133,7 @@ class Drain:
 
         def marked(sink: Sink) -> str:
             try:
-                return mark(sink, live.lease.dsns)
+                return mark(sink, live.own.parts)
             except UsageError as failure:
                 return str(failure)  # a query of a table that is not there yet
 
@@ -164,7 +162,7 @@ class Drain:
     def _asked(self) -> dict[str, Any]:
         """What the program has shown of its pace, and what its scenario says of it."""
         live = self._live
-        unshown = live.rhythm.unshown(live.observer.states()) or unplanned(live.lease.folder)
+        unshown = live.rhythm.unshown(live.observer.states()) or unplanned(live.own.folder)
         interval_s = live.scenario.pipeline.interval_s
         return {"gap_s": live.rhythm.steady_s(), "interval_s": interval_s, "unshown": unshown}
 
@@ -186,8 +184,7 @@ class Drain:
     def _server_idle(self) -> None:
         """No writer is left; what the server still does for one that was killed is waited for."""
         live, limit = self._live, Deadline(SERVER_IDLE_S)
-        room = live.lease
-        while left := next(filter(None, (busy(s, room.dsns, shared=room.shared) for s in live.scenario.sinks)), ""):
+        while left := next(filter(None, (busy(sink, live.own.parts) for sink in live.scenario.sinks)), ""):
             if limit.over():
                 self._reasons.append(f"unknown: the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}")
                 return
@@ -223,8 +220,8 @@ class Drain:
     def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
         for index, sink in enumerate(live.scenario.sinks):
-            table = read(sink, live.lease.dsns)
-            save(live.folder.path, index, tried(sink, table, live.lease.dsns, after=live.since) if last else table)
+            table = read(sink, live.own.parts)
+            save(live.folder.path, index, tried(sink, table, live.own.parts, after=live.since) if last else table)
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
 
     def _checkpoint(self, ends: dict[int, int]) -> Progressed:

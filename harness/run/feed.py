@@ -9,10 +9,10 @@ from time import monotonic
 from typing import Any
 
 from harness.checkpoint import count
-from harness.components.kafka.producer import Producer
 from harness.errors import HarnessError
 from harness.run.frontier import Frontier
 from harness.run_folder.journal import Journal
+from harness.sources.base import Producer
 
 PORTIONS = 6
 SPREAD = 0.3

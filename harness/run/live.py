@@ -8,16 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-import psycopg2
-
 from harness.checkpoint import Offsets, behind, count
-from harness.components.kafka.producer import Producer
+from harness.component import SetsUp, able
 from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
+from harness.resources import RunResources
 from harness.run import before
 from harness.run.feed import PATIENCE_S, Feeder
-from harness.run.frontier import Frontier, end_offsets, frontier
+from harness.run.frontier import Frontier, frontier
 from harness.run.observer import Observer
 from harness.run.pace import Pace
 from harness.run.positions import Positions
@@ -32,7 +31,9 @@ from harness.scenario import Pipeline, Scenario, Sink
 from harness.sinks import SINKS
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
-from harness.stack import Lease, Stack
+from harness.sources import SOURCES
+from harness.stack import Stack
+from harness.stacks.needs import parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -67,28 +68,28 @@ class Live:
         self._portions = portions
         self.rhythm = Rhythm()
         journal.listen(self.rhythm.heard)
-        self.lease: Lease = stack.lease(run_id, partitions=scenario.input.partitions, root=root.absolute())
+        self.own: RunResources = stack.provide(run_id, parts(scenario), root=root.absolute())
         self._exit = ExitStack()
-        self._exit.callback(stack.release, self.lease)
+        self._exit.callback(stack.release, self.own)
         self._ends: Offsets | None = None
         self.since: dict[str, int] = {}
-        """By database a transaction from before the pipeline's start."""
+        """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
         self._warm_up_s = min(WARM_UP_S, scenario.within_s) + (scenario.pipeline.interval_s or 0.0)
         self.deadline = Deadline(scenario.within_s + self._warm_up_s)
 
     def close(self) -> None:
-        """End the pipeline and drop what the lease made."""
+        """End the pipeline and drop what the run was given."""
         self._exit.close()
 
     def perform(self, workload: Workload) -> None:
-        """From the empty lease to the end of the schedule."""
+        """From empty resources to the end of the schedule."""
         self._phase("set up")
-        held = before.sinks_now(self.scenario, self.lease)
+        held = before.sinks_now(self.scenario, self.own)
         self._set_up()
-        self.since = since(self.scenario.sinks, self.lease.dsns)
-        self._looked = before.look(self.scenario, workload, self.lease, before=held)
+        self.since = since(self.scenario.sinks, self.own.parts)
+        self._looked = before.look(self.scenario, workload, self.own, before=held)
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
@@ -101,29 +102,23 @@ class Live:
         self.journal.write("phase", name=name)
 
     def _set_up(self) -> None:
-        for database, text in self.scenario.setup.items():
-            try:
-                with psycopg2.connect(self.lease.dsns[database]) as connection, connection.cursor() as cursor:
-                    cursor.execute(filled(text, self.lease.placeholders()))
-                connection.close()
-            except psycopg2.Error as failure:
-                asked = f"asked the database {database} to run the scenario's setup"
-                raise SetupError(f"{asked}; saw {str(failure).strip()}. Mend `setup`: {text.strip()}") from failure
+        for label, text in self.scenario.setup.items():
+            found: SetsUp = able(label, SetsUp, "takes no setup")
+            found.set_up(self.own.part(label), filled(text, self.own.placeholders()))
 
     def _start(self, workload: Workload) -> None:
-        lease, journal = self.lease, self.journal
-        self.observer = Observer(lease.folder, lease.topic, journal)
+        own, journal = self.own, self.journal
+        self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
+        self.observer = Observer(own.folder, self.source.name, journal)
         self._exit.callback(self.observer.close)
-        self.frontier: Frontier = frontier(self.scenario, lease, self.observer)
+        self.frontier: Frontier = frontier(self.scenario, own, self.observer)
         self._exit.callback(self.frontier.close)
         self.positions = Positions(self.frontier.committed, journal)
         self._exit.callback(self.positions.close)
         self.tripwire = self._tripwire()
         self.attempts = Attempts(self.folder.attempts)
         self._exit.callback(self.attempts.close)
-        self.producer = Producer(
-            lease.bootstrap, lease.topic, workload, self.attempts, partitions=self.scenario.input.partitions
-        )
+        self.producer = self.source.producer(workload, self.attempts)
         self._exit.callback(self.producer.close)
         self.feeder = Feeder(
             self.producer,
@@ -135,10 +130,10 @@ class Live:
             patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),
         )
         self._exit.callback(self.feeder.stop)
-        pipeline = resolved(self.scenario.pipeline, lease, self.root)
+        pipeline = resolved(self.scenario.pipeline, own, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
-        self.folder.save(0, run={"program": program, "spark": self.stack.conf(lease, pipeline)})
-        self.supervisor = Supervisor(self.stack, lease, pipeline, journal=journal, logs=self.folder.logs)
+        self.folder.save(0, run={"program": program, "spark": self.stack.conf(own, pipeline)})
+        self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())
         self._exit.callback(self.snapshots.close)
@@ -154,10 +149,10 @@ class Live:
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
         if not tables or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
             return None
-        first = SINKS[tables[0].kind].open(tables[0], self.lease.dsns)
+        first = SINKS[tables[0].kind].open(tables[0], self.own.parts)
         if not isinstance(first, HoldsWriter):
             return None
-        tripwire = first.tripwire(self.lease.schema)
+        tripwire = first.tripwire()
         self._exit.callback(tripwire.close)
         self.journal.write("tripwire", table=tables[0].target, changes="adds a row trigger to the sink's table")
         return tripwire
@@ -165,7 +160,7 @@ class Live:
     def _context(self) -> RunContext:
         return RunContext(
             stack=self.stack,
-            lease=self.lease,
+            own=self.own,
             supervisor=self.supervisor,
             observer=self.observer,
             journal=self.journal,
@@ -183,7 +178,7 @@ class Live:
         return Parts(
             folder=self.folder.path,
             sinks=self.scenario.sinks,
-            lease=self.lease,
+            own=self.own,
             supervisor=self.supervisor,
             observer=self.observer,
             journal=self.journal,
@@ -226,7 +221,7 @@ class Live:
     def ends(self) -> Offsets:
         """End offsets of the topic, once everything was sent."""
         if self._ends is None:
-            self._ends = end_offsets(self.lease)
+            self._ends = self.source.ends()
         return self._ends
 
     def done(self) -> bool:
@@ -295,7 +290,7 @@ class Live:
             nonlocal rest
             self._unhurt()
             if rest.over() and not self.schedule.striking:
-                before.late(self.scenario, workload, self.lease, self._looked)
+                before.late(self.scenario, workload, self.own, self._looked)
                 rest = Deadline(LATE_S)
             committed = count(self.frontier.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
@@ -308,9 +303,9 @@ class Live:
         until("the input and the schedule", look, within_s=self.deadline.left_s() + 60.0)
 
 
-def resolved(pipeline: Pipeline, lease: Lease, root: Path) -> Pipeline:
+def resolved(pipeline: Pipeline, own: RunResources, root: Path) -> Pipeline:
     """The pipeline with its placeholders filled in and its entry point found."""
-    places = lease.placeholders()
+    places = own.placeholders()
     entry = root / filled(pipeline.entry, places)
     if not entry.is_file():
         raise SetupError(f"asked for the pipeline {entry}; there is no such file")

@@ -1,6 +1,6 @@
 """One run: the loop that acts. Everything else is data, a law, or a way to hurt or to watch.
 
-save 0 -> stack's lease -> set-up -> warm-up -> producer || triggers || faults || supervisor
+save 0 -> resources -> set-up -> warm-up -> producer || triggers || faults || supervisor
        -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2 -> seal
 """
 
@@ -26,6 +26,7 @@ from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack import Stack
+from harness.stacks.needs import needed
 from harness.supported import refuse
 from harness.workloads import make
 from harness.workloads.base import Workload
@@ -56,6 +57,7 @@ def run(
     root = project_root(Path(scenario.path))
     refuse([scenario], stack)
     workload = make(scenario.input, seed=seed, root=root)
+    stack.ensure(needed([scenario]))
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
     with disk("keep the run", folder.path):
@@ -71,7 +73,7 @@ def run(
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:
     """Play, judge, save; whatever happens, end what was started and take the secrets out of what is kept."""
     folder, journal = live.folder, live.journal
-    redactor = Redactor(live.lease.secrets)
+    redactor = Redactor(live.own.secrets)
     try:
         play(live, workload)
         # Nothing of it may write on, or take the cores, while a control runs.
@@ -93,8 +95,8 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
             ended(live, journal)
         finally:
             journal.close()
-            redact_folder(folder.logs, live.lease.secrets)
-            redact_file(folder.journal, live.lease.secrets)
+            redact_folder(folder.logs, live.own.secrets)
+            redact_file(folder.journal, live.own.secrets)
             folder.make_private()
     # Last of all: a run that was cut short anywhere above has no digests, and nobody takes its word.
     sealed.write(folder.path)

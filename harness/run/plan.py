@@ -13,7 +13,7 @@ from harness.faults import FAULTS
 from harness.scenario import Input, Scenario, Step, plain, sink_names
 from harness.workloads import WORKLOADS
 
-VERSION = 2
+VERSION = 3
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

@@ -17,11 +17,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
-import psycopg2
-
 from harness.checkpoint import Offsets
 from harness.context import Held, Sight, Tripwire
 from harness.errors import HarnessError, WaitError
+from harness.resources import RunResources
 from harness.run.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
@@ -31,7 +30,6 @@ from harness.scenario import Sink, Window
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
 from harness.sinks.table import SinkTable, save
-from harness.stack import Lease
 from harness.wait import until
 
 Seen = TypeVar("Seen")
@@ -57,7 +55,7 @@ class Parts:
 
     folder: Path
     sinks: tuple[Sink, ...]
-    lease: Lease
+    own: RunResources
     supervisor: Supervisor
     observer: Observer
     journal: Journal
@@ -95,7 +93,7 @@ class Snapshots:
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""
         if self._parts.tripwire is not None:
-            with suppress(psycopg2.Error):
+            with suppress(HarnessError):
                 self._handed = self._parts.tripwire.rows()
 
     def restart(self, step: int, attempt: int) -> None:
@@ -119,7 +117,7 @@ class Snapshots:
     def _count(self, seen: Sight) -> None:
         # No row of the next batch can be in yet.
         if seen.window is Window.OFFSETS_COMMITTED and self._parts.tripwire is not None:
-            with suppress(psycopg2.Error):
+            with suppress(HarnessError):
                 self._rows[seen.folder, seen.batch] = self._parts.tripwire.rows()
 
     def before(self, folder: Path | None, batch: int | None) -> int | None:
@@ -151,7 +149,7 @@ class Snapshots:
             if not self._untouched(attempt):
                 shutil.rmtree(room, ignore_errors=True)
                 parts.journal.write("snapshot dropped", step=step, why="the next attempt was at work already")
-        except (HarnessError, OSError, psycopg2.Error) as failure:
+        except (HarnessError, OSError) as failure:
             shutil.rmtree(room, ignore_errors=True)
             parts.journal.write("snapshot dropped", step=step, why=str(failure))
 
@@ -160,10 +158,10 @@ class Snapshots:
         return driver is not None and driver.number > attempt
 
     def _at_rest(self) -> bool:
-        parts, lease = self._parts, self._parts.lease
+        parts, own = self._parts, self._parts.own
         if parts.supervisor.leftovers():
             return False
-        return not any(busy(sink, lease.dsns, shared=lease.shared) for sink in parts.sinks)
+        return not any(busy(sink, own.parts) for sink in parts.sinks)
 
     def _untouched(self, attempt: int) -> bool:
         """Is the next attempt there, and has it done nothing yet? What it does first may show nowhere but in the sink;
@@ -231,7 +229,7 @@ class Snapshots:
         beside: dict[tuple[str, Writer], None] = {}
         found: set[tuple[str, Writer]] = set()
         for index, sink in enumerate(parts.sinks):
-            there = look.at(partial(opened, sink, parts.lease.dsns), None)
+            there = look.at(partial(opened, sink, parts.own.parts), None)
             if not isinstance(there, ShowsWriters):
                 continue
             theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NOBODY)
@@ -244,8 +242,8 @@ class Snapshots:
         return {**out, **{place: words for place, words in more.items() if words}}
 
     def _sink(self, look: _Look, room: Path, index: int) -> int:
-        sink, dsns = self._parts.sinks[index], self._parts.lease.dsns
-        kept = look.at(lambda: keep(room, index, sink, dsns, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
+        sink, own = self._parts.sinks[index], self._parts.own.parts
+        kept = look.at(lambda: keep(room, index, sink, own, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
         if kept < 0:
             about = SinkTable(name=sink.name, kind=sink.kind, target=sink.target)
             look.at(lambda: save(room, index, replace(about, unreadable=look.failures[-1])), None)
@@ -271,6 +269,6 @@ class _Look:
     def at(self, what: Callable[[], Seen], otherwise: Seen) -> Seen:
         try:
             return what()
-        except (HarnessError, OSError, psycopg2.Error) as failure:
+        except (HarnessError, OSError) as failure:
             self.failures.append(" ".join(str(failure).split()) or repr(failure))
             return otherwise

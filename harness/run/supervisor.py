@@ -12,9 +12,10 @@ from pathlib import Path
 
 from harness.errors import HarnessError, WaitError
 from harness.hosts import signals
+from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
-from harness.stack import Driver, Lease, Process, Stack
+from harness.stack import Driver, Process, Stack
 from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02
@@ -37,9 +38,9 @@ class Death:
 class Supervisor:
     """Watches the driver in a thread of its own between `start()` and `stop()`."""
 
-    def __init__(self, stack: Stack, lease: Lease, pipeline: Pipeline, *, journal: Journal, logs: Path) -> None:
+    def __init__(self, stack: Stack, own: RunResources, pipeline: Pipeline, *, journal: Journal, logs: Path) -> None:
         self._stack = stack
-        self._lease = lease
+        self._own = own
         self._pipeline = pipeline
         self._journal = journal
         self._logs = logs
@@ -65,7 +66,7 @@ class Supervisor:
         if self._stopping.is_set():
             return  # the end came while it was asked where the dead life had stood
         log = self._logs / f"driver-{number}.log"
-        self.driver = self._stack.launch(self._lease, self._pipeline, number=number, log=log)
+        self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
         self._journal.write("launched", number=number, log=log.name)
 
     def _guarded(self, restart: Restart, launched: Callable[[int], None]) -> None:
@@ -112,7 +113,7 @@ class Supervisor:
     def equipped(self) -> bool:
         """Has the present attempt got an executor? Without one no task of it runs."""
         born = self._born()
-        return any(executor.born >= born for executor in self._stack.executors(self._lease))
+        return any(executor.born >= born for executor in self._stack.executors(self._own))
 
     def _born(self) -> float:
         return min((process.born for process in self.processes()), default=0.0)
@@ -189,7 +190,7 @@ class Supervisor:
 
     def living(self) -> list[Process]:
         """Every living process of the run."""
-        found = [*self.processes(), *signals.family(self._stack.processes(self._lease)), *self._left]
+        found = [*self.processes(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.lives()]
 
 

@@ -11,14 +11,11 @@ from harness.checkers.cells import Row
 from harness.context import Tripwire
 from harness.errors import UsageError
 from harness.kinds import About, Refusals
+from harness.resources import Resources
 from harness.scenario import Sink
 
 if TYPE_CHECKING:
     from harness.sinks.table import SinkColumn, SinkTable
-
-
-class NotGiven(UsageError):
-    """The run was given no server for such a sink."""
 
 
 class Missing(UsageError):
@@ -75,15 +72,18 @@ class SinkKind(Protocol):
         """Who it is."""
 
     @property
+    def component(self) -> str:
+        """What it is in; empty if it needs none."""
+
+    @property
     def unread(self) -> str:
         """Why it cannot be read back; empty if it can."""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
         """What is wrong with its own keys of the file."""
 
-    def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:
-        """The sink of one run; `own` is what the run was given, by component. `shared`: its server has other users.
-        Raises NotGiven where it was given none."""
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """The sink of one run; `own` is what the run was given, by label. Raises NotGiven where it was given none."""
 
 
 @runtime_checkable
@@ -106,8 +106,8 @@ class CountsRows(Protocol):
 class HoldsWriter(Protocol):
     """A sink that can count its rows and hold their writer."""
 
-    def tripwire(self, schema: str) -> Tripwire:
-        """Count from now on; `schema` is the run's own. Raises SetupError."""
+    def tripwire(self) -> Tripwire:
+        """Count from now on. Raises SetupError."""
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from harness.errors import UsageError
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
+from harness.resources import Resources
 from harness.scenario import Sink
 from harness.sinks.base import OpenSink
 
@@ -25,6 +26,7 @@ class Console:
     """A scenario with no other sink is void."""
 
     about = About(name="console", summary="a sink that cannot be read back", example="{console: true}", options=Place)
+    component = ""
     unread = "a console sink cannot be read back: point the pipeline at a table to have it judged"
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
@@ -32,7 +34,7 @@ class Console:
         if options.get("console") is False:
             yield Refusal("console", "is true, or not there")
 
-    def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Never: raises UsageError."""
         raise UsageError(self.unread)
 

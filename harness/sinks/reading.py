@@ -1,6 +1,6 @@
 """Reads back what the sinks of a run hold, and keeps it in the run folder.
 
-`own` is what the run was given: the address of each database, by its name, as `harness.stack.Lease.dsns`.
+`own` is what the run was given, by label, as `harness.resources.RunResources.parts`.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.errors import UsageError
+from harness.resources import NotGiven, Resources
 from harness.scenario import Sink
 from harness.sinks import SINKS
-from harness.sinks.base import MayFold, Missing, NotGiven, OpenSink
+from harness.sinks.base import MayFold, Missing, OpenSink
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint, save, save_parts
 
 
-def opened(sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink | None:
+def opened(sink: Sink, own: Mapping[str, Resources]) -> OpenSink | None:
     """The sink of a run; None for one that cannot be read back, or that the run was given no server for."""
     kind = SINKS[sink.kind]
     if kind.unread:
         return None
     with suppress(NotGiven):
-        return kind.open(sink, own, shared=shared)
+        return kind.open(sink, own)
     return None
 
 
-def read(sink: Sink, own: Mapping[str, Any]) -> SinkTable:
+def read(sink: Sink, own: Mapping[str, Resources]) -> SinkTable:
     """All rows of a sink. One that is not there, or holds what cannot be compared, comes back `unreadable`, with the
     reason. Raises StackError if its server does not answer."""
     about = _about(sink)
@@ -44,7 +45,7 @@ def read(sink: Sink, own: Mapping[str, Any]) -> SinkTable:
         return replace(about, unreadable=str(failure), absent=isinstance(failure, Missing))
 
 
-def columns(sink: Sink, own: Mapping[str, Any]) -> tuple[SinkColumn, ...] | None:
+def columns(sink: Sink, own: Mapping[str, Resources]) -> tuple[SinkColumn, ...] | None:
     """The columns of a sink without its rows; None if it is not there yet, or cannot be read back.
 
     Raises StackError, or UsageError for a wrong query or a column that cannot be compared."""
@@ -56,7 +57,7 @@ def columns(sink: Sink, own: Mapping[str, Any]) -> tuple[SinkColumn, ...] | None
         return None
 
 
-def keep(folder: Path, index: int, sink: Sink, own: Mapping[str, Any], *, rows_max: int, wait_ms: int) -> int:
+def keep(folder: Path, index: int, sink: Sink, own: Mapping[str, Resources], *, rows_max: int, wait_ms: int) -> int:
     """Read a sink as it stands and write it into `folder` as `save` does, in bounded memory: beyond `rows_max` rows
     only their fingerprints. Returns how many rows there are. One that cannot be read, also because readers were kept
     out for `wait_ms`, is kept as unreadable. Raises HarnessError if its server or the disk does not answer."""
@@ -92,21 +93,20 @@ def _about(sink: Sink) -> SinkTable:
     return SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=SINKS[sink.kind].unread)
 
 
-def mark(sink: Sink, own: Mapping[str, Any]) -> str:
+def mark(sink: Sink, own: Mapping[str, Resources]) -> str:
     """A cheap fingerprint of a sink, to see whether it still changes. Raises StackError, or UsageError for a wrong
     query."""
     kind = SINKS[sink.kind]
     return kind.about.name if kind.unread else kind.open(sink, own).mark()
 
 
-def busy(sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> str:
-    """What the sink's server still works on for a pipeline, shortened; empty if nothing. `shared`: it has other users,
-    whose statements are their own. Raises StackError."""
+def busy(sink: Sink, own: Mapping[str, Resources]) -> str:
+    """What the sink's server still works on for a pipeline, shortened; empty if nothing. Raises StackError."""
     kind = SINKS[sink.kind]
-    return "" if kind.unread else kind.open(sink, own, shared=shared).busy()
+    return "" if kind.unread else kind.open(sink, own).busy()
 
 
-def since(sinks: Sequence[Sink], own: Mapping[str, Any]) -> dict[str, int]:
+def since(sinks: Sequence[Sink], own: Mapping[str, Resources]) -> dict[str, int]:
     """By server that holds a sink, a mark in time: what the run writes comes after it. Left out: one that does not
     answer."""
     found: list[Any] = [opened(sink, own) for sink in sinks]
@@ -115,7 +115,7 @@ def since(sinks: Sequence[Sink], own: Mapping[str, Any]) -> dict[str, int]:
     return {server: now for server, now in marks.items() if now is not None}
 
 
-def tried(sink: Sink, table: SinkTable, own: Mapping[str, Any], *, after: Mapping[str, int]) -> SinkTable:
+def tried(sink: Sink, table: SinkTable, own: Mapping[str, Resources], *, after: Mapping[str, int]) -> SinkTable:
     """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `since` said
     before the pipeline started."""
     found = opened(sink, own)

@@ -1,22 +1,35 @@
-"""What every stack has in common that lives in a session of ours: it is up or not, and a `with` block takes it down."""
+"""What every stack has in common that lives in a session of ours: it is up or not, components come up as they are
+needed, and a `with` block takes it down."""
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from harness.component import Server, Started
 from harness.errors import StackError
+from harness.hosts.together import together
+from harness.resources import Parts, RunResources, components
 from harness.session.session import Session, need_space
+from harness.stacks.provision import Made, Provision
 
 
 class SessionStack(ABC):
-    """`logs` is where what is started writes."""
+    """`logs` is where what is started writes; `needs` are the components that come up with the stack."""
 
-    def __init__(self, logs: Path) -> None:
+    def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         self.logs = logs.absolute()
+        self.servers: dict[str, Server] = {}
+        """The components that are up, by name."""
+        self._needs = tuple(dict.fromkeys(needs))
         self._session: Session | None = None
+        self._made: dict[str, Made] = {}
+        self._secrets: set[str] = set()
+        self._adding = threading.Lock()
 
     @abstractmethod
     def up(self) -> None:
@@ -26,12 +39,48 @@ class SessionStack(ABC):
     def down(self) -> None:
         """End everything. Safe to call twice."""
 
+    @abstractmethod
+    def _add(self, names: Collection[str]) -> Mapping[str, Server]:
+        """Components by name, up. Raises StackError; UsageError for one that cannot be had here."""
+
+    @abstractmethod
+    def _provision(self) -> Provision:
+        """How a run is given its resources."""
+
+    def ensure(self, components: Collection[str]) -> None:
+        """Start those of the components that are not up yet. Raises StackError, and UsageError for one that it cannot
+        have."""
+        self._up()
+        with self._adding:
+            if missing := [name for name in dict.fromkeys(components) if name not in self.servers]:
+                self.servers |= self._add(missing)
+
+    def provide(self, run_id: str, parts: Parts, *, root: Path | None = None) -> RunResources:
+        """Make the parts of one run and its folder. Raises StackError."""
+        self.ensure(components(parts))
+        provision = self._provision()
+        self._made[run_id] = provision.named(run_id, parts)
+        own = provision.make(run_id, parts, root=root)
+        self._secrets |= set(own.secrets)
+        return own
+
+    def release(self, own: RunResources, *, keep: bool = False) -> None:
+        """Drop what `provide` made; `keep` leaves it until the stack goes down."""
+        if not keep and self._session is not None and own.run_id in self._made:
+            self._provision().drop(self._made[own.run_id])
+            del self._made[own.run_id]
+
+    def _described(self, names: Collection[str]) -> dict[str, Any]:
+        """What the components say of themselves."""
+        return {name: dict(self.servers[name].describe()) for name in sorted(set(names) & set(self.servers))}
+
     def _ready(self) -> None:
         """Look, before anything is started, whether it may be. Raises StackError and HarnessError."""
         if self._session is not None:
             raise StackError("this stack is up already; take it down first")
         self.logs.mkdir(parents=True, exist_ok=True)
         need_space(self.logs)
+        self.servers, self._made, self._secrets = {}, {}, set()
 
     def _up(self) -> Session:
         if self._session is None:
@@ -44,3 +93,16 @@ class SessionStack(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.down()
+
+
+class StartingStack(SessionStack):
+    """One that starts the components itself."""
+
+    @abstractmethod
+    def _made_of(self, names: Collection[str]) -> Mapping[str, Started]:
+        """Components by name, not yet started. Raises StackError; UsageError for one that cannot be had here."""
+
+    def _add(self, names: Collection[str]) -> Mapping[str, Server]:
+        made = self._made_of(names)
+        together([server.start for server in made.values()])
+        return made

@@ -1,4 +1,4 @@
-"""The stack `containers`: Kafka, Postgres, a Spark master, two workers, and each driver, in containers of their own."""
+"""The stack `containers`: each component, a Spark master, two workers, and each driver, in containers of their own."""
 
 from __future__ import annotations
 
@@ -7,61 +7,64 @@ import importlib.metadata
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.components.kafka import container as kafka
-from harness.components.postgres import container as postgres
+from harness.component import COMPONENTS, AsContainer, Boxed, able
 from harness.components.spark import container as boxes
 from harness.components.spark import container_driver as driver
 from harness.components.spark import driver as local_driver
 from harness.components.spark import standalone as spark
 from harness.components.spark import worker_daemon as workers
 from harness.errors import StackError
-from harness.hosts import images
 from harness.hosts.box import Box
 from harness.hosts.engine import Engine, last_words
+from harness.hosts.images import Image
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.hosts.together import together
 from harness.machine import class_data, jars
+from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
 from harness.run_folder.store import disk
 from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
-from harness.stack import MEANS, Driver, Lease, Process
-from harness.stacks.base import SessionStack
-from harness.stacks.rooms import Rooms
+from harness.stack import MEANS, Driver, Process
+from harness.stacks.base import StartingStack
+from harness.stacks.provision import Provision
 
 NEEDED = ("psycopg2", "kafka")
 
 
-class ContainersStack(SessionStack):
-    """One of everything and two workers, in a network of their own. `logs` is where the services write."""
+class ContainersStack(StartingStack):
+    """One of each component and two workers, in a network of their own. `logs` is where they write, `needs` are those
+    that come up with it."""
 
     name = "containers"
     means = MEANS["containers"]
 
-    def __init__(self, logs: Path, *, executors: int = 2) -> None:
-        super().__init__(logs)
+    def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2) -> None:
+        super().__init__(logs, needs=needs)
         self._executors = executors
         self._drivers: list[driver.ContainerDriver] = []
         self._launching = threading.Lock()
         self._released: set[str] = set()
+        self._started: dict[str, Boxed] = {}
 
     def up(self) -> None:
-        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
-        HarnessError when the disk is full; nothing is left running then."""
+        """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
+        StackError, and HarnessError when the disk is full; nothing is left running then."""
         self._ready()
         self._jars = jars.resolve()
         self._session = Session()
-        for part in ("engine", "kafka"):
-            # Of an earlier time: not this one's to take down.
-            self.__dict__.pop(part, None)
+        # Of an earlier time: not this one's to take down.
+        self.__dict__.pop("engine", None)
         try:
             self._make(self._session)
-            together([self.kafka.start, self.postgres.start, self.spark.start])
+            made = self._made_of(self._needs)
+            together([*(server.start for server in made.values()), self.spark.start])
+            self.servers |= made
             self._local()
         except BaseException:
             self.down()
@@ -69,16 +72,13 @@ class ContainersStack(SessionStack):
 
     def _make(self, session: Session) -> None:
         self.engine = Engine(session.id)
-        for part in images.OFFICIAL:
-            self.engine.have(images.image(part), images.VARIABLE + part.upper())
+        self.engine.have(boxes.IMAGE)
         # Before anything is started: whoever is left alive then takes it away.
         session.at_the_end(last_words(session.id))
         self.engine.connect()
         (session.folder / "runs").mkdir()
-        self.archives = class_data.of_image(self.engine.identity(images.image("spark")), self._jars)
+        self.archives = class_data.of_image(self.engine.identity(boxes.IMAGE.name), self._jars)
         self._ground = _ground(session, self._jars, self.archives)
-        self.kafka = kafka.KafkaBox(self.engine)
-        self.postgres = postgres.PostgresBox(self.engine)
         self.spark = boxes.SparkBoxes(self.engine, self._ground, logs=self.logs, executors=self._executors)
 
     def _local(self) -> None:
@@ -91,58 +91,61 @@ class ContainersStack(SessionStack):
         found, ours = self.spark.version(), importlib.metadata.version("pyspark")
         if found != ours:
             raise StackError(
-                f"asked for {images.image('spark')}; its Spark is {found}, and the pyspark here is {ours}, whose "
-                f"connectors would not fit; name an image of {ours} with {images.VARIABLE}SPARK, or take that pyspark"
+                f"asked for {boxes.IMAGE.name}; its Spark is {found}, and the pyspark here is {ours}, whose "
+                f"connectors would not fit; name an image of {ours} with {boxes.IMAGE.variable}, or take that pyspark"
             )
         if not self.spark.workers[0].has(*NEEDED):
             need = (
                 f"python3 cannot import {' and '.join(NEEDED)} there; the pipelines that onceproof ships with need them"
             )
-            print(f"onceproof: {images.image('spark')}: {need} (docs/stacks.md)", file=sys.stderr)
+            print(f"onceproof: {boxes.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
 
-    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
-        """Make the topic, schemas and folders of one run. Raises StackError."""
-        return self._rooms().make(run_id, partitions=partitions, root=root)
+    def _made_of(self, names: Collection[str]) -> dict[str, Boxed]:
+        """Components that are not yet started, their images here. Raises UsageError for one that runs in none."""
+        for name in names:
+            component = able(name, AsContainer, "does not run in a container")
+            self.engine.have(component.image)
+            self._started[name] = component.as_container(self.engine)
+        return {name: self._started[name] for name in names}
 
-    def release(self, lease: Lease, *, keep: bool = False) -> None:
-        """Drop what `lease` made; `keep` leaves it until the stack goes down."""
+    def release(self, own: RunResources, *, keep: bool = False) -> None:
+        """Drop what `provide` made; `keep` leaves it until the stack goes down."""
         if self._session is None:
             return
         # Not while one is being made: it would come to light afterwards.
         with self._launching:
-            self._released.add(lease.run_id)
-            self.engine.forget(lease.run_id)
-        self._drivers = [life for life in self._drivers if life.run != lease.run_id]
-        if not keep:
-            self._rooms().drop(self._rooms().named(lease.run_id))
+            self._released.add(own.run_id)
+            self.engine.forget(own.run_id)
+        self._drivers = [life for life in self._drivers if life.run != own.run_id]
+        super().release(own, keep=keep)
 
-    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+    def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
         self._up().guard()
         with self._launching:
-            if lease.run_id in self._released:
-                raise StackError(f"asked for a driver of {lease.run_id}, which has ended")
+            if own.run_id in self._released:
+                raise StackError(f"asked for a driver of {own.run_id}, which has ended")
             made = driver.launch(
-                self.engine, self._ground, self._jars, lease, pipeline, number=number, log=log.absolute()
+                self.engine, self._ground, self._jars, own, pipeline, number=number, log=log.absolute()
             )
             self._drivers.append(made)
         return made
 
-    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver.settings(lease, pipeline, self._ground, self._jars, host="(its container)")
+        found = driver.settings(own, pipeline, self._ground, self._jars, host="(its container)")
         return {"spark.driver.memory": local_driver.MEMORY, **found}
 
-    def executors(self, lease: Lease) -> list[LocalProcess]:
+    def executors(self, own: RunResources) -> list[LocalProcess]:
         """The executor processes of this run's application, oldest first."""
-        return processes(spark.executors_under(self._tops(self.spark.workers), local_driver.mark(lease)))
+        return processes(spark.executors_under(self._tops(self.spark.workers), local_driver.mark(own)))
 
-    def processes(self, lease: Lease) -> Sequence[Process]:
+    def processes(self, own: RunResources) -> Sequence[Process]:
         """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere, a
         Python worker whose executor is gone too."""
-        mine = [life.box for life in self._drivers if life.run == lease.run_id and life.box.lives()]
+        mine = [life.box for life in self._drivers if life.run == own.run_id and life.box.lives()]
         inside = {process for box in mine for process in box.processes()}
-        return [*mine, *(process for process in carrying(local_driver.mark(lease)) if process not in inside)]
+        return [*mine, *(process for process in carrying(local_driver.mark(own)) if process not in inside)]
 
     def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
         found = (reaper.life(process.pid) for box in boxes for process in box.processes()[:1])
@@ -155,9 +158,10 @@ class ContainersStack(SessionStack):
             box.check()
 
     def _boxes(self) -> list[Box]:
-        return [box for box in (self.kafka.box, self.postgres.box, *self.spark.boxes) if box is not None]
+        boxes = [*(server.box for server in self._started.values()), *self.spark.boxes]
+        return [box for box in boxes if box is not None]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
         session = self._up()
         return {
@@ -167,14 +171,17 @@ class ContainersStack(SessionStack):
             "reapers_replaced": session.rearmed,
             "engine": self.engine.version,
             "images": {
-                part: {"name": images.image(part), "id": self.engine.identity(images.image(part))}
-                for part in images.OFFICIAL
+                image.part: {"name": image.name, "id": self.engine.identity(image.name)}
+                for image in self._images(components)
             },
             "jars": self._jars.digest,
-            "kafka": {"cluster_id": self.kafka.cluster_id, "settings": dict(kafka.SETTINGS)},
-            "postgres": {"version": self.postgres.version, "settings": dict(postgres.SETTINGS)},
+            **self._described(components),
             "spark": {"cores": self.spark.cores, "workers": len(boxes.WORKERS)},
         }
+
+    def _images(self, components: Collection[str]) -> list[Image]:
+        own = [COMPONENTS[name] for name in sorted(set(components) & set(self.servers))]
+        return [*(component.image for component in own if isinstance(component, AsContainer)), boxes.IMAGE]
 
     def down(self) -> None:
         """End everything that this stack started. Safe to call twice."""
@@ -186,9 +193,10 @@ class ContainersStack(SessionStack):
             steps.callback(session.close)
             if hasattr(self, "engine"):
                 steps.callback(self._clean, session)
-            if hasattr(self, "kafka"):
+            if hasattr(self, "spark"):
                 steps.callback(self._keep_logs)
-                steps.callback(self.kafka.close)
+            for server in self._started.values():
+                steps.callback(server.close)
 
     def _clean(self, session: Session) -> None:
         self.engine.close()
@@ -200,19 +208,14 @@ class ContainersStack(SessionStack):
                 for box in self._boxes():
                     (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
         finally:
-            if hasattr(self.postgres, "databases"):
-                redact_folder(self.logs, (self.postgres.databases.password,))
+            redact_folder(self.logs, tuple(self._secrets))
 
-    def _rooms(self) -> Rooms:
-        session = self._up()
-        return Rooms(
-            topics=self.kafka.topics,
-            databases=self.postgres.databases,
-            bootstrap=self.kafka.inside,
-            inside=self.postgres.inside,
+    def _provision(self) -> Provision:
+        return Provision(
+            servers=self.servers,
             spark_master=self.spark.master,
             spark_home=boxes.SPARK_HOME,
-            root=session.folder / "runs",
+            root=self._up().folder / "runs",
         )
 
 

@@ -1,7 +1,7 @@
-"""The stack `external`: Kafka, Postgres and Spark that are already there. The drivers are ours and run on this machine.
+"""The stack `external`: components and a Spark that are already there. The drivers are ours and run on this machine.
 
-Nothing is touched that was not made here: each run has a topic, schemas and a folder of its own, and they are dropped
-after it, by the session's reaper if the harness is gone by then (`python -m harness.stacks.external FILE`).
+Nothing is touched that was not made here: each run has parts of its own (a topic, a schema) and a folder, and they are
+dropped after it, by the session's reaper if the harness is gone by then (`python -m harness.stacks.external FILE`).
 """
 
 from __future__ import annotations
@@ -9,39 +9,33 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shlex
 import socket
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg2
-from kafka.errors import KafkaError
-from psycopg2.extensions import parse_dsn
-
 from harness import failpoint
-from harness.components.kafka.topics import Topics
-from harness.components.postgres.database import Databases
+from harness.component import Addressed, AtAddress, Server, able
 from harness.components.spark import driver
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
+from harness.hosts.ports import HOST
 from harness.machine import class_data, jars, java
+from harness.resources import Parts, RunResources, components
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Driver, Lease
+from harness.stack import MEANS, Driver
 from harness.stacks.base import SessionStack
-from harness.stacks.rooms import Named, Rooms, drop
-from harness.stacks.where import Where
+from harness.stacks.provision import Made, Provision, drop
+from harness.stacks.where import AT, Where, missing
 
 ANSWER_S = 10.0
-POSTGRES, MASTER, PORTS = 5432, 7077, 1 << 16
-PLAIN = re.compile(r"[\w.-]+")
-"""A host by name or by IPv4 address."""
+MASTER = 7077
 
 
 class ExternalStack(SessionStack):
@@ -50,44 +44,34 @@ class ExternalStack(SessionStack):
     name = "external"
     means = MEANS["external"]
 
-    def __init__(self, where: Where, logs: Path) -> None:
+    def __init__(self, where: Where, logs: Path, *, needs: Collection[str] = ()) -> None:
+        super().__init__(logs, needs=needs)
         self.where = where
-        super().__init__(logs)
-        self._databases = databases(where.postgres)
         self._host, self._port = master_of(where.spark_master)
-        self._made: dict[str, Named] = {}
+        self._there: dict[str, Addressed] = {name: _at(name, address) for name, address in where.at.items()}
 
     def up(self) -> None:
         """Look that each answers. Raises StackError with the first that does not."""
         self._ready()
         self._java = java.find()
         self._jars = jars.resolve(self._java)
-        self._topics = Topics(self.where.kafka)
         try:
-            self._seen = {"kafka": self._kafka(), "postgres": self._postgres(), "spark": self._spark()}
+            self.servers |= self._add(self._needs)
+            self._spark()
             self._session = Session()
         except BaseException:
-            self._topics.close()
+            self._close()
             raise
 
-    def _kafka(self) -> str:
-        # The client would knock for seconds before it says so.
-        reasons = [_silent(place) for place in self.where.kafka.split(",")]
-        if all(reasons):
-            raise StackError(f"asked for Kafka at {self.where.kafka}; it does not answer: {reasons[0]}")
-        try:
-            return str(self._topics.cluster()["cluster_id"])
-        except KafkaError as error:
-            raise StackError(f"asked for Kafka at {self.where.kafka}; it does not answer: {error}") from error
+    def _add(self, names: Collection[str]) -> Mapping[str, Server]:
+        if lacking := [name for name in names if name not in self._there]:
+            raise missing(lacking)
+        for name in names:
+            self._there[name].describe()
+        return {name: self._there[name] for name in names}
 
-    def _postgres(self) -> str:
-        place = f"{self._databases.host}:{self._databases.port}"
-        try:
-            return self._databases.ask("show server_version", of=self._databases.names["main"])
-        except psycopg2.Error as error:
-            raise StackError(f"asked for Postgres at {place}; it refused: {str(error).strip()}") from error
-
-    def _spark(self) -> str:
+    def _spark(self) -> None:
+        """Look that its master answers. Raises StackError."""
         try:
             with socket.create_connection((self._host, self._port), timeout=ANSWER_S) as connection:
                 # As the machine that the master sees knocking, unless we were told better.
@@ -96,54 +80,53 @@ class ExternalStack(SessionStack):
             raise StackError(
                 f"asked for a Spark master at {self.where.spark_master}; nobody is there: {error}"
             ) from error
-        return self.where.spark_master
 
-    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
-        """Make the topic, schemas and folders of one run. Raises StackError; then nothing of it is left."""
-        rooms = self._rooms()
-        self._made[run_id] = rooms.named(run_id)
+    def provide(self, run_id: str, parts: Parts, *, root: Path | None = None) -> RunResources:
+        """Make the parts of one run and its folder. Raises StackError; then nothing of it is left."""
+        self.ensure(components(parts))
+        self._made[run_id] = self._provision().named(run_id, parts)
         # Before anything is made: whoever is left alive then drops it.
         self._remember()
         try:
-            return rooms.make(run_id, partitions=partitions, root=root)
+            return super().provide(run_id, parts, root=root)
         except BaseException:
             self._drop(run_id)
             raise
 
-    def release(self, lease: Lease, *, keep: bool = False) -> None:
-        """Drop what `lease` made; `keep` leaves it for good: it is on servers that go on."""
+    def release(self, own: RunResources, *, keep: bool = False) -> None:
+        """Drop what `provide` made; `keep` leaves it for good: it is on servers that go on."""
         if self._session is None:
             return
         if keep:
-            self._made.pop(lease.run_id, None)
+            self._made.pop(own.run_id, None)
             self._remember()
         else:
-            self._drop(lease.run_id)
+            self._drop(own.run_id)
 
     def _drop(self, run_id: str) -> None:
         """Raises StackError; then the session's end tries again."""
         made = self._made.get(run_id)
         if made is not None:
-            self._rooms().drop(made)
+            self._provision().drop(made)
             del self._made[run_id]
             self._remember()
 
     def _remember(self) -> None:
         """Tell the session's reaper what it would have to drop."""
-        session, server = self._up(), asdict(self._databases)
-        made = {"kafka": self.where.kafka, "postgres": server, "made": [asdict(each) for each in self._made.values()]}
+        session, at = self._up(), {name: self._there[name].address for name in self.servers}
+        made = {"at": at, "made": [asdict(each) for each in self._made.values()]}
         path = session.keep("made.json", json.dumps(made, default=str))
         argv = [sys.executable, "-m", "harness.stacks.external", str(path)]
         env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(Path(__file__).parents[2])}
         session.at_the_end(json.dumps({"argv": argv, "env": env}))
 
-    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+    def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
-        return driver.launch(self._up(), lease, pipeline, self._machine(), number=number, log=log)
+        return driver.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
-    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return {"spark.driver.memory": driver.MEMORY, **driver.settings(lease, pipeline, self._machine())}
+        return {"spark.driver.memory": driver.MEMORY, **driver.settings(own, pipeline, self._machine())}
 
     def _machine(self) -> driver.Machine:
         flags = class_data.flags(class_data.Kind.DRIVER, self._java, self._jars)
@@ -168,19 +151,19 @@ class ExternalStack(SessionStack):
                 archive.write(failpoint.__file__, "harness/failpoint.py")
         return path
 
-    def executors(self, lease: Lease) -> Sequence[LocalProcess]:
+    def executors(self, own: RunResources) -> Sequence[LocalProcess]:
         """None that we have power over."""
         return []
 
-    def processes(self, lease: Lease) -> list[LocalProcess]:
+    def processes(self, own: RunResources) -> list[LocalProcess]:
         """Every living process of this run's drivers."""
-        return carrying(driver.mark(lease))
+        return carrying(driver.mark(own))
 
     def health(self) -> None:
         """Raise StackError if our own session is in trouble; the cluster's health is its owner's."""
         self._up().guard()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Addresses without secrets, and what was seen there, for run.json."""
         session = self._up()
         return {
@@ -190,17 +173,16 @@ class ExternalStack(SessionStack):
             "reapers_replaced": session.rearmed,
             "java": self._java.text,
             "jars": self._jars.digest,
-            "kafka": {"at": self.where.kafka, "cluster_id": self._seen["kafka"]},
-            "postgres": {"at": f"{self._databases.host}:{self._databases.port}", "version": self._seen["postgres"]},
+            **self._described(components),
             "spark": {"at": self.where.spark_master, "driver_host": self._ours},
         }
 
     def _asked(self) -> str:
         """What a command line says to get this cluster; the password is the reader's own (PGPASSWORD)."""
-        server = self._databases
-        said = {**asdict(self.where), "postgres": server.plain()}
-        given = ((name.replace("_", "-"), shlex.quote(str(value))) for name, value in said.items() if value)
-        return " ".join([f"--stack {self.name}", *(f"--{name} {value}" for name, value in given)])
+        said = [(AT, f"{name}={server.plain}") for name, server in self._there.items()]
+        said += [(name, value) for name, value in asdict(self.where).items() if name != AT and value]
+        given = (f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in said)
+        return " ".join([f"--stack {self.name}", *given])
 
     def down(self) -> None:
         """End our drivers and drop what is left of our runs. Safe to call twice."""
@@ -218,65 +200,26 @@ class ExternalStack(SessionStack):
         if not self._made:
             session.nothing_left()
         self._session = None
-        self._topics.close()
+        self._close()
 
-    def _rooms(self) -> Rooms:
-        session = self._up()
-        return Rooms(
-            topics=self._topics,
-            databases=self._databases,
-            bootstrap=self.where.kafka,
-            inside=self._databases,
+    def _close(self) -> None:
+        for server in self._there.values():
+            server.close()
+
+    def _provision(self) -> Provision:
+        return Provision(
+            servers=self.servers,
             spark_master=self.where.spark_master,
             spark_home=jars.spark_home(),
-            root=(self.where.folder or session.folder) / "runs",
-            shared=True,
+            root=(self.where.folder or self._up().folder) / "runs",
+            lasting=True,
         )
 
 
-def _silent(place: str) -> str:
-    """Why nobody can be talked to at `host:port`; empty if somebody listens. Raises UsageError for no such thing."""
-    host, _, port = place.strip().rpartition(":")
-    if not PLAIN.fullmatch(host) or not port.isdigit():
-        raise UsageError(f"--kafka must be HOST:PORT, or several with commas{_not(place)}")
-    try:
-        socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
-    except (OSError, OverflowError) as error:
-        return str(error)
-    return ""
-
-
-def databases(dsn: str) -> Databases:
-    """The server of a libpq address. `second` is the same database with schemas of its own: we make no database.
-    Raises UsageError."""
-    try:
-        parts = parse_dsn(dsn)
-    except psycopg2.ProgrammingError:
-        # libpq's own words quote what it was given, with the password.
-        raise UsageError(
-            "--postgres must be a libpq address, as postgresql://user:password@host/database; what was given is none"
-        ) from None
-    unknown = sorted(set(parts) - {"host", "port", "user", "password", "dbname"})
-    if unknown:
-        raise UsageError(
-            f"--postgres must be host, port, user, password and database alone; it has {', '.join(unknown)}"
-        )
-    host, port = parts.get("host", "127.0.0.1"), parts.get("port", str(POSTGRES))
-    if not port.isdigit() or not 0 < int(port) < PORTS or not PLAIN.fullmatch(host):
-        # Not echoed: where a password holds a slash, what looks like a host is a part of it.
-        raise UsageError(
-            "--postgres must be one TCP address, postgresql://user:password@host:port/database; what was given has no "
-            "such host and port; write / @ : and % of a password as %2F %40 %3A %25, or give it in PGPASSWORD"
-        )
-    name = parts.get("dbname") or parts.get("user") or "postgres"
-    return Databases(
-        host,
-        int(port),
-        parts.get("user", "postgres"),
-        parts.get("password", os.environ.get("PGPASSWORD", "")),
-        names={"main": name, "second": name},
-        suffixes={"main": "", "second": "_second"},
-    )
+def _at(name: str, address: str) -> Addressed:
+    """The component that is there. Raises UsageError for an address that is none."""
+    found: Addressed = able(name, AtAddress, "cannot be used where it is").at(address)
+    return found
 
 
 def master_of(url: str) -> tuple[str, int]:
@@ -286,7 +229,7 @@ def master_of(url: str) -> tuple[str, int]:
         port = parts.port or MASTER
     except ValueError:
         port = 0
-    if parts.scheme != "spark" or not port or "@" in url or not PLAIN.fullmatch(parts.hostname or ""):
+    if parts.scheme != "spark" or not port or "@" in url or not HOST.fullmatch(parts.hostname or ""):
         raise UsageError(f"--spark-master must be spark://HOST:PORT{_not(url)}")
     return str(parts.hostname), port
 
@@ -299,11 +242,12 @@ def _not(given: str) -> str:
 def main(path: Path) -> int:
     """Drop what a dead session had made, each by itself; how many could not be dropped."""
     said = json.loads(path.read_text(encoding="utf-8"))
-    topics, server = Topics(said["kafka"]), Databases(**said["postgres"])
+    servers = {name: _at(name, address) for name, address in said["at"].items()}
     failed = 0
     for each in said["made"]:
         try:
-            drop(Named(**{**each, "folder": Path(each["folder"])}), topics, server, sure=True)
+            made = Made(run_id=each["run_id"], labels=tuple(each["labels"]), folder=Path(each["folder"]))
+            drop(made, servers, lasting=True)
         except StackError as error:
             print(error, file=sys.stderr)
             failed += 1

@@ -1,28 +1,30 @@
-"""The stack `processes`: Kafka, Postgres and Spark as child processes of the harness. Needs no Docker and no root."""
+"""The stack `processes`: the components and Spark as child processes of the harness. Needs no Docker and no root."""
 
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from harness.components.kafka import process as kafka
-from harness.components.postgres import process as postgres
+from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver
 from harness.components.spark import standalone as spark
 from harness.hosts.local import LocalProcess, carrying, processes
+from harness.hosts.processes import ProcessHost
 from harness.hosts.together import together
 from harness.machine import class_data, jars, java
+from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Driver, Lease
-from harness.stacks.base import SessionStack
-from harness.stacks.rooms import Rooms
+from harness.stack import MEANS, Driver
+from harness.stacks.base import StartingStack
+from harness.stacks.provision import Provision
 
 
-class ProcessesStack(SessionStack):
-    """One of everything, each on ports of its own. `logs` is where the services write.
+class ProcessesStack(StartingStack):
+    """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
 
     `executors` is how many a pipeline may ask for. Without `levers` drivers and executors run with a JVM's default
     flags: slower, the same otherwise; for measurements."""
@@ -30,15 +32,16 @@ class ProcessesStack(SessionStack):
     name = "processes"
     means = MEANS["processes"]
 
-    def __init__(self, logs: Path, *, executors: int = 2, levers: bool = True) -> None:
-        super().__init__(logs)
+    def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, levers: bool = True) -> None:
+        super().__init__(logs, needs=needs)
         self._executors = executors
         self._levers = levers
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
+        self._started: dict[str, Started] = {}
 
     def up(self) -> None:
-        """Start everything, in parallel; return when each part answers its own protocol. Raises StackError, and
-        HarnessError when the disk is full; nothing is left running then."""
+        """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
+        StackError, and HarnessError when the disk is full; nothing is left running then."""
         self._ready()
         self._java = java.find()
         self._jars = jars.resolve(self._java)
@@ -47,40 +50,37 @@ class ProcessesStack(SessionStack):
         }
         self._session = Session()
         try:
-            self._make(self._session)
-            together([self.kafka.start, self.postgres.start, self.spark.start])
+            self.spark = self._spark(self._session)
+            made = self._made_of(self._needs)
+            together([*(server.start for server in made.values()), self.spark.start])
+            self.servers |= made
         except BaseException:
             self.down()
             raise
 
-    def lease(self, run_id: str, *, partitions: int, root: Path | None = None) -> Lease:
-        """Make the topic, schemas and folders of one run. Raises StackError."""
-        return self._rooms().make(run_id, partitions=partitions, root=root)
+    def _made_of(self, names: Collection[str]) -> dict[str, Started]:
+        """Components that are not yet started. Raises UsageError for one that does not run as processes."""
+        host = ProcessHost(session=self._up(), logs=self.logs, java=self._java, jars=self._jars, flags=self._flags)
+        for name in names:
+            # Also those that never come up have ports to give back.
+            self._started[name] = able(name, AsProcesses, "does not run as child processes").as_processes(host)
+        return {name: self._started[name] for name in names}
 
-    def release(self, lease: Lease, *, keep: bool = False) -> None:
-        """Drop what `lease` made; `keep` leaves it until the stack goes down."""
-        if not keep and self._session is not None:
-            self._rooms().drop(self._rooms().named(lease.run_id))
-
-    def _rooms(self) -> Rooms:
-        session, databases = self._up(), self.postgres.databases
-        return Rooms(
-            topics=self.kafka.topics,
-            databases=databases,
-            bootstrap=self.kafka.bootstrap,
-            inside=databases,
+    def _provision(self) -> Provision:
+        return Provision(
+            servers=self.servers,
             spark_master=self.spark.master,
             spark_home=self.spark.home,
-            root=session.folder / "runs",
+            root=self._up().folder / "runs",
         )
 
-    def launch(self, lease: Lease, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+    def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one life of the pipeline. Its placeholders are already filled in."""
-        return driver.launch(self._up(), lease, pipeline, self._machine(), number=number, log=log)
+        return driver.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
-    def conf(self, lease: Lease, pipeline: Pipeline) -> dict[str, str]:
+    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return {"spark.driver.memory": driver.MEMORY, **driver.settings(lease, pipeline, self._machine())}
+        return {"spark.driver.memory": driver.MEMORY, **driver.settings(own, pipeline, self._machine())}
 
     def _machine(self) -> driver.Machine:
         return driver.Machine(
@@ -90,22 +90,22 @@ class ProcessesStack(SessionStack):
             executor_flags=self._flags[class_data.Kind.EXECUTOR],
         )
 
-    def executors(self, lease: Lease) -> list[LocalProcess]:
+    def executors(self, own: RunResources) -> list[LocalProcess]:
         """The executor processes of this run's application, oldest first."""
-        return processes(self.spark.executors(driver.mark(lease)))
+        return processes(self.spark.executors(driver.mark(own)))
 
-    def processes(self, lease: Lease) -> list[LocalProcess]:
+    def processes(self, own: RunResources) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
-        return carrying(driver.mark(lease))
+        return carrying(driver.mark(own))
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
         self._up().guard()
-        for part in (self.kafka, self.postgres, self.spark):
+        for part in self._parts():
             part.check()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
         session = self._up()
         return {
@@ -114,8 +114,7 @@ class ProcessesStack(SessionStack):
             "reapers_replaced": session.rearmed,
             "java": self._java.text,
             "jars": self._jars.digest,
-            "kafka": {"version": jars.KAFKA, "cluster_id": self.kafka.cluster_id, "settings": dict(kafka.SETTINGS)},
-            "postgres": {"version": self.postgres.version(), "settings": dict(postgres.SETTINGS)},
+            **self._described(components),
             "spark": {
                 "version": importlib.metadata.version("pyspark"),
                 "cores": self.spark.cores,
@@ -129,22 +128,18 @@ class ProcessesStack(SessionStack):
         session, self._session = self._session, None
         if session is None:
             return
-        if hasattr(self, "kafka"):
-            self.kafka.topics.close()  # before its broker dies, or the client goes on knocking
+        # Before its server dies, or a client goes on knocking.
+        for part in self._parts():
+            part.close()
         session.close()
         # A pipeline that fails may have told its executors' logs how it logs in.
-        if hasattr(self, "postgres"):
-            redact_folder(self.logs, (self.postgres.databases.password,))
-        for part in ("kafka", "postgres", "spark"):
-            if hasattr(self, part):
-                getattr(self, part).close()
-                delattr(self, part)
+        redact_folder(self.logs, tuple(self._secrets))
+        self.servers, self._started = {}, {}
+        self.__dict__.pop("spark", None)
 
-    def _make(self, session: Session) -> None:
-        self.kafka = kafka.Kafka(
-            session, self._java, self._jars, logs=self.logs, flags=self._flags[class_data.Kind.BROKER]
-        )
-        self.postgres = postgres.Postgres(session, logs=self.logs)
-        self.spark = spark.Spark(
-            session, self._java, logs=self.logs, executors=self._executors, flags=self._flags[class_data.Kind.DAEMON]
-        )
+    def _parts(self) -> list[Started | spark.Spark]:
+        return [*self._started.values(), *([self.spark] if hasattr(self, "spark") else [])]
+
+    def _spark(self, session: Session) -> spark.Spark:
+        flags = self._flags[class_data.Kind.DAEMON]
+        return spark.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags)

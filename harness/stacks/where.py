@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UsageError
 
 STACKS = ("processes", "containers", "external")
-NEEDED = ("kafka", "postgres", "spark_master")
+AT = "at"
 SAID = {
-    "kafka": ("HOST:PORT", "external: its Kafka"),
-    "postgres": (
-        "ADDRESS",
-        "external: its Postgres, postgresql://user@host/database; password also in PGPASSWORD",
-    ),
+    AT: ("NAME=ADDRESS", "external: where a component is, such as kafka=HOST:PORT; once for each"),
     "spark_master": ("URL", "external: its Spark, spark://host:port"),
     "folder": ("FOLDER", "external: a folder that executors see too, for checkpoints"),
     "driver_host": ("HOST", "external: how executors reach this machine (default: as the master sees it)"),
@@ -26,21 +23,20 @@ SAID = {
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """`folder` is one that this machine and the executors see under the same path; `driver_host` is how the executors
-    reach this machine, `executor_python` what they run Python with."""
+    """`at` has the address of each component. `folder` is one that this machine and the executors see under the same
+    path; `driver_host` is how the executors reach this machine, `executor_python` what they run Python with."""
 
-    kafka: str
-    postgres: str = field(repr=False)
     spark_master: str
+    at: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: Path | None = None
     driver_host: str | None = None
     executor_python: str = "python3"
 
 
-def where(stack: str, given: Mapping[str, str | None], *, prefix: str = "--") -> Where | None:
+def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where | None:
     """The cluster that was asked for with options named `prefix` and a part's name; None on another stack.
 
-    Raises UsageError if an address is missing, or if nobody asked for `external`."""
+    Raises UsageError if nobody asked for `external`, if there is no Spark in it, or no such folder."""
     found = {name: value for name, value in given.items() if value}
     if stack not in STACKS:
         raise UsageError(f"asked for the stack {stack!r}; there are {', '.join(STACKS)}")
@@ -48,13 +44,28 @@ def where(stack: str, given: Mapping[str, str | None], *, prefix: str = "--") ->
         if found:
             raise UsageError(f"asked for {_options(list(found), prefix)} on the stack {stack}; that goes with external")
         return None
-    if missing := [name for name in NEEDED if name not in found]:
-        raise UsageError(f"asked for the stack external; it also needs {_options(missing, prefix)}")
+    at = dict(_pair(each, prefix) for each in found.pop(AT, ()))
+    if "spark_master" not in found:
+        raise UsageError(f"asked for the stack external; it also needs {_options(['spark_master'], prefix)}")
     named = found.pop("folder", None)
     folder = Path(named).absolute() if named else None
     if folder is not None and not folder.is_dir():
         raise UsageError(f"asked for {prefix}folder {folder}; there is none here; make it, where executors see it too")
-    return Where(**found, folder=folder)
+    return Where(at=at, folder=folder, **found)
+
+
+def _pair(text: str, prefix: str) -> tuple[str, str]:
+    """A component and its address, which may hold a password. Raises UsageError."""
+    name, equals, address = text.partition("=")
+    if not equals or not name.isidentifier() or not address:
+        raise UsageError(f"{prefix}{AT} must be NAME=ADDRESS, such as kafka=HOST:PORT; what was given is none")
+    return name, address
+
+
+def missing(names: Collection[str]) -> UsageError:
+    """That nobody said where these components are."""
+    needs = ", ".join(f"--{AT} {name}=ADDRESS" for name in names)
+    return UsageError(f"asked for the stack external; it also needs {needs}")
 
 
 def _options(names: Sequence[str], prefix: str) -> str:

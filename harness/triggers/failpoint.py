@@ -59,7 +59,7 @@ class Failpoint:
 
 
 def _folder(run: RunContext) -> Path:
-    return run.lease.folder / "failpoints"
+    return run.own.folder / "failpoints"
 
 
 KIND = Failpoint()

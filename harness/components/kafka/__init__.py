@@ -1,1 +1,68 @@
-"""Kafka."""
+"""Kafka, a broker: each run has a topic and a consumer group of its own.
+
+process    one as a child process
+container  one in a container
+address    one that is there already
+provision  a run's own topic and group
+topics     asks a broker to make and drop topics
+groups     where a pipeline stands that commits its offsets to its group
+source     the topic as the source of a run
+producer   sends the records and takes the answers
+readback   reads the topic back as committed
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Addressed, Boxed, Followed, Started
+from harness.fields.shape import Shape
+from harness.hosts.images import Image
+from harness.kinds import About
+from harness.resources import Resources
+
+if TYPE_CHECKING:
+    from harness.hosts.engine import Engine
+    from harness.hosts.processes import ProcessHost
+
+
+class Kafka:
+    """One node."""
+
+    about = About(
+        name="kafka",
+        summary="a broker; a run has a topic and a consumer group of its own",
+        example='args: ["{kafka.bootstrap}", "{topic}"]',
+        options=Shape,
+    )
+    gives = ("bootstrap", "topic", "group")
+    bare = ("topic", "group")
+    image = Image("kafka", "apache/kafka:4.2.0", "onceproof/kafka:4.2.0")
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """From the jars."""
+        from harness.components.kafka.process import Kafka as Broker
+        from harness.machine.class_data import Kind
+
+        return Broker(host.session, host.java, host.jars, logs=host.logs, flags=host.flags[Kind.BROKER])
+
+    def as_container(self, engine: Engine) -> Boxed:
+        """With one listener for the harness and one for the other containers."""
+        from harness.components.kafka.container import KafkaBox
+
+        return KafkaBox(engine)
+
+    def at(self, address: str) -> Addressed:
+        """Host and port, or several with commas."""
+        from harness.components.kafka.address import KafkaThere
+
+        return KafkaThere(address)
+
+    def group(self, own: Resources) -> Followed:
+        """The run's own group."""
+        from harness.components.kafka.groups import followed
+
+        return followed(own.at)
+
+
+KIND = Kafka()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from typing import Any
 
-from harness.components.kafka import process
+from harness.components.kafka import KIND, process
+from harness.components.kafka.provision import Provides
 from harness.components.kafka.topics import Topics
-from harness.hosts import images
 from harness.hosts.box import JVM, START_S, Box
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.ports import Port
@@ -22,7 +23,7 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-class KafkaBox:
+class KafkaBox(Provides):
     """The broker: one listener for the harness, one for the other containers."""
 
     def __init__(self, engine: Engine) -> None:
@@ -47,13 +48,22 @@ class KafkaBox:
             self._engine,
             Wanted(
                 name="kafka",
-                image=images.image("kafka"),
+                image=KIND.image.name,
                 command=command,
                 environment=environment,
                 ports={OUTSIDE: self._port.number},
             ),
         )
         self.box.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
+
+    def check(self) -> None:
+        """Raise StackError with the end of its log if it has ended."""
+        if self.box is not None:
+            self.box.check()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Which cluster it is, and what we set."""
+        return {"cluster_id": self.cluster_id, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
         """Close our connections and give the port back."""

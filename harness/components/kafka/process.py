@@ -14,13 +14,15 @@ import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from harness.components.kafka.provision import Provides
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.ports import Port
 from harness.machine import cache
-from harness.machine.jars import Jars, spark_home
+from harness.machine.jars import KAFKA, Jars, spark_home
 from harness.machine.java import Java
 from harness.session.session import Session
 
@@ -63,7 +65,7 @@ appender.out.layout.pattern = [%d] %p %m (%c)%n
 """
 
 
-class Kafka:
+class Kafka(Provides):
     """One broker. `flags` are more JVM flags (a class data archive). Raises StackError when its port is taken."""
 
     name = "kafka"
@@ -77,6 +79,7 @@ class Kafka:
         self.cluster_id = _random_id()
         self.log = logs / "kafka.log"
         self.topics = Topics(self.bootstrap)
+        self.inside = self.bootstrap
 
     @property
     def bootstrap(self) -> str:
@@ -107,6 +110,10 @@ class Kafka:
         """Raise StackError if it is dead."""
         if self._process is not None:
             service.check(self.name, self._process, self.log)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Version, and what we set."""
+        return {"version": KAFKA, "cluster_id": self.cluster_id, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
         """Close our connections and give the ports back; ending the process is the session's work."""

@@ -11,6 +11,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from harness.components.kafka.producer import HEADER
+from harness.components.kafka.provision import Topic
 from harness.errors import HarnessError, StackError, WaitError
 from harness.run_folder.ledger import SOURCE, write_source
 from harness.wait import Deadline, Waiting, until
@@ -42,6 +43,19 @@ def read_back(bootstrap: str, topic: str, path: Path, *, within_s: float) -> dic
         saw = f"saw {type(failure).__name__}: {failure}. Is the broker up?"
         raise StackError(f"asked Kafka at {bootstrap} for the topic {topic}; {saw}") from failure
     return {tp.partition: offset for tp, offset in sorted(ends.items())}
+
+
+def end_offsets(own: Topic) -> dict[int, int]:
+    """The next offset of each partition of the run's topic. Raises StackError."""
+    partitions = [TopicPartition(own.topic, number) for number in range(own.partitions)]
+    try:
+        consumer = KafkaConsumer(bootstrap_servers=own.bootstrap)
+        try:
+            return {tp.partition: int(offset) for tp, offset in consumer.end_offsets(partitions).items()}
+        finally:
+            consumer.close()
+    except KafkaError as failure:
+        raise StackError(f"asked Kafka where the topic {own.topic} ends; saw {failure!r}") from failure
 
 
 def _consumer(bootstrap: str, deadline: Deadline, isolation: str) -> Any:

@@ -1,1 +1,72 @@
-"""Postgres."""
+"""Postgres, a database server: each run has a schema of its own, in one database for each part.
+
+process    one as a child process
+container  one in a container
+address    one that is there already
+provision  a run's own schemas
+database   asks a server, by its address
+setup      runs a scenario's SQL before the pipeline starts
+offsets    where a pipeline stands that keeps its offsets in a table
+sink       a table or a query, read back
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Addressed, Boxed, Followed, Started
+from harness.fields.shape import Shape
+from harness.hosts.images import Image
+from harness.kinds import About
+from harness.resources import Resources
+
+if TYPE_CHECKING:
+    from harness.hosts.engine import Engine
+    from harness.hosts.processes import ProcessHost
+
+
+class Postgres:
+    """One server."""
+
+    about = About(
+        name="postgres",
+        summary="a database server; a run has a schema of its own, and a second database as postgres.second",
+        example='env: {WAREHOUSE: "{postgres.dsn}"}',
+        options=Shape,
+    )
+    gives = ("dsn", "jdbc", "schema")
+    bare = ("schema",)
+    image = Image("postgres", "postgres:18.0", "onceproof/postgres:15")
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """From the wheel's binaries."""
+        from harness.components.postgres.process import Postgres as Database
+
+        return Database(host.session, logs=host.logs)
+
+    def as_container(self, engine: Engine) -> Boxed:
+        """One server."""
+        from harness.components.postgres.container import PostgresBox
+
+        return PostgresBox(engine)
+
+    def at(self, address: str) -> Addressed:
+        """An address as libpq takes it."""
+        from harness.components.postgres.address import PostgresThere
+
+        return PostgresThere(address)
+
+    def set_up(self, own: Resources, text: str) -> None:
+        """Run SQL."""
+        from harness.components.postgres.setup import set_up
+
+        set_up(own, text)
+
+    def followed(self, own: Resources, query: str) -> Followed:
+        """A table of the pipeline's."""
+        from harness.components.postgres.offsets import followed
+
+        return followed(own.at, query)
+
+
+KIND = Postgres()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 import psycopg2
 
 from harness import wait
-from harness.components.postgres import process
+from harness.components.postgres import KIND, process
 from harness.components.postgres.database import Databases
-from harness.hosts import images
+from harness.components.postgres.provision import Provides
 from harness.hosts.box import START_S, Box
 from harness.hosts.engine import Engine, Wanted
 
@@ -20,7 +22,7 @@ SETTINGS = {
 }
 
 
-class PostgresBox:
+class PostgresBox(Provides):
     """The database server."""
 
     def __init__(self, engine: Engine) -> None:
@@ -39,7 +41,7 @@ class PostgresBox:
             self._engine,
             Wanted(
                 name="postgres",
-                image=images.image("postgres"),
+                image=KIND.image.name,
                 command=command,
                 environment=who,
                 ports={PORT: 0},
@@ -48,10 +50,22 @@ class PostgresBox:
         self.databases = Databases(self._engine.host, self.box.port(PORT), process.USER, self._password)
         self.inside = self.databases.at("postgres", PORT)
         self.version = self.box.ready(self._answer, within_s=START_S)
-        self.databases.make()
+        self.databases.make("")
+
+    def check(self) -> None:
+        """Raise StackError with the end of its log if it has ended."""
+        if self.box is not None:
+            self.box.check()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Version, and what we set."""
+        return {"version": self.version, "settings": dict(SETTINGS)}
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def _answer(self) -> str | wait.Waiting:
         try:
-            return self.databases.ask("show server_version")
+            return self.databases.ask("show server_version", of="postgres")
         except psycopg2.OperationalError as error:
             return wait.Waiting(str(error).strip())

@@ -1,11 +1,11 @@
-"""The databases of a stack, by their address: a schema for each run, and the addresses that a pipeline is given.
+"""A server by its address: a database for each part that a run may have, schemas in it, the addresses of both.
 
 Works on any Postgres that lets its user make a schema, whoever started it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,8 +16,8 @@ from psycopg2 import sql
 
 from harness.errors import StackError
 
-NAMES = {"main": "onceproof", "second": "onceproof_second"}
-"""What the databases of a server of our own are called."""
+OURS = "onceproof"
+"""What the database of a server of our own is called."""
 ANSWER_S = 5
 LOCK_S = 10
 UNHAND = """
@@ -35,76 +35,108 @@ where p.database = current_database() and n.nspname = %s
 
 @dataclass(frozen=True)
 class Databases:
-    """One server. `names` go from `main` and `second` to what the databases are called there, `suffixes` to what a
-    run's schema is called with there: where both are one database, its schemas still differ."""
+    """One server. The plain part of a run is a schema in `database`, another one (`second`) in a database of its own,
+    called after it; where the server is `alone` to have one, all are schemas in that, called apart."""
 
     host: str
     port: int
     user: str
     password: str = field(repr=False)
-    names: Mapping[str, str] = field(default_factory=lambda: dict(NAMES))
-    suffixes: Mapping[str, str] = field(default_factory=dict)
+    database: str = OURS
+    alone: bool = False
 
     def at(self, host: str, port: int) -> Databases:
         """The same server as others reach it."""
         return replace(self, host=host, port=port)
 
     def plain(self) -> str:
-        """The address of `main` without its password."""
-        return f"postgresql://{quote(self.user, safe='')}@{self.host}:{self.port}/{quote(self.names['main'], safe='')}"
+        """Its address without the password."""
+        return self._address(quote(self.user, safe=""), "")
 
-    def dsn(self, database: str, schema: str) -> str:
-        """A libpq address of `main` or `second` whose search path is `schema`; holds the password."""
-        options = quote(f"-c search_path={self._schema(database, schema)}", safe="")
-        who = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
-        return f"postgresql://{who}@{self.host}:{self.port}/{quote(self.names[database], safe='')}?options={options}"
+    def whole(self) -> str:
+        """Its address with the password."""
+        return self._address(self._who(), "")
 
-    def jdbc(self, database: str, schema: str) -> str:
+    def dsn(self, part: str, schema: str) -> str:
+        """A libpq address of a part whose search path is the run's schema there; holds the password."""
+        options = quote(f"-c search_path={self.schema(part, schema)}", safe="")
+        return f"{self._address(self._who(), part)}?options={options}"
+
+    def jdbc(self, part: str, schema: str) -> str:
         """The same for JDBC; holds user and password."""
         asked = urlencode(
-            {"user": self.user, "password": self.password, "currentSchema": self._schema(database, schema)},
+            {"user": self.user, "password": self.password, "currentSchema": self.schema(part, schema)},
             quote_via=quote,
         )
-        return f"jdbc:postgresql://{self.host}:{self.port}/{quote(self.names[database], safe='')}?{asked}"
+        return f"jdbc:postgresql://{self.host}:{self.port}/{quote(self.called(part), safe='')}?{asked}"
 
     def environment(self, schema: str) -> dict[str, str]:
-        """libpq's own variables for the database `main`."""
+        """libpq's own variables for the plain part."""
         return {
             "PGHOST": self.host,
             "PGPORT": str(self.port),
             "PGUSER": self.user,
             "PGPASSWORD": self.password,
-            "PGDATABASE": self.names["main"],
+            "PGDATABASE": self.database,
             "PGOPTIONS": f"-c search_path={schema}",
         }
 
-    def make(self) -> None:
-        """Make the databases themselves, on a server that has none of them. Raises StackError."""
-        for name in self.names.values():
-            self._execute("postgres", [sql.SQL("create database {}").format(sql.Identifier(name))])
+    def called(self, part: str) -> str:
+        """The database of a part."""
+        return self.database if self.alone or not part else f"{self.database}_{part}"
 
-    def create_schema(self, schema: str) -> None:
-        """Make a schema in every database. Raises StackError."""
-        for database, name in self.names.items():
-            own = sql.Identifier(self._schema(database, schema))
-            self._execute(name, [sql.SQL("create schema {}").format(own)])
+    def schema(self, part: str, schema: str) -> str:
+        """What a run's schema is called there."""
+        return f"{schema}_{part}" if self.alone and part else schema
 
-    def drop_schema(self, schema: str) -> None:
-        """Drop it from every database, whatever connection or prepared transaction still holds it."""
-        for database, name in self.names.items():
-            own = self._schema(database, schema)
-            drop = sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(own))
-            self._execute(name, [drop], unhand=own)
+    def make(self, part: str) -> None:
+        """Make the database of a part, if it is not there. Raises StackError."""
+        if not self._there(part):
+            self._execute("postgres", [sql.SQL("create database {}").format(sql.Identifier(self.called(part)))])
 
-    def _schema(self, database: str, schema: str) -> str:
-        return schema + self.suffixes.get(database, "")
+    def _there(self, part: str) -> bool:
+        try:
+            return (
+                self.ask("select count(*) from pg_database where datname = %s", self.called(part), of="postgres") != "0"
+            )
+        except psycopg2.Error as error:
+            raise StackError(f"asked Postgres for its databases; it refused: {str(error).strip()}") from error
 
-    def ask(self, query: str, *, of: str = "postgres") -> str:
-        """One value, as text. Raises psycopg2.Error."""
-        with closing(self._connect(of)) as connection, connection.cursor() as cursor:
-            cursor.execute(query)
+    def create_schema(self, part: str, schema: str) -> None:
+        """Make a run's schema for a part. Raises StackError."""
+        if not self.alone:
+            self.make(part)
+        own = sql.Identifier(self.schema(part, schema))
+        self._execute(self.called(part), [sql.SQL("create schema {}").format(own)])
+
+    def drop_schema(self, part: str, schema: str) -> None:
+        """Drop it, whatever connection or prepared transaction still holds it. Raises StackError."""
+        if not self.alone and not self._there(part):
+            return
+        own = self.schema(part, schema)
+        drop = sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(own))
+        self._execute(self.called(part), [drop], unhand=own)
+
+    def version(self) -> str:
+        """The server's, e.g. `18.6`. Raises StackError if it does not answer."""
+        try:
+            return self.ask("show server_version")
+        except psycopg2.Error as error:
+            place = f"{self.host}:{self.port}"
+            raise StackError(f"asked for Postgres at {place}; it refused: {str(error).strip()}") from error
+
+    def ask(self, query: str, *values: object, of: str = "") -> str:
+        """One value, as text; `of` names a database, by default that of the plain part. Raises psycopg2.Error."""
+        with closing(self._connect(of or self.database)) as connection, connection.cursor() as cursor:
+            cursor.execute(query, values or None)
             (answer,) = cursor.fetchone() or ("",)
             return str(answer)
+
+    def _who(self) -> str:
+        return f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
+
+    def _address(self, who: str, part: str) -> str:
+        return f"postgresql://{who}@{self.host}:{self.port}/{quote(self.called(part), safe='')}"
 
     def _execute(self, name: str, statements: Sequence[sql.Composed], unhand: str | None = None) -> None:
         """Run each statement by itself; first free the schema `unhand` from whoever holds locks in it."""

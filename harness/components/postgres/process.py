@@ -15,12 +15,15 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 
 from harness import wait
 from harness.components.postgres.database import Databases
+from harness.components.postgres.provision import Provides
 from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.ports import LOOPBACK, Port
@@ -42,7 +45,7 @@ SETTINGS = {
 START_S = 30.0
 
 
-class Postgres:
+class Postgres(Provides):
     """One server, asked through `databases`."""
 
     name = "postgres"
@@ -54,6 +57,7 @@ class Postgres:
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = session.folder / "postgres"
         self.databases = Databases(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
+        self.inside = self.databases
         self.log = logs / "postgres.log"
 
     def start(self) -> None:
@@ -70,7 +74,7 @@ class Postgres:
         )
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
         if fresh:
-            self.databases.make()
+            self.databases.make("")
 
     def stop(self, *, grace_s: float = 0.0) -> None:
         """End the server; its data stays, so that `start` brings it back."""
@@ -86,9 +90,9 @@ class Postgres:
         """Give the port back; ending the process is the session's work."""
         self._port.release()
 
-    def version(self) -> str:
-        """The server's version, e.g. `18.6`."""
-        return self.databases.ask("show server_version")
+    def describe(self) -> Mapping[str, Any]:
+        """Version, e.g. `18.6`, and what we set."""
+        return {"version": self.databases.version(), "settings": dict(SETTINGS)}
 
     def _initialise(self, binaries: Path) -> None:
         self.folder.mkdir(mode=0o700)
@@ -108,7 +112,7 @@ class Postgres:
     def _ours(self) -> bool | wait.Waiting:
         """Whether a query is answered, by the server of our data folder."""
         try:
-            seen = self.databases.ask("select system_identifier::text from pg_control_system()")
+            seen = self.databases.ask("select system_identifier::text from pg_control_system()", of="postgres")
         except psycopg2.OperationalError as error:
             return wait.Waiting(str(error).strip())
         control = (self.folder / "data" / "global" / "pg_control").read_bytes()

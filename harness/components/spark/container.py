@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness import wait
-from harness.hosts import images
 from harness.hosts.box import JVM, START_S, Box
 from harness.hosts.engine import Engine, Wanted
+from harness.hosts.images import Image
 
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
 SPARK_HOME = Path("/opt/spark")
+IMAGE = Image("spark", "apache/spark:4.0.0-python3", "onceproof/spark:4.0.0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class Ground:
 
     def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:
         """A container of Spark's image."""
-        image, files = images.image("spark"), {self.passwd: "/etc/passwd"}
+        image, files = IMAGE.name, {self.passwd: "/etc/passwd"}
         folders = {**self.folders, **more.pop("folders", {})}
         return Wanted(name=name, image=image, command=command, user=self.user, files=files, folders=folders, **more)
 

@@ -15,8 +15,9 @@ from harness.hosts.engine import Engine
 from harness.hosts.local import chosen
 from harness.machine.class_data import Kind, fitted
 from harness.machine.jars import Jars
+from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.stack import Lease, Process
+from harness.stack import Process
 
 # An archive whose name holds its version. `exec` so that the program is what the init looks after.
 COMMAND = 'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/py4j-*.zip)" exec python3 -u "$@" >> "$0" 2>&1'
@@ -45,50 +46,59 @@ class ContainerDriver:
 
 
 def launch(
-    engine: Engine, ground: container.Ground, jars: Jars, lease: Lease, pipeline: Pipeline, *, number: int, log: Path
+    engine: Engine,
+    ground: container.Ground,
+    jars: Jars,
+    own: RunResources,
+    pipeline: Pipeline,
+    *,
+    number: int,
+    log: Path,
 ) -> ContainerDriver:
     """Start the program; returns once its container runs. Raises StackError."""
-    name = f"driver-{lease.run_id}-{number}"
+    name = f"driver-{own.run_id}-{number}"
     log.touch()
     wanted = ground.wanted(
         name,
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
         entrypoint=[""],  # none, not even the image's own
-        environment=environment(lease, pipeline, ground, jars, host=name),
-        folder=lease.folder,
-        run=lease.run_id,
-        folders={log.parent: True, lease.root or Path(pipeline.entry).parent: False},
+        environment=environment(own, pipeline, ground, jars, host=name),
+        folder=own.folder,
+        run=own.run_id,
+        folders={log.parent: True, own.root or Path(pipeline.entry).parent: False},
     )
-    return ContainerDriver(number, log, Box(engine, wanted), lease.run_id)
+    return ContainerDriver(number, log, Box(engine, wanted), own.run_id)
 
 
 def environment(
-    lease: Lease, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str
+    own: RunResources, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str
 ) -> Mapping[str, str]:
     """The environment of a driver besides its image's own; the pipeline's own words win."""
-    temporary = lease.folder / "tmp"
+    temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = {**settings(lease, pipeline, ground, jars, host=host), **pipeline.conf}
+    conf = {**settings(own, pipeline, ground, jars, host=host), **pipeline.conf}
     flags = " ".join(fitted(ground.archives / f"{Kind.DRIVER}.jsa"))
     return {
-        "SPARK_HOME": str(lease.spark_home),
+        "SPARK_HOME": str(own.spark_home),
         "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
         "PYSPARK_PYTHON": "python3",
         "PYSPARK_DRIVER_PYTHON": "python3",
-        "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(lease, conf),
+        "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(own, conf),
         "SPARK_SUBMIT_OPTS": f"{flags} -Djava.io.tmpdir={temporary} -XX:-UsePerfData",
         "SPARK_LAUNCHER_OPTS": box.JVM,
         "TMPDIR": str(temporary),
-        **driver.markers(lease),
-        **lease.environment,
+        **driver.markers(own),
+        **own.environment,
         **pipeline.env,
     }
 
 
-def settings(lease: Lease, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str) -> dict[str, str]:
+def settings(
+    own: RunResources, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str
+) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
     return {
-        **driver.common(lease, pipeline, jars),
+        **driver.common(own, pipeline, jars),
         "spark.executor.extraClassPath": driver.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there

@@ -23,9 +23,9 @@ from harness.hosts.local import LocalProcess, chosen
 from harness.machine import class_data
 from harness.machine.jars import Jars
 from harness.machine.java import Java
+from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
-from harness.stack import Lease
 
 RUN = "ONCEPROOF_RUN"
 MEMORY = "512m"
@@ -75,49 +75,49 @@ class Machine:
 
 
 def launch(
-    session: Session, lease: Lease, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
+    session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
 ) -> ProcessDriver:
     """Start the program; returns at once. Raises OSError if the interpreter cannot be started."""
     process = session.spawn(
         [sys.executable, "-u", pipeline.entry, *pipeline.args],
-        name=f"driver-{lease.run_id}-{number}",
+        name=f"driver-{own.run_id}-{number}",
         log=log,
-        env=environment(lease, pipeline, machine),
-        cwd=lease.folder,
+        env=environment(own, pipeline, machine),
+        cwd=own.folder,
     )
     return ProcessDriver(number, log, process)
 
 
-def environment(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
     """The whole environment of a driver; the pipeline's own words win."""
-    temporary = lease.folder / "tmp"
+    temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
     flags = [*machine.flags, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"]
-    conf = {**settings(lease, pipeline, machine), **pipeline.conf}
+    conf = {**settings(own, pipeline, machine), **pipeline.conf}
     return {
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
-        "SPARK_HOME": str(lease.spark_home),
+        "SPARK_HOME": str(own.spark_home),
         "SPARK_LOCAL_IP": machine.bind,
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit_arguments(lease, conf),
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(own, conf),
         "SPARK_SUBMIT_OPTS": " ".join(flags),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
-        **markers(lease),
-        **lease.environment,
+        **markers(own),
+        **own.environment,
         **pipeline.env,
     }
 
 
-def settings(lease: Lease, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+def settings(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
     """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
     return {
-        **common(lease, pipeline, machine.jars),
+        **common(own, pipeline, machine.jars),
         "spark.driver.host": machine.host,
         "spark.driver.bindAddress": machine.bind,
-        "spark.local.dir": str(machine.scratch or lease.folder.parent / "scratch"),
+        "spark.local.dir": str(machine.scratch or own.folder.parent / "scratch"),
         **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(machine)),
     }
 
@@ -141,32 +141,32 @@ def class_path(jars: Jars) -> str:
     return os.pathsep.join(map(str, jars.spark))
 
 
-def common(lease: Lease, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
+def common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
     """What of it is the same on every stack of our own."""
     cores = max(2, pipeline.executors)
     return {
-        "spark.app.name": lease.run_id,
+        "spark.app.name": own.run_id,
         "spark.driver.extraClassPath": class_path(jars),
         "spark.executor.cores": str(cores // max(1, pipeline.executors)),
         "spark.cores.max": str(cores),
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **{f"spark.executorEnv.{name}": value for name, value in markers(lease).items()},
+        **{f"spark.executorEnv.{name}": value for name, value in markers(own).items()},
     }
 
 
-def submit_arguments(lease: Lease, conf: Mapping[str, str]) -> str:
+def submit_arguments(own: RunResources, conf: Mapping[str, str]) -> str:
     """What PySpark hands to spark-submit."""
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    return shlex.join(["--master", lease.spark_master, "--driver-memory", MEMORY, *settings, "pyspark-shell"])
+    return shlex.join(["--master", own.spark_master, "--driver-memory", MEMORY, *settings, "pyspark-shell"])
 
 
-def mark(lease: Lease) -> str:
+def mark(own: RunResources) -> str:
     """What stands in the environment of each process of a run, `NAME=value`."""
-    return f"{RUN}={lease.run_id}"
+    return f"{RUN}={own.run_id}"
 
 
-def markers(lease: Lease) -> Mapping[str, str]:
+def markers(own: RunResources) -> Mapping[str, str]:
     """By what each process of a run is known, and where its failpoints are armed."""
-    return {RUN: lease.run_id, failpoint.FOLDER: str(lease.folder / "failpoints")}
+    return {RUN: own.run_id, failpoint.FOLDER: str(own.folder / "failpoints")}

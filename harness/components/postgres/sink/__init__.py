@@ -1,4 +1,4 @@
-"""The sink `postgres`: a table or a query, in the database that the run was given, or in the second one.
+"""The sink `postgres`: a table or a query, in a database that the run was given.
 
 open_table   one of them, in a run
 rows         reads it whole and exactly, fingerprints it, says who is at work
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -20,22 +19,15 @@ from pydantic import Field
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
+from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
-from harness.sinks.base import NotGiven, OpenSink
-
-
-class Database(StrEnum):
-    """The databases of a stack."""
-
-    MAIN = "main"
-    SECOND = "second"
+from harness.sinks.base import OpenSink
 
 
 class Place(Shape):
-    """Which table or query, and in which database."""
+    """Which table or query."""
 
     postgres: Annotated[v.TableOrQuery, Field(description="a table or a query")]
-    database: Annotated[Database, v.choice(Database)] = Database.MAIN
 
 
 class Postgres:
@@ -47,22 +39,20 @@ class Postgres:
         example="{postgres: payments, effect: select id from ledger, key: [id]}",
         options=Place,
     )
+    component = "postgres"
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
         """Any table or query may be there."""
         return iter(())
 
-    def open(self, sink: Sink, own: Mapping[str, Any], *, shared: bool = False) -> OpenSink:
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a database that the run was not given."""
-        server = str(sink.options.get("database", Database.MAIN))
-        if server not in own:
-            there = ", ".join(own) or "none"
-            raise NotGiven(f"the sink {sink.name} is in the database {server!r}; there are: {there}")
+        there = part(own, labelled(self.component, sink.part))
         # Scenario files are read without a client of any server.
         from harness.components.postgres.sink.open_table import OpenTable
 
-        return OpenTable(own[server], sink.target, sink.key, f"{self.about.name} {server}", shared)
+        return OpenTable(there.at.dsn, sink.target, sink.key, there.label, there.shared, there.at.schema)
 
     def query(self, target: str) -> str | None:
         """The target, if it is a query."""

@@ -16,13 +16,14 @@ from harness.sinks.table import SinkColumn, SinkTable
 
 @dataclass(frozen=True)
 class OpenTable:
-    """One table or query of a run. `server` names its database."""
+    """One table or query of a run. `server` is the label of its database's part, `schema` the run's own there."""
 
     dsn: str
     target: str
     key: tuple[str, ...]
     server: str
     shared: bool
+    schema: str
 
     def columns(self) -> tuple[SinkColumn, ...]:
         """Its columns, without the rows."""
@@ -52,10 +53,10 @@ class OpenTable:
         """Who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.dsn, self.target, wait_ms=wait_ms)
 
-    def tripwire(self, schema: str) -> Tripwire:
+    def tripwire(self) -> Tripwire:
         """Count its rows from now on."""
         try:
-            return Tripwire(self.dsn, schema, self.target)
+            return Tripwire(self.dsn, self.schema, self.target)
         except psycopg2.Error as failure:
             saw = f"asked to count the rows of {self.target}; saw {str(failure).strip()}"
             raise SetupError(f"{saw}. Make the table in the scenario's `setup`") from failure

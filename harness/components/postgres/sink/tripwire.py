@@ -11,11 +11,15 @@ The tripwire adds a row trigger to the sink's table: it changes the system under
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import psycopg2
 from psycopg2 import sql
 
 from harness.context import Held
+from harness.errors import StackError
 
 LOCK = 0x6F6E6365  # one advisory lock per schema: (LOCK, hash of the schema)
 
@@ -55,10 +59,21 @@ class Tripwire:
         self._locked = False
 
     def _ask(self, query: str, *arguments: object) -> int:
-        with self._lock, self._connection.cursor() as cursor:
+        with self._asking() as cursor:
             cursor.execute(query, arguments)
             row = cursor.fetchone()
             return int(row[0]) if row else 0
+
+    @contextmanager
+    def _asking(self) -> Iterator[Any]:
+        """Raises StackError for what the server refuses, or when it does not answer."""
+        try:
+            with self._lock, self._connection.cursor() as cursor:
+                yield cursor
+        except psycopg2.Error as failure:
+            raise StackError(
+                f"asked Postgres how many rows the sink was handed; saw {str(failure).strip()}"
+            ) from failure
 
     def rows(self) -> int:
         """How many rows the table has been handed so far, committed or not."""
@@ -75,7 +90,7 @@ class Tripwire:
 
     def held(self) -> Held | None:
         """The writer that waits at the tripwire now, if any."""
-        with self._lock, self._connection.cursor() as cursor:
+        with self._asking() as cursor:
             cursor.execute(
                 "select a.pid, host(a.client_addr), a.client_port"
                 " from pg_locks l join pg_stat_activity a on a.pid = l.pid"

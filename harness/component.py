@@ -1,0 +1,165 @@
+"""What a component is made of: a server that a run needs, such as Kafka or Postgres, and what can be asked of it.
+
+One module says of each kind what is known of it without a client (`harness/components/kafka/__init__.py`); how it is
+run stands beside it. A component that has an ability has its method: some only run as child processes, some can be
+found at an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from harness.checkpoint import Offsets
+from harness.errors import UsageError
+from harness.kinds import About, Registry
+from harness.resources import Resources, component_of
+
+if TYPE_CHECKING:
+    # Scenario files are read without what runs anything.
+    from harness.hosts.box import Box
+    from harness.hosts.engine import Engine
+    from harness.hosts.images import Image
+    from harness.hosts.processes import ProcessHost
+
+
+class Server(Protocol):
+    """A component that runs somewhere, whoever started it."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Version and settings, for run.json; no secret. Raises StackError if it does not answer."""
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """Make a run's parts, by name (empty for the plain one) what is asked of each. Raises StackError."""
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Take away those parts of a run, whatever still uses them; silent about what is not there. Raises StackError,
+        once everything was tried."""
+
+    def close(self) -> None:
+        """Close our connections and give back what was reserved; ending it is the session's work."""
+
+
+class Started(Server, Protocol):
+    """One that we start."""
+
+    def start(self) -> None:
+        """Start it and return when it answers and is the one that was started. Raises StackError."""
+
+    def check(self) -> None:
+        """Raise StackError with the end of its log if it is dead."""
+
+
+class Boxed(Started, Protocol):
+    """One that we start in a container."""
+
+    @property
+    def box(self) -> Box | None:
+        """The container; None before its start."""
+
+
+class Addressed(Server, Protocol):
+    """One that is somebody else's."""
+
+    @property
+    def address(self) -> str:
+        """How it is found again, secrets included."""
+
+    @property
+    def plain(self) -> str:
+        """The same as it may be shown."""
+
+
+class Component(Protocol):
+    """A kind of server."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """The placeholders of a part, without its label: `dsn` for `{postgres.dsn}`."""
+
+    @property
+    def bare(self) -> tuple[str, ...]:
+        """Those of them that also stand for the plain part's alone: `{topic}`."""
+
+
+@runtime_checkable
+class AsProcesses(Protocol):
+    """It can run as child processes of ours."""
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """One of it, not yet started. Raises StackError."""
+
+
+@runtime_checkable
+class AsContainer(Protocol):
+    """It can run in a container."""
+
+    @property
+    def image(self) -> Image:
+        """What it is made from."""
+
+    def as_container(self, engine: Engine) -> Boxed:
+        """One of it, not yet started. Raises StackError."""
+
+
+@runtime_checkable
+class AtAddress(Protocol):
+    """It can be used where it is."""
+
+    def at(self, address: str) -> Addressed:
+        """The one that is there. Raises UsageError for an address that is none; it is not asked yet."""
+
+
+@runtime_checkable
+class SetsUp(Protocol):
+    """A part of it can be prepared by a text of the scenario, such as SQL."""
+
+    def set_up(self, own: Resources, text: str) -> None:
+        """Do what the text says, placeholders filled in. Raises SetupError."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Where a pipeline keeps its offsets itself. `offsets`: the next ones that it calls done. `saving`: the statements
+    of open transactions that have written there."""
+
+    offsets: Callable[[], Offsets]
+    close: Callable[[], None]
+    saving: Callable[[], tuple[str, ...]] = lambda: ()
+
+
+@runtime_checkable
+class AnswersQueries(Protocol):
+    """A pipeline may keep its offsets in it, where a query of the scenario finds them."""
+
+    def followed(self, own: Resources, query: str) -> Followed:
+        """`query` gives (partition, next offset). Raises StackError; `offsets` raises SetupError for a wrong query."""
+
+
+@runtime_checkable
+class KeepsGroups(Protocol):
+    """A pipeline may commit its offsets to it, as a consumer group."""
+
+    def group(self, own: Resources) -> Followed:
+        """The group that the run was given. Raises StackError."""
+
+
+COMPONENTS: Registry[Component] = Registry("component", "harness.components")
+
+
+def component(label: str) -> Component:
+    """The component of a label. Raises UsageError if there is none."""
+    return COMPONENTS[component_of(label)]
+
+
+def able(label: str, ability: type[Any], words: str) -> Any:
+    """The component of a label, which has to have an ability. Raises UsageError: it `words`."""
+    found = component(label)
+    if not isinstance(found, ability):
+        raise UsageError(f"asked for {label}; {component_of(label)} {words}")
+    return found

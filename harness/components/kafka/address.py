@@ -1,0 +1,54 @@
+"""Kafka that is there already, at an address."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from harness.components.kafka.provision import Provides
+from harness.components.kafka.topics import Topics
+from harness.errors import StackError, UsageError
+from harness.hosts.ports import HOST
+
+ANSWER_S = 10.0
+
+
+class KafkaThere(Provides):
+    """A cluster that is not ours."""
+
+    shared = True
+
+    def __init__(self, address: str) -> None:
+        self.address = self.plain = self.inside = address
+        self.topics = Topics(address)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Where it is, and which it is."""
+        # The client would knock for seconds before it says so.
+        reasons = [_silent(place) for place in self.address.split(",")]
+        if all(reasons):
+            raise StackError(f"asked for Kafka at {self.address}; it does not answer: {reasons[0]}")
+        try:
+            return {"at": self.address, "cluster_id": str(self.topics.cluster()["cluster_id"])}
+        except KafkaError as error:
+            raise StackError(f"asked for Kafka at {self.address}; it does not answer: {error}") from error
+
+    def close(self) -> None:
+        """Close our connection."""
+        self.topics.close()
+
+
+def _silent(place: str) -> str:
+    """Why nobody can be talked to at `host:port`; empty if somebody listens. Raises UsageError for no such thing."""
+    host, _, port = place.strip().rpartition(":")
+    if not HOST.fullmatch(host) or not port.isdigit():
+        seen = "what was given has an @" if "@" in place else f"not {place!r}"
+        raise UsageError(f"--at kafka=… must be HOST:PORT, or several with commas; {seen}")
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        return str(error)
+    return ""

@@ -1,0 +1,35 @@
+"""Where a pipeline stands that commits its offsets to its consumer group."""
+
+from __future__ import annotations
+
+import threading
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from harness.checkpoint import Offsets
+from harness.component import Followed
+from harness.components.kafka.provision import Topic
+from harness.errors import StackError
+
+
+def followed(own: Topic) -> Followed:
+    """The run's own group. Raises StackError."""
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=own.bootstrap)
+    except KafkaError as failure:
+        raise StackError(f"asked Kafka for the consumer group {own.group}; saw {failure!r}") from failure
+    last: Offsets = {}
+    alone = threading.Lock()
+
+    def look() -> Offsets:
+        nonlocal last
+        try:
+            with alone:
+                found = admin.list_group_offsets({own.group: None})[own.group]
+        except KafkaError:
+            return last  # no such group yet, or its coordinator is on its way: what was known stands
+        last = {tp.partition: meta.offset for tp, meta in found.items() if tp.topic == own.topic and meta.offset >= 0}
+        return last
+
+    return Followed(look, admin.close)

@@ -1,0 +1,42 @@
+"""Where a pipeline stands that keeps its offsets in a table: a query of its scenario finds them."""
+
+from __future__ import annotations
+
+import psycopg2
+
+from harness.checkpoint import Offsets
+from harness.component import Followed
+from harness.components.postgres.provision import Schema
+from harness.components.postgres.sink.writers import writing
+from harness.errors import SetupError, StackError
+from harness.sinks.base import statements
+
+STATEMENT_MS = 5_000
+WAIT_MS = 2_000
+
+
+def followed(own: Schema, query: str) -> Followed:
+    """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
+    try:
+        connection = psycopg2.connect(own.dsn, application_name="onceproof frontier")
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
+    except psycopg2.Error as failure:
+        raise StackError(f"asked Postgres for the pipeline's frontier; saw {str(failure).strip()}") from failure
+    last: Offsets = {}
+
+    def look() -> Offsets:
+        nonlocal last
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                last = {int(row[0]): int(row[1]) for row in cursor.fetchall()}
+        except psycopg2.errors.QueryCanceled:
+            pass  # the pipeline holds a lock on it, maybe while a fault holds the pipeline: what was known stands
+        except (psycopg2.Error, IndexError, TypeError, ValueError) as failure:
+            asked = "asked the pipeline's frontier query for rows of (partition, next offset)"
+            raise SetupError(f"{asked}; saw {failure}. Mend `frontier` in the scenario: {query}") from failure
+        return last
+
+    return Followed(look, connection.close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))

@@ -1,0 +1,122 @@
+"""What one run is given: its own part of each component, by label, and the folders and the Spark master it runs with.
+
+A label names a part: `kafka`, `postgres`, or `postgres.second` for another part of the same component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+
+Parts = Mapping[str, Mapping[str, Any]]
+"""By label, what is asked of a part: `{"kafka": {"partitions": 3}, "postgres": {}}`."""
+
+
+class NotGiven(UsageError):
+    """The run was given no such part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """One part. `at` is where the harness finds it, in the component's own terms; the rest is the pipeline's, whose
+    processes may be elsewhere.
+
+    `placeholders` go by the words after the label (`dsn` for `{postgres.dsn}`), `bare` are those that also stand
+    without it (`{topic}`). `environment` is what the pipeline's process gets on top of its own; `secrets` are the
+    values to redact wherever text leaves the run. `shared` says that the server has other users."""
+
+    label: str
+    at: Any
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    bare: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    shared: bool = False
+
+    def filled(self) -> dict[str, str]:
+        """Its placeholders by their whole names."""
+        whole = {f"{self.label}.{name}": value for name, value in self.placeholders.items()}
+        return whole | {name: self.placeholders[name] for name in self.bare}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResources:
+    """Everything that one run was given. `root` holds the pipeline's program and what belongs to it; driver and
+    executors see `folder` under the same path."""
+
+    run_id: str
+    parts: Mapping[str, Resources]
+    spark_master: str
+    spark_home: Path
+    folder: Path
+    checkpoint: Path
+    root: Path | None = None
+
+    def part(self, label: str) -> Resources:
+        """Raises NotGiven if the run has no such part."""
+        return part(self.parts, label)
+
+    def placeholders(self) -> dict[str, str]:
+        """What `{name}` in a pipeline's arguments, environment, conf and a scenario's setup stands for."""
+        own = {
+            "checkpoint": str(self.checkpoint),
+            "folder": str(self.folder),
+            "run": self.run_id,
+            "spark.master": self.spark_master,
+            "spark.home": str(self.spark_home),
+        }
+        for each in self.parts.values():
+            own |= each.filled()
+        return own
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of all parts; where two name one variable, the first part's stands."""
+        out: dict[str, str] = {}
+        for each in self.parts.values():
+            out = {**each.environment, **out}
+        return out
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Of all parts."""
+        return tuple(dict.fromkeys(secret for each in self.parts.values() for secret in each.secrets))
+
+
+def part(parts: Mapping[str, Resources], label: str) -> Resources:
+    """The part of that label. Raises NotGiven if there is none."""
+    if label not in parts:
+        raise NotGiven(f"asked for {label}; the run was given {', '.join(parts) or 'nothing'}")
+    return parts[label]
+
+
+def component_of(label: str) -> str:
+    """`postgres` of `postgres.second`."""
+    return label.partition(".")[0]
+
+
+def name_of(label: str) -> str:
+    """`second` of `postgres.second`; empty for the plain part."""
+    return label.partition(".")[2]
+
+
+def labelled(component: str, name: str) -> str:
+    """The label of a component's part; `name` is empty for the plain one."""
+    return f"{component}.{name}" if name else component
+
+
+def by_component(parts: Parts) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """What is asked, by component and by the name of its part."""
+    out: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for label, asked in parts.items():
+        out.setdefault(component_of(label), {})[name_of(label)] = asked
+    return out
+
+
+def components(labels: Iterable[str]) -> list[str]:
+    """The components that the labels name, each once."""
+    return list(dict.fromkeys(map(component_of, labels)))
