@@ -11,7 +11,7 @@ import click
 from harness import __version__
 from harness.cli.careful import CarefulGroup, counted
 from harness.errors import UsageError
-from harness.stacks.where import SAID, STACKS, where
+from harness.stacks.where import AT, SAID, STACKS, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -42,7 +42,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="The world it runs in; `external` is a cluster that is there already."),
         click.option("--able", is_flag=True, help="Leave out, by name, what the stack does not support."),
-        *(click.option(f"--{name.replace('_', '-')}", metavar=word, help=f"{text}.")
+        *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
           for name, (word, text) in SAID.items()),
     ):  # fmt: skip
         command = option(command)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.stacks.where import SAID, Where, where
+from harness.stacks.where import AT, SAID, Where, where
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
@@ -28,7 +29,7 @@ class Settings:
     """The options, read once. `reports` and `folders` are absolute; `places` say where a cluster is."""
 
     stack: str
-    places: Mapping[str, str]
+    places: Mapping[str, Any]
     seed: int | None
     keep: str
     reports: Path
@@ -46,14 +47,18 @@ def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("onceproof", "Onceproof (scenarios of failure)")
     for name, (metavar, text) in OPTIONS.items():
         option = f"--harness-{name.replace('_', '-')}"
-        group.addoption(option, dest=f"harness_{name}", metavar=metavar, default=None, help=text)
-        parser.addini(f"harness_{name}", text, default="")
+        more: dict[str, Any] = {"action": "append"} if name == AT else {}
+        group.addoption(option, dest=f"harness_{name}", metavar=metavar, default=None, help=text, **more)
+        if name == AT:
+            parser.addini(f"harness_{name}", text, type="linelist", default=[])
+        else:
+            parser.addini(f"harness_{name}", text, default="")
     parser.addini("harness_scenarios", "folders in which every YAML file is a scenario", type="paths", default=[])
 
 
 def read(config: pytest.Config) -> Settings:
     """The options of this session. Raises pytest.UsageError."""
-    values = {name: _value(config, name) for name in OPTIONS}
+    values = {name: _value(config, name) for name in OPTIONS if name != AT}
     keep, seed = values["keep"] or "all", values["seed"]
     if keep not in KEEP:
         raise pytest.UsageError(f"--harness-keep must be one of {', '.join(KEEP)}, not {keep!r}")
@@ -61,12 +66,18 @@ def read(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
     return Settings(
         stack=values["stack"] or "processes",
-        places={name: values[name] for name in SAID},
+        places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),
         folders=tuple(config.getini("harness_scenarios")),
     )
+
+
+def _values(config: pytest.Config, name: str) -> Sequence[str]:
+    """An option that may be given several times; several lines of the environment variable."""
+    lines = os.environ.get(f"HARNESS_{name.upper()}", "").splitlines()
+    return config.getoption(f"harness_{name}") or lines or config.getini(f"harness_{name}")
 
 
 def _value(config: pytest.Config, name: str) -> str:

@@ -11,7 +11,7 @@ import importlib.util
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
+from harness.stacks.needs import needed
 from harness.stacks.where import STACKS, Where
 from harness.supported import Able, Named, refuse, unsupported
 
@@ -72,18 +73,18 @@ class Suite:
         self.progress.ended(run)
 
 
-def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
-    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`.
-    Raises UsageError, and StackError where a package is missing."""
+def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: Collection[str] = ()) -> Stack:
+    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`;
+    `needs` are the components that come up with it. Raises UsageError, and StackError where a package is missing."""
     logs = store.latest(reports) / "logs"
     if where is not None:
         from harness.stacks.external import ExternalStack
 
-        return ExternalStack(where, logs)
+        return ExternalStack(where, logs, needs=needs)
     if name == "processes":
         from harness.stacks.processes import ProcessesStack
 
-        return ProcessesStack(logs)
+        return ProcessesStack(logs, needs=needs)
     if name == "containers":
         for package in ("docker", "testcontainers"):
             found = importlib.util.find_spec(package)
@@ -93,7 +94,7 @@ def open_stack(name: str, reports: Path, where: Where | None = None) -> Stack:
                 raise StackError(f"asked for the stack containers; there is no Python package {package}; {cure}")
         from harness.stacks.containers import ContainersStack
 
-        return ContainersStack(logs)
+        return ContainersStack(logs, needs=needs)
     raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
 
 
@@ -178,7 +179,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
 @contextmanager
 def up(options: Options, work: Sequence[Scenario] = ()) -> Iterator[Stack]:
     """The stack, up; down afterwards, however it ends. Raises UsageError for `work` that it does not support."""
-    stack = open_stack(options.stack, options.reports, options.where)
+    stack = open_stack(options.stack, options.reports, options.where, needs=needed(work))
     refuse(work, stack)
     try:
         stack.up()

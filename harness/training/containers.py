@@ -44,25 +44,23 @@ def train(stack: ContainersStack) -> Path:
 
 
 def _run(stack: ContainersStack, archives: Path) -> None:
-    lease = stack.lease(RUN, partitions=2)
+    own = stack.provide(RUN, training.ASKED)
     try:
         # Here, since this is what its containers may write to.
-        made = {kind: lease.folder / f"{kind}.jsa" for kind in IN_CONTAINERS}
+        made = {kind: own.folder / f"{kind}.jsa" for kind in IN_CONTAINERS}
         words = {kind: " ".join(class_data.training_flags(path)) for kind, path in made.items()}
-        gate, log = lease.folder / "stop", stack.logs / f"{RUN}.log"
+        gate, log = own.folder / "stop", stack.logs / f"{RUN}.log"
         program = training.trainee(
-            lease,
+            own,
             gate=gate,
             conf={"spark.executor.extraJavaOptions": words[Kind.EXECUTOR]},
             env={"SPARK_SUBMIT_OPTS": words[Kind.DRIVER]},
         )
-        training.feed(lease.bootstrap, lease.topic)
+        training.feed(own)
         daemons = [each for box in stack.spark.workers for each in box.processes() if WORKER in each.command()]
         try:
-            training.drive(
-                lambda: stack.launch(lease, program, number=1, log=log), gate, lambda: _all(daemons, SIGSTOP)
-            )
-            wait.until("the executor to end", lambda: not stack.executors(lease), within_s=training.DUMP_S)
+            training.drive(lambda: stack.launch(own, program, number=1, log=log), gate, lambda: _all(daemons, SIGSTOP))
+            wait.until("the executor to end", lambda: not stack.executors(own), within_s=training.DUMP_S)
         finally:
             _all(daemons, SIGCONT)
         if missing := [str(kind) for kind, path in made.items() if not path.is_file()]:
@@ -71,7 +69,7 @@ def _run(stack: ContainersStack, archives: Path) -> None:
             whole = shutil.copy(path, archives / f".{path.name}")
             Path(whole).rename(archives / path.name)
     finally:
-        stack.release(lease)
+        stack.release(own)
 
 
 def _all(processes: Sequence[LocalProcess], what: Signals) -> None:

@@ -18,19 +18,24 @@ from kafka import KafkaProducer
 
 from harness import wait
 from harness.components.kafka.process import Kafka
+from harness.components.kafka.provision import Topic
 from harness.components.spark import driver
 from harness.components.spark.standalone import MASTER, WORKER, Spark
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
-from harness.scenario import Pipeline
+from harness.resources import RunResources
+from harness.scenario import Input, Pipeline
 from harness.session.session import Session
-from harness.stack import Addresses, Driver, Lease
+from harness.sources import SOURCES
+from harness.stack import Driver
 
 TRAINEE = Path(__file__).with_name("application.py")
 TOPIC = "training"
 RECORDS = 240
+ASKED = SOURCES[Input().source].asks(Input(partitions=2))
+(LABEL,) = ASKED
 DRIVER_S = 240.0
 DUMP_S = 180.0
 LOCK_S = 600.0
@@ -61,9 +66,9 @@ def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
         try:
             broker.start()
             spark.start()
-            broker.topics.create(TOPIC, partitions=2)
-            feed(broker.bootstrap, TOPIC)
-            _drive(into, session, lease(session, broker, spark), driver.Machine(java=found, jars=resolved))
+            own = resources(session, broker, spark)
+            feed(own)
+            _drive(into, session, own, driver.Machine(java=found, jars=resolved))
             _end_daemons(into)
             broker.stop(grace_s=DUMP_S)
         finally:
@@ -81,31 +86,27 @@ def _flags(into: Path, kind: Kind) -> tuple[str, ...]:
     return class_data.training_flags(Path(_archive(into, kind)))
 
 
-def feed(bootstrap: str, topic: str) -> None:
+def feed(own: RunResources) -> None:
     """Send the topic, which has two partitions, some payments."""
-    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    topic: Topic = own.part(LABEL).at
+    producer = KafkaProducer(bootstrap_servers=topic.bootstrap, acks="all")
     try:
         for number in range(RECORDS):
             payment = {"id": number, "account": f"a{number % 7}", "amount": "1.25", "event_time": "2026-01-01T00:00:00"}
-            producer.send(topic, key=b"%d" % number, value=json.dumps(payment).encode(), partition=number % 2)
+            producer.send(topic.topic, key=b"%d" % number, value=json.dumps(payment).encode(), partition=number % 2)
         producer.flush(timeout=DUMP_S)
     finally:
         producer.close()
 
 
-def lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
-    """A room for the trainee, as the stack would lease it, without a database."""
+def resources(session: Session, broker: Kafka, spark: Spark) -> RunResources:
+    """What the trainee is given: a topic, and no database."""
     folder = session.folder / TOPIC
     folder.mkdir()
-    return Lease(
+    given = broker.provide(TOPIC, {"": ASKED[LABEL]})
+    return RunResources(
         run_id=TOPIC,
-        topic=TOPIC,
-        group=TOPIC,
-        schema=TOPIC,
-        partitions=2,
-        bootstrap=broker.bootstrap,
-        dsns={},
-        given=Addresses(bootstrap=broker.bootstrap, dsns={}, jdbc={}),
+        parts={each.label: each for each in given.values()},
         spark_master=spark.master,
         spark_home=spark.home,
         folder=folder,
@@ -114,10 +115,11 @@ def lease(session: Session, broker: Kafka, spark: Spark) -> Lease:
 
 
 def trainee(
-    lease: Lease, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
+    own: RunResources, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
 ) -> Pipeline:
     """The program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it stops."""
-    arguments = (lease.given.bootstrap, lease.topic, str(RECORDS), str(lease.checkpoint))
+    given = own.part(LABEL).placeholders
+    arguments = (given["bootstrap"], given["topic"], str(RECORDS), str(own.checkpoint))
     return Pipeline(entry=str(TRAINEE), args=(*arguments, *([str(gate)] if gate else ())), conf=conf, env=env or {})
 
 
@@ -136,7 +138,7 @@ def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) 
         raise StackError(f"the training driver failed; its log ends:\n{tail(life.log)}")
 
 
-def _drive(into: Path, session: Session, lease: Lease, found: driver.Machine) -> None:
+def _drive(into: Path, session: Session, own: RunResources, found: driver.Machine) -> None:
     """Run the trainee to its end, and wait until its JVM and its executor have written their archives."""
     machine = driver.Machine(java=found.java, jars=found.jars, flags=_flags(into, Kind.DRIVER))
     (worker,) = _running(WORKER, _archive(into, Kind.DAEMON))
@@ -145,9 +147,9 @@ def _drive(into: Path, session: Session, lease: Lease, found: driver.Machine) ->
         "spark.executor.extraJavaOptions": " ".join(_flags(into, Kind.EXECUTOR)),
         "spark.executorEnv.SPARK_CONF_DIR": str(class_data.conf()),
     }
-    log, gate = into / "logs" / "driver.log", lease.folder / "stop"
-    program = trainee(lease, gate=gate, conf=conf)
-    drive(lambda: driver.launch(session, lease, program, machine, number=1, log=log), gate, worker.suspend)
+    log, gate = into / "logs" / "driver.log", own.folder / "stop"
+    program = trainee(own, gate=gate, conf=conf)
+    drive(lambda: driver.launch(session, own, program, machine, number=1, log=log), gate, worker.suspend)
     for kind in (Kind.DRIVER, Kind.EXECUTOR):
         _gone(_archive(into, kind))
     worker.resume()
