@@ -10,8 +10,9 @@ import pytest
 from docker.errors import DockerException
 
 import docker
+from harness.component import COMPONENTS, AsContainer
+from harness.components.spark import container as spark
 from harness.hosts import engine as engines
-from harness.hosts import images
 
 NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""
@@ -53,7 +54,8 @@ def found() -> docker.DockerClient:
     except DockerException as error:
         lacking(f"container engine that answers ({error})")
     have = {tag for image in client.images.list() for tag in image.tags}
-    if missing := [images.image(part) for part in images.OFFICIAL if images.image(part) not in have]:
+    kinds = [kind.image for kind in COMPONENTS if isinstance(kind, AsContainer)]
+    if missing := [image.name for image in (*kinds, spark.IMAGE) if image.name not in have]:
         lacking(f"image {', '.join(missing)}")
     return client
 

@@ -100,7 +100,7 @@ def idle() -> Iterator[None]:
         def rests() -> bool:
             # Who saves offsets early calls done what the sink has yet to get.
             sinks = run.snapshots._parts.sinks if isinstance(run.snapshots, Snapshots) else ()
-            now = str([mark(sink, run.lease.dsns) for sink in sinks])
+            now = str([mark(sink, run.own.parts) for sink in sinks])
             seen[0] = seen[0] if seen[0][0] == now else (now, monotonic())
             return monotonic() - seen[0][1] > QUIET_S
 

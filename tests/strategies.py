@@ -99,7 +99,7 @@ def sinks(draw: st.DrawFn) -> Sink:
     return Sink(
         kind="postgres",
         target=target,
-        options=draw(st.sampled_from([{}, {"database": "second"}])),
+        part=draw(st.sampled_from(["", "second"])),
         effect=draw(queries(key)) + " -- ledger",
         key=key,
         order=draw(st.none() | st.just(order)),
@@ -230,7 +230,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         pipeline=pipeline,
         guarantee=guarantee,
         setup=draw(
-            st.dictionaries(st.sampled_from(["main", "second"]), templates | queries().map(escaped), max_size=2)
+            st.dictionaries(
+                st.sampled_from(["postgres", "postgres.second"]), templates | queries().map(escaped), max_size=2
+            )
         ),
         sinks=shown,
         together=len(shown) > 1 and len({sink.key for sink in shown}) == 1 and draw(st.booleans()),

@@ -79,15 +79,14 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
         try:
             broker.start()
             spark.start()
-            broker.topics.create(training.TOPIC, partitions=2)
-            training.feed(broker.bootstrap, training.TOPIC)
-            lease = training.lease(session, broker, spark)
+            own = training.resources(session, broker, spark)
+            training.feed(own)
             conf = {
                 "spark.executor.extraJavaOptions": " ".join(flags(Kind.EXECUTOR)),
             }
-            pipeline = training.trainee(lease, conf=conf)
+            pipeline = training.trainee(own, conf=conf)
             machine = driver.Machine(java=found, jars=resolved, flags=flags(Kind.DRIVER))
-            life = driver.launch(session, lease, pipeline, machine, number=1, log=tmp_path / "driver.log")
+            life = driver.launch(session, own, pipeline, machine, number=1, log=tmp_path / "driver.log")
             wait.until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
             assert life.poll() == 0, (tmp_path / "driver.log").read_text(encoding="utf-8")
         finally:

@@ -45,10 +45,10 @@ def look(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: SinkTable, effect: str = PLAIN
 ) -> set[int]:
     made = scenario(folder, effect)
-    monkeypatch.setattr(before, "read", lambda sink, dsns: new)
+    monkeypatch.setattr(before, "read", lambda sink, parts: new)
     workload = make(made.input, seed=1, root=folder)
-    lease: Any = SimpleNamespace(folder=folder, dsns={})
-    return before.look(made, workload, lease, before=[old])
+    own: Any = SimpleNamespace(folder=folder, parts={})
+    return before.look(made, workload, own, before=[old])
 
 
 NONE_YET = table(missing="the database has none of that name")
@@ -82,7 +82,7 @@ class Late:
         self.looked: set[int] = set()
         monkeypatch.setattr(before, "columns", self.columns)
 
-    def columns(self, sink: Sink, dsns: Any) -> tuple[SinkColumn, ...] | None:
+    def columns(self, sink: Sink, parts: Any) -> tuple[SinkColumn, ...] | None:
         place = next(place for place, each in enumerate(self.scenario.sinks) if each is sink)
         self.asked.append(place)
         said = self.says[place]
@@ -93,8 +93,8 @@ class Late:
     def look(self) -> list[int]:
         """Look once; the places that were asked for."""
         self.asked.clear()
-        lease: Any = SimpleNamespace(dsns={})
-        before.late(self.scenario, self.workload, lease, self.looked)
+        own: Any = SimpleNamespace(parts={})
+        before.late(self.scenario, self.workload, own, self.looked)
         return list(self.asked)
 
 
@@ -130,10 +130,10 @@ def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
 
 def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
     made = replace(scenario(tmp_path, PLAIN), sinks=(Sink(kind="console", target=""),))
-    lease: Any = SimpleNamespace(folder=tmp_path, dsns={})
-    held = before.sinks_now(made, lease)
+    own: Any = SimpleNamespace(folder=tmp_path, parts={})
+    held = before.sinks_now(made, own)
     assert [each.rows for each in held] == [[]]
-    before.look(made, make(made.input, seed=1, root=tmp_path), lease, before=held)
+    before.look(made, make(made.input, seed=1, root=tmp_path), own, before=held)
 
 
 def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

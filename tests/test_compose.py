@@ -80,7 +80,16 @@ def made() -> tuple[set[str], set[str]]:
 @pytest.mark.timeout(RUN_S)
 def test_the_suite_runs_against_it_and_leaves_nothing(cluster: Path, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "harness", "run", "scenarios/proving", "--able", "--stack", "external"]
-    argv += ["--kafka", KAFKA, "--postgres", POSTGRES, "--spark-master", MASTER, "--folder", str(cluster)]
+    argv += [
+        "--at",
+        f"kafka={KAFKA}",
+        "--at",
+        f"postgres={POSTGRES}",
+        "--spark-master",
+        MASTER,
+        "--folder",
+        str(cluster),
+    ]
     argv += [word for name in CHOICE for word in ("-k", name)]
     done = subprocess.run(
         [*argv, "--reports", str(tmp_path)], cwd=HOUSE, capture_output=True, text=True, timeout=RUN_S, check=False

@@ -148,7 +148,7 @@ def test_a_full_disk_in_a_container_is_named(
 
     monkeypatch.setattr(engines.Engine, "start", small)
     with pytest.raises(StackError, match="No space left on device") as failed:
-        ContainersStack(tmp_path).up()
+        ContainersStack(tmp_path, needs=["kafka"]).up()
     assert "kafka ended with status" in str(failed.value)
     assert left(engine) == before
 
@@ -209,20 +209,20 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
 
 def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:
     made = archives.train(boxes)
-    lease = boxes.lease("archived", partitions=2)
+    own = boxes.provide("archived", {"kafka": {"partitions": 2}})
     try:
-        log = {kind: f"-Xlog:class+load:file={lease.folder}/{kind}.classes" for kind in IN_CONTAINERS}
+        log = {kind: f"-Xlog:class+load:file={own.folder}/{kind}.classes" for kind in IN_CONTAINERS}
         program = training.trainee(
-            lease,
+            own,
             conf={"spark.executor.extraJavaOptions": f"{' '.join(fitted(made / 'executor.jsa'))} {log[Kind.EXECUTOR]}"},
             env={"SPARK_SUBMIT_OPTS": f"{' '.join(fitted(made / 'driver.jsa'))} {log[Kind.DRIVER]}"},
         )
-        training.feed(lease.bootstrap, lease.topic)
-        life = boxes.launch(lease, program, number=1, log=boxes.logs / "archived.log")
+        training.feed(own)
+        life = boxes.launch(own, program, number=1, log=boxes.logs / "archived.log")
         until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
         assert life.poll() == 0, life.log.read_text()
         for kind in IN_CONTAINERS:
-            classes = (lease.folder / f"{kind}.classes").read_text()
+            classes = (own.folder / f"{kind}.classes").read_text()
             assert classes.count("shared objects file (top)") > 2000, kind
     finally:
-        boxes.release(lease)
+        boxes.release(own)

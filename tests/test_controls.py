@@ -217,7 +217,7 @@ def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "
     """A control of a run."""
     folder = root / "reports" / "payments" / run
     folder.mkdir(exist_ok=True)
-    stack: Any = SimpleNamespace(describe=lambda: STACK)
+    stack: Any = SimpleNamespace(describe=lambda components: STACK)
     return control(
         CLAIM,
         stack,
@@ -320,7 +320,7 @@ def test_the_journal_tells_of_it(root: Path) -> None:
 @pytest.mark.parametrize("enough", [0, 1, 3, 9])
 def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
     seen: list[int] = []
-    stack: Any = SimpleNamespace(describe=lambda: STACK)
+    stack: Any = SimpleNamespace(describe=lambda components: STACK)
 
     def done(kept: list[Path]) -> bool:
         seen.append(len(kept))

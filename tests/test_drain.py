@@ -56,7 +56,7 @@ class Program:
     now_s: float = 0.0
 
     def drain(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Drain:
-        def marked(sink: Any, dsns: Any) -> str:
+        def marked(sink: Any, parts: Any) -> str:
             self.looks += 1
             return self.rows(self.looks)
 
@@ -72,7 +72,7 @@ class Program:
         monkeypatch.setattr(drain, "settle_s", lambda **shown: self.pace.update(shown) or 0.1)
         running = live(awake=True)
         running.scenario = Scenario(name="s", pipeline=Pipeline(entry="p.py"), sinks=(SINK,), settle_s=self.settle_s)
-        running.lease = SimpleNamespace(dsns={}, folder=folder)
+        running.own = SimpleNamespace(parts={}, folder=folder)
         running.folder = SimpleNamespace(path=folder)
         running.observer.states = stand
         running.rhythm = Rhythm()
@@ -231,9 +231,9 @@ def test_who_has_shown_it_or_cannot_is_not_waited_for(at_work: Any) -> None:
 def emptied(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
     """The reasons that a wait for the server leaves; the server gives `answers`, the last one for ever."""
     left = list(answers)
-    monkeypatch.setattr(drain, "busy", lambda sink, dsns, shared: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(drain, "busy", lambda sink, parts: left.pop(0) if len(left) > 1 else left[0])
     monkeypatch.setattr(drain, "SERVER_IDLE_S", 0.3)
-    asked: Any = SimpleNamespace(scenario=SimpleNamespace(sinks=["t"]), lease=SimpleNamespace(dsns={}, shared=False))
+    asked: Any = SimpleNamespace(scenario=SimpleNamespace(sinks=["t"]), own=SimpleNamespace(parts={}))
     waiting = Drain(asked)
     waiting._server_idle()
     return waiting._reasons

@@ -23,6 +23,7 @@ from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS, make
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+OUTSIDER = Path(__file__).parent / "outsider" / "onceproof_redis"
 NAMES: dict[str, Registry[Any]] = {"run command": FAULTS, "driver_log": TRIGGERS, "orders": WORKLOADS}
 SCENARIO = """\
 name: a broker is restarted when the driver says so
@@ -43,6 +44,13 @@ def registered() -> Iterator[None]:
     yield
     for name, registry in NAMES.items():
         del registry._known[name]
+
+
+def test_what_is_quoted_stands_in_the_example_package() -> None:
+    quoted = re.findall(r"```py\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    package = [path.read_text(encoding="utf-8") for path in OUTSIDER.glob("*.py")]
+    assert len(quoted) == 4
+    assert [block for block in quoted if not any(block in text for text in package)] == []
 
 
 def scenario(folder: Path, command: str = "true") -> Scenario:

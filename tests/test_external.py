@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psycopg2
 import pytest
@@ -16,18 +15,24 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient
 
 from harness.cli import main
+from harness.components.postgres.address import databases
 from harness.errors import UsageError
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
-from harness.stacks.external import ExternalStack, databases, master_of
+from harness.stacks.external import ExternalStack, master_of
 from harness.stacks.processes import ProcessesStack
 from harness.stacks.where import Where
 from harness.supported import Named, refuse, supported, unsupported
 from harness.wait import Waiting, until
+from tests.provided import broker, database
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
-NOWHERE = Where(kafka="127.0.0.1:1", postgres="postgresql://a@127.0.0.1:1/b", spark_master="spark://127.0.0.1:1")
+NOBODY = {"kafka": "127.0.0.1:1", "postgres": "postgresql://a@127.0.0.1:1/b"}
+NOWHERE = Where(at=NOBODY, spark_master="spark://127.0.0.1:1")
+
+
+THERE = [word for name, address in NOBODY.items() for word in ("--at", f"{name}={address}")]
 
 
 def onceproof(*words: str) -> tuple[int, str]:
@@ -38,9 +43,18 @@ def onceproof(*words: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--stack", "external"], "it also needs --kafka, --postgres, --spark-master"),
-        (["--stack", "external", "--kafka", "a:1"], "it also needs --postgres, --spark-master"),
-        (["--kafka", "a:1"], "asked for --kafka on the stack processes; that goes with external"),
+        (["--stack", "external"], "it also needs --spark-master"),
+        (["--stack", "external", "--at", "kafka=a:1"], "it also needs --spark-master"),
+        (
+            ["--stack", "external", "--spark-master", "spark://127.0.0.1:1"],
+            "it also needs --at kafka=ADDRESS, --at postgres=ADDRESS",
+        ),
+        (["--at", "kafka=a:1"], "asked for --at on the stack processes; that goes with external"),
+        (["--stack", "external", "--at", "a:1"], "--at must be NAME=ADDRESS, such as kafka=HOST:PORT"),
+        (
+            ["--stack", "external", "--spark-master", "spark://a:1", "--at", "mysql=a:1"],
+            "asked for the component 'mysql'; there are kafka, postgres",
+        ),
     ],
 )
 def test_addresses_and_stack_go_together(words: list[str], said: str) -> None:
@@ -61,16 +75,16 @@ def test_a_master_has_a_port() -> None:
 
 
 def test_an_address_of_postgres_that_is_none() -> None:
-    with pytest.raises(UsageError, match="--postgres must be a libpq address"):
+    with pytest.raises(UsageError, match="--at postgres=… must be a libpq address"):
         databases("nonsense nonsense")
 
 
 def test_both_databases_are_one_with_schemas_of_their_own() -> None:
     found = databases("postgresql://me:pa%40ss@there:5433/db")
     assert (found.host, found.port, found.user, found.password) == ("there", 5433, "me", "pa@ss")
-    assert found.dsn("main", "run_a").endswith("/db?options=-c%20search_path%3Drun_a")
+    assert found.dsn("", "run_a").endswith("/db?options=-c%20search_path%3Drun_a")
     assert found.dsn("second", "run_a").endswith("/db?options=-c%20search_path%3Drun_a_second")
-    assert "pa%40ss" in found.dsn("main", "run_a") and "password=pa%40ss" in found.jdbc("main", "run_a")
+    assert "pa%40ss" in found.dsn("", "run_a") and "password=pa%40ss" in found.jdbc("", "run_a")
     assert "pa@ss" not in repr(found)
     assert found.plain() == "postgresql://me@there:5433/db"
 
@@ -87,20 +101,15 @@ def test_both_databases_are_one_with_schemas_of_their_own() -> None:
 )
 def test_a_password_in_an_address_that_is_none_is_not_said(option: str, given: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must be") as refused:
-        said: dict[str, Any] = {
-            "kafka": "a:1",
-            "postgres": NOWHERE.postgres,
-            "spark_master": "spark://a",
-            option: given,
-        }
-        where = Where(**said)
-        ExternalStack(where, tmp_path).up()
+        said = {"kafka": "a:1", "postgres": NOBODY["postgres"], "spark_master": "spark://a", option: given}
+        where = Where(spark_master=said.pop("spark_master"), at=said)
+        ExternalStack(where, tmp_path, needs=NOBODY).up()
     assert "s3cret" not in str(refused.value)
 
 
 def test_a_folder_that_is_not_there() -> None:
     code, output = onceproof(
-        "--stack", "external", "--kafka", NOWHERE.kafka, "--postgres", NOWHERE.postgres,
+        "--stack", "external", *THERE,
         "--spark-master", NOWHERE.spark_master, "--folder", "/nonexistent/x",
     )  # fmt: skip
     assert (code, "asked for --folder /nonexistent/x; there is none here" in output) == (2, True)
@@ -135,7 +144,7 @@ def test_nothing_needs_to_start_to_be_refused(verb: list[str]) -> None:
 
 def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
     code, output = onceproof(
-        "--stack", "external", "--kafka", NOWHERE.kafka, "--postgres", NOWHERE.postgres,
+        "--stack", "external", *THERE,
         "--spark-master", NOWHERE.spark_master, "--reports", str(tmp_path),
     )  # fmt: skip
     assert code == 4
@@ -144,9 +153,9 @@ def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 def place(stack: ProcessesStack) -> Where:
     """The servers of another stack, as a cluster that is already there."""
+    stack.ensure(["kafka", "postgres"])
     return Where(
-        kafka=stack.kafka.bootstrap,
-        postgres=stack.postgres.databases.dsn("main", "public").partition("?")[0],
+        at={"kafka": broker(stack).bootstrap, "postgres": database(stack).databases.whole()},
         spark_master=stack.spark.master,
         executor_python=sys.executable,
     )
@@ -154,10 +163,10 @@ def place(stack: ProcessesStack) -> Where:
 
 def held(stack: ProcessesStack) -> tuple[set[str], set[str], set[str]]:
     """The schemas of runs, the topics and the consumer groups that are there now."""
-    with psycopg2.connect(place(stack).postgres) as connection, connection.cursor() as cursor:
+    with psycopg2.connect(place(stack).at["postgres"]) as connection, connection.cursor() as cursor:
         cursor.execute("select nspname from pg_namespace where nspname like 'run_%%'")
         schemas = {row[0] for row in cursor.fetchall()}
-    admin = KafkaAdminClient(bootstrap_servers=stack.kafka.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=broker(stack).bootstrap)
     try:
         # The broker makes the ones with underscores for itself.
         topics = {name for name in admin.list_topics() if not name.startswith("__")}
@@ -174,13 +183,13 @@ def held(stack: ProcessesStack) -> tuple[set[str], set[str], set[str]]:
 def test_a_cluster_that_is_there_is_used_and_left_as_it_was(
     name: str, word: Word, stack: ProcessesStack, tmp_path: Path
 ) -> None:
-    before, password = held(stack), stack.postgres.databases.password
+    before, password = held(stack), database(stack).databases.password
     with ExternalStack(place(stack), tmp_path / "logs") as external:
         result = run(load(PROVING / f"{name}.yaml"), external, reports=tmp_path / "reports")
         assert held(stack) == before
     assert (result.verdict.word, result.verdict.as_expected) == (word, True)
     command = json.loads((result.folder / "run.json").read_text())["command"].split(" --stack ")[1]
-    assert command.startswith(f"external --kafka {stack.kafka.bootstrap} --postgres postgresql://")
+    assert command.startswith(f"external --at kafka={broker(stack).bootstrap} --at postgres=postgresql://")
     assert f"--spark-master {stack.spark.master}" in command and password not in command
     assert password not in "".join(path.read_text(errors="replace") for path in result.folder.rglob("*.json"))
 
@@ -189,7 +198,7 @@ def test_a_cluster_that_is_there_is_used_and_left_as_it_was(
 def test_a_cluster_is_left_as_it_was_when_the_harness_is_killed(stack: ProcessesStack, tmp_path: Path) -> None:
     before, there = held(stack), place(stack)
     argv = [sys.executable, "-m", "harness", "run", str(PROVING / "group_upsert_in_offset_commit.yaml")]
-    argv += ["--stack", "external", "--kafka", there.kafka, "--postgres", there.postgres]
+    argv += ["--stack", "external", *(word for at in there.at.items() for word in ("--at", "=".join(at)))]
     argv += ["--spark-master", there.spark_master, "--executor-python", there.executor_python]
     with (tmp_path / "said").open("wb") as out:
         child = subprocess.Popen(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -18,6 +17,7 @@ from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks.reading import read, since, tried
 from harness.sinks.table import SinkColumn, SinkTable
+from tests.provided import Own, at, dsn, schemas
 
 TABLES = (
     "create table payments (id int primary key, account text not null, amount numeric(9,2), unique (id, account))",
@@ -78,17 +78,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def dsns(server: Postgres, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    schema = f"f{os.getpid()}_{abs(hash(request.node.nodeid)) % 10**9}"
-    server.databases.create_schema(schema)
-    dsns = {name: server.databases.dsn(name, schema) for name in ("main", "second")}
-    run(dsns, *TABLES)
-    yield dsns
-    server.databases.drop_schema(schema)
+def own(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
+    with schemas(server, request) as made:
+        run(made, *TABLES)
+        yield made
 
 
-def run(dsns: dict[str, str], *statements: str) -> list[tuple[Any, ...]]:
-    with closing(psycopg2.connect(dsns["main"])) as connection:
+def run(own: Own, *statements: str) -> list[tuple[Any, ...]]:
+    with closing(psycopg2.connect(dsn(own))) as connection:
         connection.autocommit = True
         with connection.cursor() as cursor:
             for statement in statements:
@@ -96,12 +93,12 @@ def run(dsns: dict[str, str], *statements: str) -> list[tuple[Any, ...]]:
             return list(cursor.fetchall()) if cursor.description else []
 
 
-def answer(dsns: dict[str, str], target: str, *written: str) -> tuple[bool | None, str]:
+def answer(own: Own, target: str, *written: str) -> tuple[bool | None, str]:
     """What the trial says of a sink, after a run that wrote these rows."""
     one = sink(target)
-    after = since([one], dsns)
-    run(dsns, *(written or (ROWS,)))
-    out = tried(one, read(one, dsns), dsns, after=after)
+    after = since([one], own)
+    run(own, *(written or (ROWS,)))
+    out = tried(one, read(one, own), own, after=after)
     return out.folds, out.folding
 
 
@@ -133,14 +130,14 @@ SEES = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize("target", FOLDS)
-def test_a_query_that_folds_equal_rows_is_found(dsns: dict[str, str], target: str) -> None:
-    assert answer(dsns, target) == (True, "a row of payments that is there twice does not show in it")
+def test_a_query_that_folds_equal_rows_is_found(own: Own, target: str) -> None:
+    assert answer(own, target) == (True, "a row of payments that is there twice does not show in it")
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize("target", SEES)
-def test_a_query_that_shows_a_doubled_row_is_found(dsns: dict[str, str], target: str) -> None:
-    assert answer(dsns, target) == (False, "a row of payments that is there twice shows in it")
+def test_a_query_that_shows_a_doubled_row_is_found(own: Own, target: str) -> None:
+    assert answer(own, target) == (False, "a row of payments that is there twice shows in it")
 
 
 EARLY, LATE = "from payments where id <= 150", "from payments where id > 150"
@@ -159,9 +156,9 @@ PARTLY = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize(("target", "example"), PARTLY)
-def test_a_query_that_folds_a_part_of_its_rows_is_found(dsns: dict[str, str], target: str, example: str) -> None:
+def test_a_query_that_folds_a_part_of_its_rows_is_found(own: Own, target: str, example: str) -> None:
     words = f"of payments some rows that are there twice show in it and others do not, such as {example}"
-    assert answer(dsns, target) == (True, words)
+    assert answer(own, target) == (True, words)
 
 
 LOADS = (
@@ -182,8 +179,8 @@ EVERY = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize(("target", "folds"), [*((each, True) for each in NEWEST), *((each, False) for each in EVERY)])
-def test_a_query_that_shows_the_newest_row_of_each_key_folds(dsns: dict[str, str], target: str, folds: bool) -> None:
-    said = answer(dsns, target, *LOADS)
+def test_a_query_that_shows_the_newest_row_of_each_key_folds(own: Own, target: str, folds: bool) -> None:
+    said = answer(own, target, *LOADS)
     assert said[0] is folds
     assert ("of loads a row that comes again with a new seq and loaded" in said[1]) is folds
 
@@ -193,21 +190,21 @@ HOURS = (*LOADS, "update loads set loaded = clock_timestamp() - (id / 20) * inte
 
 @pytest.mark.stack
 @pytest.mark.parametrize("hidden", ["loaded < clock_timestamp()", "loaded > clock_timestamp() - interval '5 hours'"])
-def test_a_query_that_looks_at_the_clock_does_not_fold(dsns: dict[str, str], hidden: str) -> None:
-    said = answer(dsns, f"select id, amount from loads where {hidden}", *HOURS)
+def test_a_query_that_looks_at_the_clock_does_not_fold(own: Own, hidden: str) -> None:
+    said = answer(own, f"select id, amount from loads where {hidden}", *HOURS)
     assert said == (False, "a row of loads that is there twice shows in it")
     newest = f"select distinct on (id) id, amount from loads where {hidden} order by id, loaded desc"
-    assert answer(dsns, newest, "drop table loads", *HOURS)[0] is True
+    assert answer(own, newest, "drop table loads", *HOURS)[0] is True
 
 
 @pytest.mark.stack
-def test_rows_that_are_there_twice_already_hide_no_fold(dsns: dict[str, str]) -> None:
+def test_rows_that_are_there_twice_already_hide_no_fold(own: Own) -> None:
     run(
-        dsns,
+        own,
         "alter table payments drop constraint payments_pkey",
         "alter table payments drop constraint payments_id_account_key",
     )
-    folds, words = answer(dsns, PARTLY[0][0], ROWS, ROWS)
+    folds, words = answer(own, PARTLY[0][0], ROWS, ROWS)
     assert folds is True and words.endswith("such as (1,a1,1.25)")
 
 
@@ -223,52 +220,52 @@ def test_rows_that_are_there_twice_already_hide_no_fold(dsns: dict[str, str]) ->
         "select account, sum(case when id > 100 then amount else 0 end) as total from payments group by account",
     ],
 )
-def test_rows_that_make_no_difference_do_not_fold(dsns: dict[str, str], target: str) -> None:
-    assert answer(dsns, target) == (False, "a row of payments that is there twice shows in it")
+def test_rows_that_make_no_difference_do_not_fold(own: Own, target: str) -> None:
+    assert answer(own, target) == (False, "a row of payments that is there twice shows in it")
 
 
 @pytest.mark.stack
-def test_a_table_shows_its_rows_as_they_are(dsns: dict[str, str]) -> None:
-    assert answer(dsns, "payments") == (None, "")
-    assert answer(dsns, "select 1 as x from nothing", "select 1") == (None, "")
+def test_a_table_shows_its_rows_as_they_are(own: Own) -> None:
+    assert answer(own, "payments") == (None, "")
+    assert answer(own, "select 1 as x from nothing", "select 1") == (None, "")
     console = SinkTable(name="c", kind="console", target="console")
-    assert tried(Sink(kind="console", target=""), console, dsns, after={}) is console
+    assert tried(Sink(kind="console", target=""), console, own, after={}) is console
 
 
 @pytest.mark.stack
-def test_nothing_is_left_of_the_trial(dsns: dict[str, str]) -> None:
-    run(dsns, ROWS)
-    before = run(dsns, "select count(*), sum(amount) from payments")
+def test_nothing_is_left_of_the_trial(own: Own) -> None:
+    run(own, ROWS)
+    before = run(own, "select count(*), sum(amount) from payments")
     relations = "select relname from pg_class where relname ~ 'onceproof|payments|_view' order by 1"
-    there = run(dsns, relations)
-    assert answer(dsns, QUERY, "update payments set amount = amount")[0] is True
-    assert run(dsns, "select count(*), sum(amount) from payments") == before
-    assert run(dsns, relations) == there
+    there = run(own, relations)
+    assert answer(own, QUERY, "update payments set amount = amount")[0] is True
+    assert run(own, "select count(*), sum(amount) from payments") == before
+    assert run(own, relations) == there
     others = "select count(*) from pg_stat_activity where application_name = 'onceproof sink'"
-    assert run(dsns, others) == [(0,)]
+    assert run(own, others) == [(0,)]
 
 
 NOTE = "insert into notes select n, 'x' from generate_series(1, 9) as n"
 
 
 @pytest.mark.stack
-def test_of_two_tables_that_the_run_wrote_the_one_that_is_folded_is_named(dsns: dict[str, str]) -> None:
+def test_of_two_tables_that_the_run_wrote_the_one_that_is_folded_is_named(own: Own) -> None:
     half = "select p.id, n.note from payments p join (select distinct id, note from notes) n using (id)"
-    assert answer(dsns, half, ROWS, NOTE) == (True, "a row of notes that is there twice does not show in it")
+    assert answer(own, half, ROWS, NOTE) == (True, "a row of notes that is there twice does not show in it")
     whole = "select p.id, n.note from payments p join notes n using (id)"
-    assert answer(dsns, whole, NOTE, "update payments set amount = 1") == (
+    assert answer(own, whole, NOTE, "update payments set amount = 1") == (
         False,
         "a row of payments, notes that is there twice shows in it",
     )
 
 
 @pytest.mark.stack
-def test_rows_that_setup_wrote_are_not_doubled_and_rows_without_effect_say_nothing(dsns: dict[str, str]) -> None:
+def test_rows_that_setup_wrote_are_not_doubled_and_rows_without_effect_say_nothing(own: Own) -> None:
     query = "select n.id from notes n where exists (select 1 from countries where account = 'a' || n.id)"
-    assert answer(dsns, query, NOTE) == (False, "a row of notes that is there twice shows in it")
-    run(dsns, "delete from notes")
+    assert answer(own, query, NOTE) == (False, "a row of notes that is there twice shows in it")
+    run(own, "delete from notes")
     outer = "select n.id, p.account from notes n left join payments p on p.id = n.id + 1000"
-    assert answer(dsns, outer, ROWS, NOTE) == (False, "a row of notes that is there twice shows in it")
+    assert answer(own, outer, ROWS, NOTE) == (False, "a row of notes that is there twice shows in it")
 
 
 @pytest.mark.stack
@@ -287,72 +284,72 @@ def test_rows_that_setup_wrote_are_not_doubled_and_rows_without_effect_say_nothi
         ),
     ],
 )
-def test_what_cannot_be_tried_says_why(dsns: dict[str, str], target: str, written: str, why: str) -> None:
-    folds, words = answer(dsns, target, written)
+def test_what_cannot_be_tried_says_why(own: Own, target: str, written: str, why: str) -> None:
+    folds, words = answer(own, target, written)
     assert folds is None and words.startswith(why)
 
 
 @pytest.mark.stack
-def test_a_table_that_is_named_with_its_schema_cannot_be_shadowed(dsns: dict[str, str]) -> None:
-    ((schema,),) = run(dsns, "select current_schema()")
-    folds, words = answer(dsns, f"select distinct id from {schema}.payments")
+def test_a_table_that_is_named_with_its_schema_cannot_be_shadowed(own: Own) -> None:
+    ((schema,),) = run(own, "select current_schema()")
+    folds, words = answer(own, f"select distinct id from {schema}.payments")
     assert (folds, words) == (None, f"{schema}.payments is named with its schema")
-    run(dsns, "delete from payments")
-    folds, words = answer(dsns, f"{schema}.folding_view")
+    run(own, "delete from payments")
+    folds, words = answer(own, f"{schema}.folding_view")
     assert (folds, words) == (None, f"{schema}.payments is named with its schema")
 
 
 @pytest.mark.stack
-def test_who_may_not_make_temporary_tables_cannot_try_it(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    run(dsns, ROWS)
+def test_who_may_not_make_temporary_tables_cannot_try_it(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(own, ROWS)
 
     def refused(*_: object, **__: object) -> None:
         raise psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables\nin database x")
 
     monkeypatch.setattr("harness.components.postgres.sink.column_types.as_view", refused)
-    out = tried(sink(QUERY), replace(table(None, ""), columns=(ID,)), dsns, after={})
+    out = tried(sink(QUERY), replace(table(None, ""), columns=(ID,)), own, after={})
     words = "there is no privilege to try it: permission denied to create temporary tables in database x"
     assert (out.folds, out.folding) == (None, words)
 
 
 @pytest.mark.stack
-def test_a_query_that_would_write_cannot_be_tried(dsns: dict[str, str]) -> None:
-    run(dsns, ROWS)
+def test_a_query_that_would_write_cannot_be_tried(own: Own) -> None:
+    run(own, ROWS)
     more = sink("select 1) as sink; commit; delete from payments; commit; --")
-    out = tried(more, replace(table(None, ""), columns=(ID,)), dsns, after={})
+    out = tried(more, replace(table(None, ""), columns=(ID,)), own, after={})
     assert out.folds is None and out.folding.startswith("Postgres said: ")
-    assert run(dsns, "select count(*) from payments") == [(200,)]
+    assert run(own, "select count(*) from payments") == [(200,)]
 
 
 @pytest.mark.stack
-def test_it_ends_when_the_time_is_up(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ends_when_the_time_is_up(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "WITHIN_S", 0.0)
-    assert answer(dsns, QUERY) == (None, "it took longer than 0 s")
+    assert answer(own, QUERY) == (None, "it took longer than 0 s")
     monkeypatch.setattr(folding, "WITHIN_S", 0.5)
     endless = sink("select id from payments where id < (select count(*) from generate_series(1, 100000000000))")
-    out = tried(endless, replace(table(None, ""), columns=(ID,)), dsns, after={})
+    out = tried(endless, replace(table(None, ""), columns=(ID,)), own, after={})
     assert (out.folds, out.folding) == (None, "it took longer than 0.5 s")
 
 
 @pytest.mark.stack
-def test_a_large_table_is_tried_on_its_first_rows(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_table_is_tried_on_its_first_rows(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "ROWS_MAX", 50)
     query = "select count(*) as n from (select distinct id from payments) as one having count(*) = 50"
     one = sink(query)
-    run(dsns, ROWS)
-    assert read(one, dsns).rows == []
-    out = tried(one, read(one, dsns), dsns, after={})
+    run(own, ROWS)
+    assert read(one, own).rows == []
+    out = tried(one, read(one, own), own, after={})
     assert (out.folds, out.folding) == (True, "a row of payments that is there twice does not show in it")
 
 
 @pytest.mark.stack
-def test_single_rows_are_spread_over_the_table(dsns: dict[str, str]) -> None:
+def test_single_rows_are_spread_over_the_table(own: Own) -> None:
     # All rows doubled leave the mean as it is, and so does any single one but the last.
     query = "select avg(amount) filter (where id >= 199) as mean from payments"
-    assert answer(dsns, query)[0] is False
+    assert answer(own, query)[0] is False
 
 
 @pytest.mark.stack
 def test_a_database_that_does_not_answer_has_no_transaction() -> None:
-    assert since([sink("t"), Sink(kind="console", target="")], {"main": "host=127.0.0.1 port=1"}) == {}
-    assert since([sink("t", options={"database": "third"})], {}) == {}
+    assert since([sink("t"), Sink(kind="console", target="")], {"postgres": at("host=127.0.0.1 port=1")}) == {}
+    assert since([sink("t", part="third")], {}) == {}

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka.container import variable
-from harness.hosts import images
+from harness.components.spark import container as spark
+from harness.hosts.images import Image
 from harness.machine import jars
 
 ROOT = Path(__file__).parent.parent
@@ -23,15 +25,17 @@ PARTS = {
 }
 
 
+IMAGES = [*(kind.image for kind in COMPONENTS if isinstance(kind, AsContainer)), spark.IMAGE]
+BY_PART = {image.part: image for image in IMAGES}
+
+
 @pytest.fixture(scope="module")
 def compose() -> Any:
     return YAML(typ="safe").load(ROOT / "docker-compose.yml")
 
 
 def test_compose_takes_the_images_of_the_stack(compose: Any) -> None:
-    wanted = {
-        service: f"${{{images.VARIABLE}{part.upper()}:-{images.OFFICIAL[part]}}}" for service, part in PARTS.items()
-    }
+    wanted = {service: f"${{{BY_PART[part].variable}:-{BY_PART[part].official}}}" for service, part in PARTS.items()}
     assert {name: service["image"] for name, service in compose["services"].items()} == wanted
 
 
@@ -47,14 +51,14 @@ def test_compose_listens_on_loopback_only_and_waits_for_an_answer(compose: Any) 
         assert command[command.index("--host") + 1] == "127.0.0.1", name
 
 
-@pytest.mark.parametrize("part", sorted(images.OFFICIAL))
-def test_an_image_is_pinned_and_a_setting(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(images.VARIABLE + part.upper(), raising=False)
-    assert images.image(part) == images.OFFICIAL[part]
-    tag = images.OFFICIAL[part].rpartition(":")[2]
+@pytest.mark.parametrize("image", IMAGES, ids=lambda image: image.part)
+def test_an_image_is_pinned_and_a_setting(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(image.variable, raising=False)
+    assert image.name == image.official
+    tag = image.official.rpartition(":")[2]
     assert tag[0].isdigit() and "latest" not in tag
-    monkeypatch.setenv(images.VARIABLE + part.upper(), "mine:1")
-    assert images.image(part) == "mine:1"
+    monkeypatch.setenv(f"ONCEPROOF_IMAGE_{image.part.upper()}", "mine:1")
+    assert image.name == "mine:1"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,7 @@ def test_a_setting_of_kafka_becomes_the_variable_that_its_image_reads(setting: s
 
 
 def test_the_images_hold_what_the_jars_are_for() -> None:
-    spark = importlib.metadata.version("pyspark")
-    for found in (images.OFFICIAL, images.STAND_IN):
-        assert found["kafka"].rpartition(":")[2] == jars.KAFKA
-        assert found["spark"].rpartition(":")[2].partition("-")[0] == spark
+    version = importlib.metadata.version("pyspark")
+    for name in ("official", "stand_in"):
+        assert getattr(BY_PART["kafka"], name).rpartition(":")[2] == jars.KAFKA
+        assert getattr(BY_PART["spark"], name).rpartition(":")[2].partition("-")[0] == version

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from harness.errors import ScenarioError, UsageError
-from harness.fields.placeholders import KNOWN
+from harness.fields.placeholders import known, label
 from harness.load import dump, filled, find, load, project_root, schema
 from harness.load.tree import BYTES_MAX, VALUES_MAX, Node
 from harness.scenario import Scenario
@@ -210,7 +210,7 @@ within: 120s
     assert scenario.name.startswith("driver dies")
     assert [str(step.when) for step in scenario.schedule] == ["sink-committed of batch 3"]
     assert str(scenario.expect) == "violated: duplicated"
-    assert scenario.setup == {"main": "create table payments (id bigint, account text, amount numeric)"}
+    assert scenario.setup == {"postgres": "create table payments (id bigint, account text, amount numeric)"}
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_header_gives_defaults_and_the_scenario_wins(headed: Path) -> None:
     plain = load(written(headed, "name: n\npipeline: pipelines/pay.py\ntogether: false\n"))
     assert (plain.pipeline.args, plain.pipeline.executors, plain.pipeline.frontier) == (("other",), 7, "group")
     assert plain.pipeline.env == {"OTHER": "other"} and plain.pipeline.conf == {"spark.other": "other"}
-    assert plain.setup == {"main": "other", "second": "other"}
+    assert plain.setup == {"postgres": "other", "postgres.second": "other"}
     assert [sink.target for sink in plain.sinks] == ["other"]
     assert (plain.input.records, plain.settle_s, plain.together) == (7, 7.0, False)
     assert plain.pipeline.interval_s == 7.0
@@ -321,8 +321,13 @@ def test_a_placeholder_without_a_value_is_named() -> None:
         filled("{zzzzz}", {"topic": "t", "group": "g"})
 
 
-def test_the_placeholders_are_those_of_a_lease() -> None:
-    assert {"kafka.bootstrap", "topic", "postgres.dsn", "postgres.second.dsn", "postgres.second.jdbc"} <= set(KNOWN)
+def test_the_placeholders_are_those_of_a_run_and_of_its_components() -> None:
+    assert {"kafka.bootstrap", "topic", "postgres.dsn", "checkpoint"} <= set(known())
+    assert {name: label(name) for name in known()}["postgres.jdbc"] == "postgres"
+    found = [
+        label(name) for name in ("run", "topic", "postgres.second.dsn", "postgres.second", "postgres.a-b.dsn", "x")
+    ]
+    assert found == ["", "kafka", "postgres.second", None, None, None]
 
 
 def test_the_schema_is_the_one_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:

@@ -231,7 +231,7 @@ CASES = [
     Case("sink that is a text", PIPELINE + "sink: [payments]\n", ["3:8: sink[0] must be a mapping, not 'payments'"]),
     Case(
         "sink without a place",
-        PIPELINE + "sink: {database: second}\n",
+        PIPELINE + "sink: {part: second}\n",
         ["3:7: sink names no place: add one of console, postgres"],
     ),
     Case(

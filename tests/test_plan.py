@@ -59,6 +59,7 @@ def test_the_steps_are_spelled_out(scenario: Scenario) -> None:
 def test_the_input_is_spelled_out(scenario: Scenario) -> None:
     assert plan(scenario, seed=7)["input"] == {
         "workload": "transactions",
+        "source": "kafka",
         "records": 9,
         "options": {"keys": 50, "skew": 0.0},
         "partitions": [0, 1, 2],

@@ -68,7 +68,7 @@ class World:
     downs: int = 0
     broken: str = ""
 
-    def open_stack(self, name: str, reports: Path, where: object = None) -> FakeStack:
+    def open_stack(self, name: str, reports: Path, where: object = None, *, needs: object = ()) -> FakeStack:
         self.opened.append(name)
         return FakeStack(self)
 

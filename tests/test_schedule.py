@@ -105,7 +105,7 @@ def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Pa
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         with socket.create_connection(server.getsockname()) as writer:
             held = Held(rows=20, backend=1, client=writer.getsockname())
-            found = w.scene.stack.executors(w.scene.lease)
+            found = w.scene.stack.executors(w.scene.own)
             assert executors(found, TriggerHit(2, held=held), every=which == "all") == []
     sleeper.wait()
 
@@ -187,7 +187,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         schedule.start()
         w.supervisor.start(Restart(), w.life)
-        armed = w.scene.lease.folder / "failpoints" / "here"
+        armed = w.scene.own.folder / "failpoints" / "here"
         until("the first step", lambda: schedule.outcomes, within_s=20.0)
         until("the next life", lambda: w.supervisor.alive and w.observer.awake(), within_s=20.0)
         assert [p.name for p in w.supervisor.leftovers()] == [str(sleeper.pid)]
@@ -339,7 +339,7 @@ class Boxed:
 
 
 NOTHING: dict[str, Any] = dict.fromkeys(
-    ("stack", "lease", "observer", "tripwire", "sent", "in_flight", "hopeless", "awake")
+    ("stack", "own", "observer", "tripwire", "sent", "in_flight", "hopeless", "awake")
 )
 
 
@@ -376,7 +376,7 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
     journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
     supervisor = SimpleNamespace(processes=lambda: [Boxed()])
     scene: Any = RunContext(
-        **{**NOTHING, "lease": SimpleNamespace(folder=tmp_path)},
+        **{**NOTHING, "own": SimpleNamespace(folder=tmp_path)},
         supervisor=supervisor,
         stop=stop,
         journal=journal,

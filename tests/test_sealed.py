@@ -243,7 +243,7 @@ def live(folder: RunFolder, *, fails: bool = False) -> Any:
         raise OSError("its topic is gone already")
 
     return SimpleNamespace(
-        folder=folder, journal=journal, perform=perform, close=close, lease=SimpleNamespace(secrets=("geheim-4711",))
+        folder=folder, journal=journal, perform=perform, close=close, own=SimpleNamespace(secrets=("geheim-4711",))
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -36,6 +35,7 @@ from harness.sinks.table import SinkColumn, SinkTable, load, save
 from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS, good_rows
+from tests.provided import Own, at, dsn, schemas, shared
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
 CELLS = st.none() | st.text()
@@ -128,15 +128,15 @@ def test_a_console_cannot_be_read_and_says_so() -> None:
 
 
 def test_a_database_that_is_not_there_is_named() -> None:
-    sink = Sink(kind="postgres", target="t", options={"database": "third"})
-    with pytest.raises(UsageError, match="in the database 'third'; there are: main, second"):
-        mark(sink, {"main": "", "second": ""})
+    sink = Sink(kind="postgres", target="t", part="third")
+    with pytest.raises(UsageError, match=r"asked for postgres.third; the run was given postgres, postgres.second"):
+        mark(sink, {"postgres": at(), "postgres.second": at(label="postgres.second")})
 
 
 def test_a_server_that_does_not_answer_is_an_error_of_the_stack() -> None:
-    dsns = {"main": "host=127.0.0.1 port=1 user=x password=geheim-4711"}
+    own = {"postgres": at("host=127.0.0.1 port=1 user=x password=geheim-4711")}
     with pytest.raises(StackError, match="asked Postgres to read the sink t; saw") as refusal:
-        read(Sink(kind="postgres", target="t"), dsns)
+        read(Sink(kind="postgres", target="t"), own)
     assert "geheim-4711" not in str(refusal.value)
 
 
@@ -151,25 +151,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def dsns(server: Postgres, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    schema = f"t{os.getpid()}_{abs(hash(request.node.nodeid)) % 10**9}"
-    server.databases.create_schema(schema)
-    yield {name: server.databases.dsn(name, schema) for name in ("main", "second")}
-    server.databases.drop_schema(schema)
+def own(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
+    with schemas(server, request) as made:
+        yield made
 
 
-def run(dsns: dict[str, str], *statements: str, database: str = "main") -> None:
-    with closing(psycopg2.connect(dsns[database])) as connection:
+def run(own: Own, *statements: str, label: str = "postgres") -> None:
+    with closing(psycopg2.connect(dsn(own, label))) as connection:
         connection.autocommit = True
         with connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
 
-def put(dsns: dict[str, str], rows: list[Row]) -> None:
+def put(own: Own, rows: list[Row]) -> None:
     """Make `payments` hold exactly these rows."""
-    run(dsns, "drop table if exists payments", "create table payments (id bigint, account text, amount numeric)")
-    with closing(psycopg2.connect(dsns["main"])) as connection, connection, connection.cursor() as cursor:
+    run(own, "drop table if exists payments", "create table payments (id bigint, account text, amount numeric)")
+    with closing(psycopg2.connect(dsn(own))) as connection, connection, connection.cursor() as cursor:
         psycopg2.extras.execute_values(cursor, "insert into payments values %s", rows) if rows else None
 
 
@@ -185,23 +183,23 @@ def case_of(expected: list[Row], there: SinkTable) -> Case:
 
 @pytest.mark.stack
 @pytest.mark.parametrize("fault", FAULTS)
-def test_all_fourteen_planted_faults_are_found_through_postgres(dsns: dict[str, str], fault: str) -> None:
+def test_all_fourteen_planted_faults_are_found_through_postgres(own: Own, fault: str) -> None:
     rows = good_rows(2000)
     found, must = FAULTS[fault](rows, Random(7))
-    put(dsns, found)
-    case = case_of(rows, read(sink("payments"), dsns))
+    put(own, found)
+    case = case_of(rows, read(sink("payments"), own))
     marks = list(compare(case))
     assert Counter((m.kind, m.key, m.copies) for m in marks) == must
     assert all(canary.found for canary in canaries(case, bad={m.key for m in marks}))
 
 
 @pytest.mark.stack
-def test_a_shuffled_good_copy_is_no_alarm(dsns: dict[str, str]) -> None:
+def test_a_shuffled_good_copy_is_no_alarm(own: Own) -> None:
     rows = good_rows(2000)
     shuffled = list(rows)
     Random(3).shuffle(shuffled)
-    put(dsns, shuffled)
-    assert list(compare(case_of(rows, read(sink("payments"), dsns)))) == []
+    put(own, shuffled)
+    assert list(compare(case_of(rows, read(sink("payments"), own)))) == []
 
 
 EXACT = [
@@ -246,15 +244,15 @@ EXACT = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize(("kind", "literal", "family", "cell"), EXACT)
-def test_every_type_arrives_exactly(dsns: dict[str, str], kind: str, literal: str, family: str, cell: str) -> None:
+def test_every_type_arrives_exactly(own: Own, kind: str, literal: str, family: str, cell: str) -> None:
     run(
-        dsns,
+        own,
         "create type mood as enum ('good', 'bad')",
         "create domain small as int check (value < 10)",
         f"create table one (x {kind})",
         f"insert into one values ({literal})",
     )
-    there = read(sink("one"), dsns)
+    there = read(sink("one"), own)
     assert there.unreadable == ""
     assert (there.columns[0].name, there.columns[0].family, there.rows) == ("x", family, [(cell,)])
 
@@ -286,21 +284,21 @@ MUTANTS = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize(("kind", "one", "other"), MUTANTS)
-def test_type_mutants_are_seen(dsns: dict[str, str], kind: str, one: str, other: str) -> None:
-    run(dsns, f"create table a (id int, x {kind})", f"insert into a values (1, {one}), (2, {one})")
-    before, seen = read(sink("a"), dsns), mark(sink("a"), dsns)
-    run(dsns, f"update a set x = {other} where id = 2")
-    after = read(sink("a"), dsns)
+def test_type_mutants_are_seen(own: Own, kind: str, one: str, other: str) -> None:
+    run(own, f"create table a (id int, x {kind})", f"insert into a values (1, {one}), (2, {one})")
+    before, seen = read(sink("a"), own), mark(sink("a"), own)
+    run(own, f"update a set x = {other} where id = 2")
+    after = read(sink("a"), own)
     (changed,) = compare(case_of(before.rows, after))
     assert (changed.kind.value, changed.key) == ("corrupted", ("2",))
-    assert mark(sink("a"), dsns) != seen
+    assert mark(sink("a"), own) != seen
 
 
 @pytest.mark.stack
-def test_scale_blanks_of_char_and_order_of_rows_are_not_data(dsns: dict[str, str]) -> None:
-    run(dsns, "create table a (id int, n numeric, c char(9))", "insert into a values (1, 1.50, 'x'), (2, 2, null)")
-    run(dsns, "create table b (id int, n numeric, c char(3))", "insert into b values (2, 2.0, null), (1, 1.5, 'x')")
-    assert list(compare(case_of(read(sink("a"), dsns).rows, read(sink("b"), dsns)))) == []
+def test_scale_blanks_of_char_and_order_of_rows_are_not_data(own: Own) -> None:
+    run(own, "create table a (id int, n numeric, c char(9))", "insert into a values (1, 1.50, 'x'), (2, 2, null)")
+    run(own, "create table b (id int, n numeric, c char(3))", "insert into b values (2, 2.0, null), (1, 1.5, 'x')")
+    assert list(compare(case_of(read(sink("a"), own).rows, read(sink("b"), own)))) == []
 
 
 @pytest.mark.stack
@@ -308,63 +306,63 @@ def test_scale_blanks_of_char_and_order_of_rows_are_not_data(dsns: dict[str, str
 @given(
     texts=st.lists(st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1)
 )
-def test_any_text_arrives_as_it_is(dsns: dict[str, str], texts: list[str | None]) -> None:
-    put(dsns, [(str(i), text, "1") for i, text in enumerate(texts)])
-    assert sorted(read(sink("payments"), dsns).rows, key=lambda row: int(row[0] or 0)) == [
+def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
+    put(own, [(str(i), text, "1") for i, text in enumerate(texts)])
+    assert sorted(read(sink("payments"), own).rows, key=lambda row: int(row[0] or 0)) == [
         (str(i), text, "1") for i, text in enumerate(texts)
     ]
 
 
 @pytest.mark.stack
-def test_more_rows_than_one_fetch(dsns: dict[str, str]) -> None:
-    run(dsns, "create table big as select generate_series(1, 45001) as id")
-    rows = read(sink("big"), dsns).rows
+def test_more_rows_than_one_fetch(own: Own) -> None:
+    run(own, "create table big as select generate_series(1, 45001) as id")
+    rows = read(sink("big"), own).rows
     assert (len(rows), len(set(rows))) == (45001, 45001)
-    assert mark(sink("big"), dsns).startswith("45001 rows, ")
+    assert mark(sink("big"), own).startswith("45001 rows, ")
 
 
 @pytest.mark.stack
-def test_a_query_can_be_the_sink(dsns: dict[str, str]) -> None:
-    put(dsns, [("1", "a", "5"), ("2", "a", "7.50"), ("3", "b", "1")])
+def test_a_query_can_be_the_sink(own: Own) -> None:
+    put(own, [("1", "a", "5"), ("2", "a", "7.50"), ("3", "b", "1")])
     query = "select account, sum(amount) as total from payments where account like 'a%' group by 1 -- the lot;"
-    there = read(sink(query), dsns)
+    there = read(sink(query), own)
     assert ([c.name for c in there.columns], there.rows) == (["account", "total"], [("a", "12.5")])
-    assert read(sink("  (select 1 as x);"), dsns).rows == [("1",)]
-    assert read(sink("with p as (select 1 as x) select * from p"), dsns).rows == [("1",)]
-    before = mark(sink(query), dsns)
-    run(dsns, "update payments set amount = amount + 1 where id = 1")
-    assert mark(sink(query), dsns) != before
+    assert read(sink("  (select 1 as x);"), own).rows == [("1",)]
+    assert read(sink("with p as (select 1 as x) select * from p"), own).rows == [("1",)]
+    before = mark(sink(query), own)
+    run(own, "update payments set amount = amount + 1 where id = 1")
+    assert mark(sink(query), own) != before
 
 
 @pytest.mark.stack
-def test_names_are_looked_up_as_postgres_does_and_quoted(dsns: dict[str, str]) -> None:
-    run(dsns, 'create table "Odd ""Name""" ("A b" int, "select" int)', 'insert into "Odd ""Name""" values (1, 2)')
-    there = read(sink('"Odd ""Name"""'), dsns)
+def test_names_are_looked_up_as_postgres_does_and_quoted(own: Own) -> None:
+    run(own, 'create table "Odd ""Name""" ("A b" int, "select" int)', 'insert into "Odd ""Name""" values (1, 2)')
+    there = read(sink('"Odd ""Name"""'), own)
     assert ([c.name for c in there.columns], there.rows) == (["A b", "select"], [("1", "2")])
-    put(dsns, [("1", "a", "1")])
-    assert len(read(sink("PAYMENTS"), dsns).rows) == 1
-    assert len(read(sink("information_schema.sql_features"), dsns).rows) > 10
+    put(own, [("1", "a", "1")])
+    assert len(read(sink("PAYMENTS"), own).rows) == 1
+    assert len(read(sink("information_schema.sql_features"), own).rows) > 10
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize(
     "name", ["nothing", "no.such", "payments; drop table payments", "payments where 1=1", "a.b.c.d", "x.y.z", "", '"']
 )
-def test_a_table_that_is_not_there_is_unreadable_and_says_so(dsns: dict[str, str], name: str) -> None:
-    put(dsns, [("1", "a", "1")])
-    there = read(sink(name), dsns)
+def test_a_table_that_is_not_there_is_unreadable_and_says_so(own: Own, name: str) -> None:
+    put(own, [("1", "a", "1")])
+    there = read(sink(name), own)
     assert there.unreadable.startswith("asked ")
     assert "the database has none of that name" in there.unreadable
-    assert mark(sink(name), dsns) == "no such table"
-    assert len(read(sink("payments"), dsns).rows) == 1
+    assert mark(sink(name), own) == "no such table"
+    assert len(read(sink("payments"), own).rows) == 1
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize("kind", ["int[]", "interval", "point", "money", "timetz", "int4range"])
-def test_types_without_an_exact_text_are_refused_by_name(dsns: dict[str, str], kind: str) -> None:
-    run(dsns, f"create table odd (id int, x {kind})")
-    assert "the sink odd has a column x of type" in read(sink("odd"), dsns).unreadable
-    assert read(sink("select id, x::text as x from odd"), dsns).unreadable == ""
+def test_types_without_an_exact_text_are_refused_by_name(own: Own, kind: str) -> None:
+    run(own, f"create table odd (id int, x {kind})")
+    assert "the sink odd has a column x of type" in read(sink("odd"), own).unreadable
+    assert read(sink("select id, x::text as x from odd"), own).unreadable == ""
 
 
 @pytest.mark.stack
@@ -379,12 +377,12 @@ def test_types_without_an_exact_text_are_refused_by_name(dsns: dict[str, str], k
         "select 1) as sink; drop table payments; select * from (select 2",
     ],
 )
-def test_a_wrong_or_writing_query_is_refused_in_postgres_words(dsns: dict[str, str], query: str) -> None:
-    put(dsns, [("1", "a", "1")])
-    run(dsns, "create sequence counted")
-    there = read(sink(query), dsns)
+def test_a_wrong_or_writing_query_is_refused_in_postgres_words(own: Own, query: str) -> None:
+    put(own, [("1", "a", "1")])
+    run(own, "create sequence counted")
+    there = read(sink(query), own)
     assert there.unreadable.startswith("asked Postgres to read the sink")
-    assert len(read(sink("payments"), dsns).rows) == 1
+    assert len(read(sink("payments"), own).rows) == 1
 
 
 MODIFIED = [
@@ -407,54 +405,52 @@ MODIFIED = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize("target", ["t", "v", "select * from t", "with w as (select * from t) select * from w -- all"])
-def test_a_columns_type_has_its_modifier_in_tables_views_and_queries(dsns: dict[str, str], target: str) -> None:
+def test_a_columns_type_has_its_modifier_in_tables_views_and_queries(own: Own, target: str) -> None:
     kinds = [kind for kind, _ in MODIFIED]
     listed = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
     run(
-        dsns,
+        own,
         "create domain cents as numeric(9,2)",
         "create domain more_cents as cents check (value > 0)",
         f"create table t (gone int, {listed})",
         "alter table t drop column gone",
         "create view v as select * from t",
     )
-    there = read(sink(target), dsns)
+    there = read(sink(target), own)
     assert [(column.name, column.type) for column in there.columns] == [
         (f"c{place}", words) for place, (_, words) in enumerate(MODIFIED)
     ]
-    assert reading.columns(sink(target), dsns) == there.columns
+    assert reading.columns(sink(target), own) == there.columns
 
 
 @pytest.mark.stack
-def test_an_enum_is_called_by_its_name_and_a_computed_column_has_no_modifier(dsns: dict[str, str]) -> None:
-    run(dsns, "create type mood as enum ('good')", "create table t (m mood, n numeric(9,2))")
-    there = read(sink("select m, m as m, sum(n) from t group by 1"), dsns)
+def test_an_enum_is_called_by_its_name_and_a_computed_column_has_no_modifier(own: Own) -> None:
+    run(own, "create type mood as enum ('good')", "create table t (m mood, n numeric(9,2))")
+    there = read(sink("select m, m as m, sum(n) from t group by 1"), own)
     assert [(c.name, c.type, c.family) for c in there.columns] == [
         ("m", "mood", "text"), ("m", "mood", "text"), ("sum", "numeric", "number"),
     ]  # fmt: skip
 
 
 @pytest.mark.stack
-def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(
-    dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(dsns, "create table t (n numeric(9,2))")
+def test_a_query_that_cannot_be_a_view_is_read_without_modifiers(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(own, "create table t (n numeric(9,2))")
     refused = psycopg2.errors.InsufficientPrivilege("permission denied to create temporary tables")
 
     def deny(*_: object, **__: object) -> None:
         raise refused
 
     monkeypatch.setattr("harness.components.postgres.sink.column_types.as_view", deny)
-    assert [column.type for column in read(sink("select n from t"), dsns).columns] == ["numeric"]
+    assert [column.type for column in read(sink("select n from t"), own).columns] == ["numeric"]
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize("target", ["nothing", "no.such", "select * from nothing", "select * from no.such"])
-def test_a_sink_that_is_not_there_yet_has_no_columns(dsns: dict[str, str], target: str) -> None:
-    assert reading.columns(sink(target), dsns) is None
-    assert reading.columns(Sink(kind="console", target=""), dsns) is None
+def test_a_sink_that_is_not_there_yet_has_no_columns(own: Own, target: str) -> None:
+    assert reading.columns(sink(target), own) is None
+    assert reading.columns(Sink(kind="console", target=""), own) is None
     with pytest.raises(UsageError, match=r"it said: column .no. does not exist"):
-        reading.columns(sink("select no from (select 1 as yes) as t"), dsns)
+        reading.columns(sink("select no from (select 1 as yes) as t"), own)
 
 
 UNIQUE = [
@@ -471,18 +467,18 @@ UNIQUE = [
 @pytest.mark.stack
 @pytest.mark.parametrize(("columns", "key", "unique"), UNIQUE)
 def test_whether_a_table_lets_no_two_rows_have_one_key(
-    dsns: dict[str, str], columns: str, key: tuple[str, ...], unique: bool
+    own: Own, columns: str, key: tuple[str, ...], unique: bool
 ) -> None:
-    run(dsns, f"create table t ({columns})")
-    assert read(sink("t", key=key), dsns).unique is unique
-    assert read(sink("select * from t", key=key), dsns).unique is False
+    run(own, f"create table t ({columns})")
+    assert read(sink("t", key=key), own).unique is unique
+    assert read(sink("select * from t", key=key), own).unique is False
 
 
 @pytest.mark.stack
 @pytest.mark.parametrize("index", ["(id) where n > 0", "(abs(id))", "(abs(id), id)"])
-def test_an_index_over_a_part_or_an_expression_makes_no_key_unique(dsns: dict[str, str], index: str) -> None:
-    run(dsns, "create table t (id int, n int)", f"create unique index on t {index}")
-    assert read(sink("t", key=("id",)), dsns).unique is False
+def test_an_index_over_a_part_or_an_expression_makes_no_key_unique(own: Own, index: str) -> None:
+    run(own, "create table t (id int, n int)", f"create unique index on t {index}")
+    assert read(sink("t", key=("id",)), own).unique is False
 
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -491,88 +487,88 @@ SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
 
 @pytest.mark.stack
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(dsns: dict[str, str], path: Path) -> None:
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Own, path: Path) -> None:
     scenario = scenarios.load(path)
-    for database, text in scenario.setup.items():
-        run(dsns, text, database=database)
+    for label, text in scenario.setup.items():
+        run(own, text, label=label)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
     with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
         for each in scenario.sinks:
-            there = reading.columns(each, dsns)
+            there = reading.columns(each, own)
             assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
             if there is not None and each.effect is not None:
                 assert misfit(each, effects.table(each.effect).described, there) == []
 
 
 @pytest.mark.stack
-def test_each_sink_is_read_from_its_own_database(dsns: dict[str, str]) -> None:
-    run(dsns, "create table t as select 1 as x")
-    run(dsns, "create table t as select 2 as x", database="second")
-    assert read(sink("t"), dsns).rows == [("1",)]
-    assert read(sink("t", options={"database": "second"}), dsns).rows == [("2",)]
+def test_each_sink_is_read_from_its_own_database(own: Own) -> None:
+    run(own, "create table t as select 1 as x")
+    run(own, "create table t as select 2 as x", label="postgres.second")
+    assert read(sink("t"), own).rows == [("1",)]
+    assert read(sink("t", part="second"), own).rows == [("2",)]
 
 
 @pytest.mark.stack
-def test_a_mark_does_not_depend_on_the_order_and_sees_a_duplicate(dsns: dict[str, str]) -> None:
-    put(dsns, [("1", "a", "1"), ("2", "b", "2")])
-    one = mark(sink("payments"), dsns)
-    put(dsns, [("2", "b", "2"), ("1", "a", "1")])
-    assert mark(sink("payments"), dsns) == one
-    run(dsns, "insert into payments select * from payments")
-    assert mark(sink("payments"), dsns) != one
-    run(dsns, "delete from payments")
-    assert mark(sink("payments"), dsns) == "0 rows, 0"
+def test_a_mark_does_not_depend_on_the_order_and_sees_a_duplicate(own: Own) -> None:
+    put(own, [("1", "a", "1"), ("2", "b", "2")])
+    one = mark(sink("payments"), own)
+    put(own, [("2", "b", "2"), ("1", "a", "1")])
+    assert mark(sink("payments"), own) == one
+    run(own, "insert into payments select * from payments")
+    assert mark(sink("payments"), own) != one
+    run(own, "delete from payments")
+    assert mark(sink("payments"), own) == "0 rows, 0"
 
 
 @pytest.mark.stack
-def test_reading_takes_one_moment_and_leaves_nothing_open(dsns: dict[str, str]) -> None:
-    put(dsns, [("1", "a", "1")])
+def test_reading_takes_one_moment_and_leaves_nothing_open(own: Own) -> None:
+    put(own, [("1", "a", "1")])
     for _ in range(3):
-        read(sink("payments"), dsns)
-        mark(sink("payments"), dsns)
-    with closing(psycopg2.connect(dsns["main"])) as connection, connection.cursor() as cursor:
+        read(sink("payments"), own)
+        mark(sink("payments"), own)
+    with closing(psycopg2.connect(dsn(own))) as connection, connection.cursor() as cursor:
         cursor.execute("select count(*) from pg_stat_activity where application_name = 'onceproof sink'")
         assert cursor.fetchone() == (0,)
 
 
 @pytest.mark.stack
-def test_a_query_without_end_is_stopped(dsns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_without_end_is_stopped(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.components.postgres.sink.rows.STATEMENT_MS", 200)
     endless = "select count(*) as n from generate_series(1, 100000000000)"
-    assert "took longer than 0.2 s" in read(sink(endless), dsns).unreadable
+    assert "took longer than 0.2 s" in read(sink(endless), own).unreadable
     with pytest.raises(UsageError, match="took longer"):
-        mark(sink(endless), dsns)
+        mark(sink(endless), own)
 
 
 @pytest.mark.stack
-def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(dsns: dict[str, str]) -> None:
-    assert busy(sink("payments"), dsns) == ""
-    with closing(psycopg2.connect(dsns["main"], async_=True)) as client:
+def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(own: Own) -> None:
+    assert busy(sink("payments"), own) == ""
+    with closing(psycopg2.connect(dsn(own), async_=True)) as client:
         psycopg2.extras.wait_select(client)
         client.cursor().execute("select pg_sleep(60)")
-        until("the server at work", lambda: busy(sink("payments"), dsns) == "select pg_sleep(60)", within_s=10.0)
+        until("the server at work", lambda: busy(sink("payments"), own) == "select pg_sleep(60)", within_s=10.0)
         client.cancel()
-        until("the server idle", lambda: not busy(sink("payments"), dsns), within_s=10.0)
+        until("the server idle", lambda: not busy(sink("payments"), own), within_s=10.0)
 
 
 @pytest.mark.stack
-def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(dsns: dict[str, str]) -> None:
-    with closing(psycopg2.connect(dsns["main"])) as writer, writer.cursor() as cursor:
+def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(own: Own) -> None:
+    with closing(psycopg2.connect(dsn(own))) as writer, writer.cursor() as cursor:
         cursor.execute("create table left_open (id int)")
         writer.commit()
-        with closing(psycopg2.connect(dsns["main"], async_=True)) as stranger:
+        with closing(psycopg2.connect(dsn(own), async_=True)) as stranger:
             psycopg2.extras.wait_select(stranger)
             stranger.cursor().execute("select pg_sleep(60)")
-            until("the stranger at work", lambda: busy(sink("payments"), dsns), within_s=10.0)
-            assert busy(sink("payments"), dsns, shared=True) == ""
+            until("the stranger at work", lambda: busy(sink("payments"), own), within_s=10.0)
+            assert busy(sink("payments"), shared(own)) == ""
             cursor.execute("insert into left_open values (1)")
-            assert busy(sink("payments"), dsns, shared=True) == "insert into left_open values (1)"
+            assert busy(sink("payments"), shared(own)) == "insert into left_open values (1)"
             stranger.cancel()
-        until("the stranger gone", lambda: busy(sink("payments"), dsns) != "select pg_sleep(60)", within_s=10.0)
-        assert busy(sink("payments"), dsns) == "insert into left_open values (1)", "idle, and yet it may commit"
+        until("the stranger gone", lambda: busy(sink("payments"), own) != "select pg_sleep(60)", within_s=10.0)
+        assert busy(sink("payments"), own) == "insert into left_open values (1)", "idle, and yet it may commit"
         writer.rollback()
-        until("nobody", lambda: not busy(sink("payments"), dsns), within_s=10.0)
+        until("nobody", lambda: not busy(sink("payments"), own), within_s=10.0)
         cursor.execute("drop table left_open")
         writer.commit()
 

@@ -28,7 +28,7 @@ class Database:
         self.asked: Callable[[], None] = lambda: None
         self.busy: Callable[[], str] = lambda: ""
 
-    def keep(self, folder: Path, index: int, sink: Sink, dsns: Any, *, rows_max: int, wait_ms: int) -> int:
+    def keep(self, folder: Path, index: int, sink: Sink, parts: Any, *, rows_max: int, wait_ms: int) -> int:
         self.asked()
         found = rows(self.table)
         save(folder, index, found)
@@ -49,7 +49,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     made = Database(tmp_path / "run" / "sink")
     monkeypatch.setattr(snap, "keep", made.keep)
     monkeypatch.setattr(snap, "opened", lambda sink, own: Quiet())
-    monkeypatch.setattr(snap, "busy", lambda sink, dsns, shared: made.busy())
+    monkeypatch.setattr(snap, "busy", lambda sink, parts: made.busy())
     return made
 
 

@@ -25,11 +25,13 @@ from harness.components.spark import standalone as spark
 from harness.errors import StackError
 from harness.faults import FAULTS
 from harness.hosts.local import LocalProcess
+from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session import reaper, session
-from harness.stack import Lease, Stack
+from harness.stack import Stack
 from harness.stacks.processes import ProcessesStack
 from harness.supported import supported
+from tests.provided import both, broker, database, dsn, schema, topic
 
 pytestmark = pytest.mark.stack
 
@@ -45,12 +47,13 @@ while True:
     spark.sparkContext.parallelize(range(4), 4).count()
     threading.Event().wait(0.2)
 """
+DATABASES = {"postgres": "onceproof", "postgres.second": "onceproof_second"}
 HARNESS = """
 import sys, threading
 from pathlib import Path
 from typing import Any
 from harness.stacks.processes import ProcessesStack
-stack = ProcessesStack(Path(sys.argv[1]))
+stack = ProcessesStack(Path(sys.argv[1]), needs=["kafka", "postgres"])
 stack.up()
 print(stack.describe()["session"], flush=True)
 threading.Event().wait(120)
@@ -64,8 +67,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessesStack]:
 
 
 @pytest.fixture
-def lease(stack: ProcessesStack, request: pytest.FixtureRequest) -> Iterator[Lease]:
-    made = stack.lease(f"t{abs(hash(request.node.name)) % 10**8}", partitions=3)
+def own(stack: ProcessesStack, request: pytest.FixtureRequest) -> Iterator[RunResources]:
+    made = stack.provide(f"t{abs(hash(request.node.name)) % 10**8}", both(3))
     yield made
     stack.release(made)
 
@@ -89,23 +92,23 @@ def test_it_is_a_stack_with_every_fault_but_that_of_networks(stack: ProcessesSta
     stack.health()
 
 
-def test_a_lease_is_a_topic_schemas_and_addresses(stack: ProcessesStack, lease: Lease) -> None:
-    assert stack.kafka.topics.end_offsets(lease.topic) == {0: 0, 1: 0, 2: 0}
-    assert lease.folder.is_dir() and not lease.checkpoint.exists()
-    for database in ("main", "second"):
-        with psycopg2.connect(lease.dsns[database]) as connection, connection.cursor() as cursor:
+def test_a_run_is_given_a_topic_schemas_and_addresses(stack: ProcessesStack, own: RunResources) -> None:
+    assert broker(stack).topics.end_offsets(topic(own).topic) == {0: 0, 1: 0, 2: 0}
+    assert own.folder.is_dir() and not own.checkpoint.exists()
+    for label in ("postgres", "postgres.second"):
+        with psycopg2.connect(dsn(own, label)) as connection, connection.cursor() as cursor:
             cursor.execute("create table seen (n int)")
             cursor.execute("select current_schema(), current_database()")
-            assert cursor.fetchone() == (lease.schema, {"main": "onceproof", "second": "onceproof_second"}[database])
-        assert f"currentSchema={lease.schema}" in lease.given.jdbc[database]
-    asked = {**os.environ, **lease.environment}
+            assert cursor.fetchone() == (schema(own), DATABASES[label])
+        assert f"currentSchema={schema(own)}" in own.placeholders()[f"{label}.jdbc"]
+    asked = {**os.environ, **own.environment}
     psql = "import psycopg2; c = psycopg2.connect('').cursor(); c.execute('select count(*) from seen')"
     assert subprocess.run([sys.executable, "-c", psql], env=asked, check=False).returncode == 0
 
 
 def test_release_leaves_nothing_even_of_what_is_still_held(stack: ProcessesStack) -> None:
-    made = stack.lease("held", partitions=1)
-    writer, reader = psycopg2.connect(made.dsns["main"]), psycopg2.connect(made.dsns["main"])
+    made = stack.provide("held", both())
+    writer, reader = psycopg2.connect(dsn(made)), psycopg2.connect(dsn(made))
     with writer.cursor() as cursor:
         cursor.execute("create table seen (n int)")
         writer.commit()
@@ -117,26 +120,28 @@ def test_release_leaves_nothing_even_of_what_is_still_held(stack: ProcessesStack
     assert made.folder.exists()
     stack.release(made)
     assert not made.folder.exists()
-    assert stack.kafka.topics.end_offsets(made.topic) == {}
-    again = stack.lease("held", partitions=1)
+    assert broker(stack).topics.end_offsets(topic(made).topic) == {}
+    again = stack.provide("held", both())
     stack.release(again)
 
 
-def test_groups_and_offsets_are_told(stack: ProcessesStack, lease: Lease) -> None:
-    producer = KafkaProducer(bootstrap_servers=lease.bootstrap)
+def test_groups_and_offsets_are_told(stack: ProcessesStack, own: RunResources) -> None:
+    producer = KafkaProducer(bootstrap_servers=topic(own).bootstrap)
     for partition in (0, 0, 2):
-        producer.send(lease.topic, b"x", partition=partition)
+        producer.send(topic(own).topic, b"x", partition=partition)
     producer.close()
-    assert stack.kafka.topics.end_offsets(lease.topic) == {0: 2, 1: 0, 2: 1}
-    assert stack.kafka.topics.committed(lease.group, lease.topic) == {}
-    consumer = KafkaConsumer(bootstrap_servers=lease.bootstrap, group_id=lease.group, auto_offset_reset="earliest")
-    consumer.assign([TopicPartition(lease.topic, 0)])
+    assert broker(stack).topics.end_offsets(topic(own).topic) == {0: 2, 1: 0, 2: 1}
+    assert broker(stack).topics.committed(topic(own).group, topic(own).topic) == {}
+    consumer = KafkaConsumer(
+        bootstrap_servers=topic(own).bootstrap, group_id=topic(own).group, auto_offset_reset="earliest"
+    )
+    consumer.assign([TopicPartition(topic(own).topic, 0)])
     assert wait.until(
-        "two records", lambda: len(consumer.poll(500).get(TopicPartition(lease.topic, 0), [])), within_s=9
+        "two records", lambda: len(consumer.poll(500).get(TopicPartition(topic(own).topic, 0), [])), within_s=9
     )
     consumer.commit()
     consumer.close()
-    assert stack.kafka.topics.committed(lease.group, lease.topic) == {0: 2}
+    assert broker(stack).topics.committed(topic(own).group, topic(own).topic) == {0: 2}
 
 
 def sockets(process: psutil.Process) -> list[Any]:
@@ -147,18 +152,18 @@ def sockets(process: psutil.Process) -> list[Any]:
 
 
 def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loopback(
-    stack: ProcessesStack, lease: Lease, tmp_path: Path
+    stack: ProcessesStack, own: RunResources, tmp_path: Path
 ) -> None:
     program, result, log = tmp_path / "program.py", tmp_path / "result", tmp_path / "driver.log"
     program.write_text(PROGRAM)
-    driver = stack.launch(lease, Pipeline(entry=str(program), args=(str(result),)), number=1, log=log)
+    driver = stack.launch(own, Pipeline(entry=str(program), args=(str(result),)), number=1, log=log)
 
     def counted() -> str | wait.Waiting:
         assert driver.poll() is None, log.read_text()
-        return result.read_text() if result.exists() else wait.Waiting(f"executors {stack.executors(lease)}")
+        return result.read_text() if result.exists() else wait.Waiting(f"executors {stack.executors(own)}")
 
     assert wait.until("a Spark job", counted, within_s=90) == "9900"
-    (first,) = stack.executors(lease)
+    (first,) = stack.executors(own)
     assert "CoarseGrainedExecutorBackend" in " ".join(first.command())
     listening = [each for process in ours(stack.describe()["session"]) for each in sockets(process)]
     assert len(listening) >= 8
@@ -168,7 +173,7 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
     first.send(signal.SIGKILL)
 
     def replaced() -> list[LocalProcess]:
-        return [executor for executor in stack.executors(lease) if executor.pid != first.pid]
+        return [executor for executor in stack.executors(own) if executor.pid != first.pid]
 
     wait.until("another executor", replaced, within_s=30)
     (jvm,), (python,) = driver.processes(Victim.JVM), driver.processes(Victim.PYTHON)
@@ -176,46 +181,46 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
     python.send(signal.SIGKILL)
     wait.until("the program to be gone", lambda: driver.poll() is not None, within_s=20)
     assert driver.poll() == -signal.SIGKILL and driver.processes() == []
-    assert jvm in stack.processes(lease), "its JVM lives on and is no longer in its tree"
+    assert jvm in stack.processes(own), "its JVM lives on and is no longer in its tree"
     jvm.send(signal.SIGKILL)
-    wait.until("the executors to follow", lambda: not stack.processes(lease), within_s=20)
+    wait.until("the executors to follow", lambda: not stack.processes(own), within_s=20)
 
 
-def test_another_lease_has_no_executors(stack: ProcessesStack, lease: Lease) -> None:
-    assert stack.executors(lease) == []
+def test_another_lease_has_no_executors(stack: ProcessesStack, own: RunResources) -> None:
+    assert stack.executors(own) == []
 
 
-def test_a_broker_killed_and_started_again_has_its_records(stack: ProcessesStack, lease: Lease) -> None:
-    producer = KafkaProducer(bootstrap_servers=lease.bootstrap, acks="all")
+def test_a_broker_killed_and_started_again_has_its_records(stack: ProcessesStack, own: RunResources) -> None:
+    producer = KafkaProducer(bootstrap_servers=topic(own).bootstrap, acks="all")
     for _ in range(100):
-        producer.send(lease.topic, b"x", partition=1)
+        producer.send(topic(own).topic, b"x", partition=1)
     producer.close()
-    stack.kafka.stop()
+    broker(stack).stop()
     with pytest.raises(StackError, match="kafka ended with signal 9"):
         stack.health()
-    stack.kafka.start()
+    broker(stack).start()
     stack.health()
-    assert stack.kafka.topics.end_offsets(lease.topic)[1] == 100
+    assert broker(stack).topics.end_offsets(topic(own).topic)[1] == 100
 
 
-def test_a_database_killed_and_started_again_has_its_rows(stack: ProcessesStack, lease: Lease) -> None:
-    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+def test_a_database_killed_and_started_again_has_its_rows(stack: ProcessesStack, own: RunResources) -> None:
+    with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
         cursor.execute("create table seen (n int); insert into seen values (7)")
-    stack.postgres.stop()
+    database(stack).stop()
     with pytest.raises(StackError, match="postgres ended with signal 9"):
         stack.health()
-    stack.postgres.start()
+    database(stack).start()
     stack.health()
-    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+    with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
         cursor.execute("select n from seen")
         assert cursor.fetchall() == [(7,)]
 
 
 @pytest.mark.parametrize("user", ["onceproof", "postgres", "root", "nobody"])
-def test_without_the_password_nobody_gets_into_postgres(lease: Lease, user: str) -> None:
+def test_without_the_password_nobody_gets_into_postgres(own: RunResources, user: str) -> None:
     place: dict[str, Any] = {
         "host": "127.0.0.1",
-        "port": lease.environment["PGPORT"],
+        "port": own.environment["PGPORT"],
         "dbname": "onceproof",
         "user": user,
     }
@@ -225,9 +230,9 @@ def test_without_the_password_nobody_gets_into_postgres(lease: Lease, user: str)
         psycopg2.connect(**place, password="guess")
 
 
-def test_its_description_is_json_and_holds_no_secret(stack: ProcessesStack, lease: Lease) -> None:
-    text = json.dumps(stack.describe())
-    assert lease.secrets and not any(secret in text for secret in lease.secrets)
+def test_its_description_is_json_and_holds_no_secret(stack: ProcessesStack, own: RunResources) -> None:
+    text = json.dumps(stack.describe(["kafka", "postgres"]))
+    assert own.secrets and not any(secret in text for secret in own.secrets)
     assert '"kafka": {"version": "4.2.0"' in text
 
 
@@ -235,7 +240,7 @@ def test_up_twice_and_work_before_up_are_refused(stack: ProcessesStack, tmp_path
     with pytest.raises(StackError, match="up already"):
         stack.up()
     with pytest.raises(StackError, match="not up"):
-        ProcessesStack(tmp_path).lease("x", partitions=1)
+        ProcessesStack(tmp_path).provide("x", both())
 
 
 def test_a_taken_kafka_port_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,10 +248,10 @@ def test_a_taken_kafka_port_is_one_clear_error(tmp_path: Path, monkeypatch: pyte
         taken = server.getsockname()[1]
         monkeypatch.setenv(kafka.PORT_VARIABLE, str(taken))
         with pytest.raises(StackError, match=f"port {taken} was asked for Kafka"):
-            ProcessesStack(tmp_path).up()
+            ProcessesStack(tmp_path, needs=["kafka"]).up()
     monkeypatch.setenv(kafka.PORT_VARIABLE, "many")
     with pytest.raises(StackError, match="must be a port number"):
-        ProcessesStack(tmp_path).up()
+        ProcessesStack(tmp_path, needs=["kafka"]).up()
 
 
 def test_a_stack_that_fails_half_way_takes_everything_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +264,7 @@ def test_a_stack_that_fails_half_way_takes_everything_down(tmp_path: Path, monke
 
     monkeypatch.setattr(spark.Spark, "start", fail)
     with pytest.raises(StackError, match="no Spark today"):
-        ProcessesStack(tmp_path).up()
+        ProcessesStack(tmp_path, needs=["kafka", "postgres"]).up()
     assert len(seen) == 1
     assert ours(seen[0]) == []
     assert not (session.root() / seen[0]).exists()

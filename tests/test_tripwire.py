@@ -18,14 +18,16 @@ from psycopg2.extras import execute_values
 
 from harness.components.postgres.sink.tripwire import Tripwire
 from harness.faults import fault
+from harness.resources import RunResources
 from harness.run.observer import Observer
 from harness.run.schedule import Schedule
 from harness.run_folder.journal import Journal
 from harness.scenario import Step
-from harness.stack import Lease, Stack
+from harness.stack import Stack
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.rows import armed
 from harness.wait import until
+from tests.provided import dsn, schema
 
 pytestmark = pytest.mark.stack
 ROWS_KIND = TRIGGERS["rows"]
@@ -33,13 +35,13 @@ ROWS = [(n, f"row {n}") for n in range(30)]
 
 
 @pytest.fixture
-def lease(stack: Stack, request: pytest.FixtureRequest) -> Iterator[Lease]:
-    lease = stack.lease(f"tripwire{abs(hash(request.node.name)) % 10**8}", partitions=1)
-    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+def own(stack: Stack, request: pytest.FixtureRequest) -> Iterator[RunResources]:
+    own = stack.provide(f"tripwire{abs(hash(request.node.name)) % 10**8}", {"kafka": {}, "postgres": {}})
+    with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
         cursor.execute("create table sink (id int primary key, word text)")
     connection.close()
-    yield lease
-    stack.release(lease)
+    yield own
+    stack.release(own)
 
 
 def autocommit(connection: Any) -> None:
@@ -62,8 +64,8 @@ def many_a_statement(connection: Any) -> None:
     connection.commit()
 
 
-def count(lease: Lease) -> int:
-    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+def count(own: RunResources) -> int:
+    with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
         cursor.execute("select count(*) from sink")
         (found,) = cursor.fetchone() or (0,)
     connection.close()
@@ -82,12 +84,12 @@ def count(lease: Lease) -> int:
     ],
 )
 def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_postgres_answer(
-    lease: Lease, write: Callable[[Any], None], rows: int, seen_while_held: int, seen_after_death: int
+    own: RunResources, write: Callable[[Any], None], rows: int, seen_while_held: int, seen_after_death: int
 ) -> None:
-    tripwire = Tripwire(lease.dsns["main"], lease.schema, "sink")
+    tripwire = Tripwire(dsn(own), schema(own), "sink")
     assert (tripwire.rows(), tripwire.held()) == (0, None)
     tripwire.hold_after(rows)
-    writer = psycopg2.connect(lease.dsns["main"])
+    writer = psycopg2.connect(dsn(own))
     thread = threading.Thread(target=lambda: attempt(write, writer), daemon=True)
     thread.start()
     until("the writer to stand", tripwire.held, within_s=10.0)
@@ -95,15 +97,15 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     assert held is not None
     assert (held.rows, held.backend) == (rows, writer.info.backend_pid)
     assert held.client is not None and held.client[0] == "127.0.0.1"
-    assert count(lease) == seen_while_held
+    assert count(own) == seen_while_held
     # The client dies as a killed process does: its socket closes under the server's feet.
     theirs = socket.socket(fileno=writer.fileno())
     theirs.shutdown(socket.SHUT_RDWR)
     theirs.detach()
     tripwire.let_go()
     thread.join(10.0)
-    until("the server to notice", lambda: gone(lease, held.backend), within_s=10.0)
-    assert count(lease) == seen_after_death
+    until("the server to notice", lambda: gone(own, held.backend), within_s=10.0)
+    assert count(own) == seen_after_death
     tripwire.close()
 
 
@@ -112,31 +114,31 @@ def attempt(write: Callable[[Any], None], connection: Any) -> None:
         write(connection)
 
 
-def gone(lease: Lease, backend: int) -> bool:
-    with psycopg2.connect(lease.dsns["main"]) as connection, connection.cursor() as cursor:
+def gone(own: RunResources, backend: int) -> bool:
+    with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
         cursor.execute("select 1 from pg_stat_activity where pid = %s", (backend,))
         found = cursor.fetchone()
     connection.close()
     return found is None
 
 
-def test_rows_of_a_transaction_that_never_commits_are_counted(lease: Lease) -> None:
-    tripwire = Tripwire(lease.dsns["main"], lease.schema, "sink")
-    writer = psycopg2.connect(lease.dsns["main"])
+def test_rows_of_a_transaction_that_never_commits_are_counted(own: RunResources) -> None:
+    tripwire = Tripwire(dsn(own), schema(own), "sink")
+    writer = psycopg2.connect(dsn(own))
     with writer.cursor() as cursor:
         cursor.execute("insert into sink values (1, 'a'), (2, 'b')")
     writer.rollback()
     writer.close()
     assert tripwire.rows() == 2
-    assert count(lease) == 0
+    assert count(own) == 0
     tripwire.close()
 
 
-def test_it_can_be_armed_again_after_letting_go(lease: Lease) -> None:
-    tripwire = Tripwire(lease.dsns["main"], lease.schema, "sink")
+def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
+    tripwire = Tripwire(dsn(own), schema(own), "sink")
     for round_ in range(2):
         tripwire.hold_after(tripwire.rows())
-        writer = psycopg2.connect(lease.dsns["main"])
+        writer = psycopg2.connect(dsn(own))
         writer.autocommit = True
         row = (round_, "a")
         thread = threading.Thread(
@@ -147,14 +149,14 @@ def test_it_can_be_armed_again_after_letting_go(lease: Lease) -> None:
         tripwire.let_go()
         thread.join(10.0)
         writer.close()
-        assert count(lease) == round_ + 1
+        assert count(own) == round_ + 1
     tripwire.close()
 
 
-def aiming(lease: Lease, observer: Observer, tripwire: Tripwire) -> Any:
+def aiming(own: RunResources, observer: Observer, tripwire: Tripwire) -> Any:
     """A run as an aim at rows sees it."""
     return SimpleNamespace(
-        lease=lease,
+        own=own,
         supervisor=SimpleNamespace(last_hurt=0),
         observer=observer,
         tripwire=tripwire,
@@ -187,11 +189,11 @@ class Written:
         half.rename(self.folder / log / str(batch))
 
 
-def inserted(lease: Lease, *numbers: int) -> threading.Thread:
+def inserted(own: RunResources, *numbers: int) -> threading.Thread:
     """One client that writes each row by itself, in a thread."""
 
     def write() -> None:
-        with contextlib.closing(psycopg2.connect(lease.dsns["main"])) as connection:
+        with contextlib.closing(psycopg2.connect(dsn(own))) as connection:
             connection.autocommit = True
             for number in numbers:
                 connection.cursor().execute("insert into sink values (%s, 'a')", (number,))
@@ -204,14 +206,14 @@ def inserted(lease: Lease, *numbers: int) -> threading.Thread:
 @pytest.mark.parametrize("batch", [None, 0])
 @pytest.mark.parametrize("empty", [False, True], ids=["first batch with records", "first batch without"])
 def test_before_the_first_row_is_before_the_first_of_all(
-    lease: Lease, tmp_path: Path, batch: int | None, empty: bool
+    own: RunResources, tmp_path: Path, batch: int | None, empty: bool
 ) -> None:
-    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(lease.dsns["main"], lease.schema, "sink")
+    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(dsn(own), schema(own), "sink")
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(Schedule((step,), aiming(lease, observer, tripwire))._wait, step, 0)
+            aimed = pool.submit(Schedule((step,), aiming(own, observer, tripwire))._wait, step, 0)
             until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
             written.begin()
             if empty:
@@ -219,37 +221,37 @@ def test_before_the_first_row_is_before_the_first_of_all(
                 written.commit(0)
             written.plan(int(empty), 9)
             until("the plan", lambda: observer.newest_batch() == int(empty), within_s=10.0)
-            writer = inserted(lease, 1, 2)
+            writer = inserted(own, 1, 2)
             moment = aimed.result(10.0)
         assert moment.held is not None and moment.held.rows == 0
         assert moment.batch == int(empty), "an empty batch has no row to stand at"
         assert ROWS_KIND.agrees(when, moment, observer.listing(moment.folder))
-        assert count(lease) == 0
+        assert count(own) == 0
         tripwire.let_go()
         writer.join(10.0)
-        assert count(lease) == 2
+        assert count(own) == 2
     finally:
         observer.close()
         tripwire.close()
 
 
-def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(lease: Lease, tmp_path: Path) -> None:
-    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(lease.dsns["main"], lease.schema, "sink")
+def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: RunResources, tmp_path: Path) -> None:
+    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(dsn(own), schema(own), "sink")
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(Schedule((step,), aiming(lease, observer, tripwire))._wait, step, 0)
+            aimed = pool.submit(Schedule((step,), aiming(own, observer, tripwire))._wait, step, 0)
             until("the hook", lambda: observer._hook is not None, within_s=10.0)
             written.plan(0, 3)
-            inserted(lease, 1, 2, 3).join(10.0)
+            inserted(own, 1, 2, 3).join(10.0)
             written.commit(0)
             until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
             written.plan(1, 5)
-            writer = inserted(lease, 4, 5)
+            writer = inserted(own, 4, 5)
             moment = aimed.result(10.0)
         assert moment.held is not None and (moment.held.rows, moment.batch) == (3, 1)
-        assert count(lease) == 3
+        assert count(own) == 3
         tripwire.let_go()
         writer.join(10.0)
     finally:

@@ -21,6 +21,7 @@ from harness.session.session import Session
 from harness.sinks.base import statements
 from harness.sinks.reading import keep, read
 from harness.sinks.table import fingerprint, load
+from tests.provided import at
 
 pytestmark = pytest.mark.stack
 PAYMENTS = Sink(kind="postgres", target="payments", key=("id",))
@@ -39,8 +40,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 @pytest.fixture
 def dsn(server: Postgres, request: pytest.FixtureRequest) -> Iterator[str]:
     schema = f"w{os.getpid()}_{abs(hash(request.node.nodeid)) % 10**9}"
-    server.databases.create_schema(schema)
-    made = server.databases.dsn("main", schema)
+    server.databases.create_schema("", schema)
+    made = server.databases.dsn("", schema)
     with writer(made) as cursor:
         cursor.execute("create table payments (id bigint, word text)")
         cursor.execute("create table beside (id bigint)")
@@ -49,7 +50,7 @@ def dsn(server: Postgres, request: pytest.FixtureRequest) -> Iterator[str]:
         cursor.execute("create table part_one partition of parts for values from (0) to (100)")
         cursor.connection.commit()
     yield made
-    server.databases.drop_schema(schema)
+    server.databases.drop_schema("", schema)
 
 
 @contextmanager
@@ -139,7 +140,7 @@ def test_who_locks_every_reader_out_is_told_and_the_sink_is_kept_as_unreadable(d
     with writer(dsn) as cursor:
         cursor.execute("truncate payments")
         assert told(dsn, "payments")[0] == ("truncate payments",)
-        assert keep(tmp_path, 0, PAYMENTS, {"main": dsn}, rows_max=10, wait_ms=300) == 0
+        assert keep(tmp_path, 0, PAYMENTS, {"postgres": at(dsn)}, rows_max=10, wait_ms=300) == 0
     table = load(tmp_path, 0)
     assert table is not None and table.rows == []
     assert table.unreadable.endswith("a transaction that writes locked every reader out for 0.3 s")
@@ -158,7 +159,7 @@ def test_a_database_that_is_down_is_an_error_of_the_stack(tmp_path: Path) -> Non
     with pytest.raises(StackError):
         writing(nowhere, PAYMENTS.target, wait_ms=300)
     with pytest.raises(StackError):
-        keep(tmp_path, 0, PAYMENTS, {"main": nowhere}, rows_max=10, wait_ms=300)
+        keep(tmp_path, 0, PAYMENTS, {"postgres": at(nowhere)}, rows_max=10, wait_ms=300)
     assert not (tmp_path / "sink").exists()
 
 
@@ -169,10 +170,10 @@ def test_up_to_the_bound_a_sink_is_kept_whole_and_beyond_it_as_fingerprints(
     with writer(dsn) as cursor:
         cursor.execute("insert into payments select n, 'row ' || n from generate_series(1, 50) n")
         cursor.connection.commit()
-    whole = read(PAYMENTS, {"main": dsn})
-    assert keep(tmp_path / "a", 0, PAYMENTS, {"main": dsn}, rows_max=50, wait_ms=300) == 50
+    whole = read(PAYMENTS, {"postgres": at(dsn)})
+    assert keep(tmp_path / "a", 0, PAYMENTS, {"postgres": at(dsn)}, rows_max=50, wait_ms=300) == 50
     assert load(tmp_path / "a", 0) == whole
-    assert keep(tmp_path / "b", 0, PAYMENTS, {"main": dsn}, rows_max=49, wait_ms=300) == 50
+    assert keep(tmp_path / "b", 0, PAYMENTS, {"postgres": at(dsn)}, rows_max=49, wait_ms=300) == 50
     prints = load(tmp_path / "b", 0)
     assert prints is not None
     assert (whole.form, prints.form) == ("whole", "fingerprints")

@@ -39,10 +39,9 @@ SINK = Sink(kind="postgres", target="fake", key=("batch",))
 
 
 @dataclass
-class Lease:
+class RunResources:
     folder: Path
-    dsns: dict[str, str] = field(default_factory=lambda: {"main": "", "second": ""})
-    shared: bool = False
+    parts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -55,18 +54,18 @@ class FakeStack:
     step_s: float = STEP_S
     helpers: list[LocalProcess] = field(default_factory=list)
 
-    def launch(self, lease: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
+    def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
         places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
         argv = [sys.executable, str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
         with log.open("ab") as output:
             child = subprocess.Popen(argv, stdout=output, stderr=output)
         return ProcessDriver(number, log, child)
 
-    def executors(self, lease: Any) -> list[LocalProcess]:
+    def executors(self, own: Any) -> list[LocalProcess]:
         return [process for process in self.helpers if process.lives()]
 
-    def processes(self, lease: Any) -> list[LocalProcess]:
-        return self.executors(lease)
+    def processes(self, own: Any) -> list[LocalProcess]:
+        return self.executors(own)
 
 
 @dataclass
@@ -127,8 +126,8 @@ def world(
     folder.mkdir()
     journal = Journal(None)
     stack: Any = FakeStack(folder, arguments, batches, step_s)
-    lease: Any = Lease(folder)
-    supervisor = Supervisor(stack, lease, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
+    own: Any = RunResources(folder)
+    supervisor = Supervisor(stack, own, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
     observer = Observer(folder, "topic", journal)
     state: dict[str, World] = {}
 
@@ -137,7 +136,7 @@ def world(
 
     scene = RunContext(
         stack=stack,
-        lease=lease,
+        own=own,
         supervisor=supervisor,
         observer=observer,
         journal=journal,
@@ -151,7 +150,7 @@ def world(
         Parts(
             folder=tmp_path / "kept",
             sinks=(SINK,),
-            lease=lease,
+            own=own,
             supervisor=supervisor,
             observer=observer,
             journal=journal,

@@ -23,7 +23,7 @@ Repair: two_systems_upsert.py
 #     effect: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 #   - postgres: documents
-#     database: second
+#     part: second
 #     effect: |
 #       select id, account, account || ' paid ' || amount || ' ' || currency as body
 #       from ledger

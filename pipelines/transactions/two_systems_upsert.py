@@ -24,7 +24,7 @@ Broken twin: two_systems_append.py
 #     effect: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 #   - postgres: documents
-#     database: second
+#     part: second
 #     effect: |
 #       select id, account, account || ' paid ' || amount || ' ' || currency as body
 #       from ledger

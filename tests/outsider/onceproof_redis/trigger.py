@@ -1,0 +1,67 @@
+"""The trigger `redis_rows`: so many entries are in the first sink of that kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+from harness.context import Listing, RunContext, TriggerHit
+from harness.errors import StackError
+from harness.fields import values as v
+from harness.kinds import About, Refusals
+from harness.scenario import Step, Trigger
+from harness.triggers.base import Planned, wait_until
+from onceproof_redis.server import Prefix
+
+ROWS_MAX = 10_000_000
+
+
+class RedisRows:
+    """Counted over all keys of the run."""
+
+    about = About(
+        name="redis_rows",
+        summary="the run has so many entries in its lists and hashes in Redis",
+        example="{redis_rows: 150}",
+        options=v.counted(1, ROWS_MAX),
+    )
+
+    def trigger(self, value: Any, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """From `value` entries on."""
+        place = f"after {value} entries in Redis"
+        return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query)
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """It may come at any time."""
+        return iter(())
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """Asked again and again. Nobody is frozen: the fault is the server's."""
+        at: Prefix = run.own.part("redis").at
+        wanted = int(step.when.value or 0)
+        wait_until(run, step.when, lambda: counted(at) >= wanted)
+        folder = run.observer.folder()
+        listing = run.observer.listing(folder)
+        newest = max(listing.get("offsets", ()), default=None)
+        return TriggerHit(newest, folder=folder, before=listing)
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """The count only grows."""
+        return True
+
+
+def counted(at: Prefix) -> int:
+    """Entries of all lists and hashes of a run. Raises StackError."""
+    count = 0
+    try:
+        client = at.client()
+        for key in client.scan_iter(f"{at.prefix}:*"):
+            count += int(client.hlen(key) if client.type(key) == "hash" else client.llen(key))
+        client.close()
+    except redis.RedisError as error:
+        raise StackError(f"asked Redis how much it holds; saw {error}") from error
+    return count
+
+
+KIND = RedisRows()

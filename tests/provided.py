@@ -1,0 +1,79 @@
+"""What a run is given, for tests that have no stack: parts of a database of their own, or parts that nobody answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.components.kafka.process import Kafka
+from harness.components.kafka.provision import Topic
+from harness.components.postgres.process import Postgres
+from harness.components.postgres.provision import Schema
+from harness.resources import Resources, RunResources
+from harness.stacks.processes import ProcessesStack
+
+Own = dict[str, Resources]
+
+
+def at(dsn: str = "", *, label: str = "postgres", schema: str = "", shared: bool = False) -> Resources:
+    """A part of Postgres at an address."""
+    return Resources(label=label, at=Schema(dsn=dsn, schema=schema), shared=shared)
+
+
+@contextmanager
+def schemas(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
+    """Both parts of a server, for one test."""
+    run_id, names = f"t{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**9}", ("", "second")
+    given = server.provide(run_id, {name: {} for name in names})
+    try:
+        yield {each.label: each for each in given.values()}
+    finally:
+        server.drop(run_id, names)
+
+
+def dsn(own: Mapping[str, Resources] | RunResources, label: str = "postgres") -> str:
+    """The address of a part."""
+    parts = own.parts if isinstance(own, RunResources) else own
+    found: Schema = parts[label].at
+    return found.dsn
+
+
+def schema(own: RunResources, label: str = "postgres") -> str:
+    """The run's schema there."""
+    found: Schema = own.part(label).at
+    return found.schema
+
+
+def topic(own: RunResources) -> Topic:
+    """The run's topic."""
+    found: Topic = own.part("kafka").at
+    return found
+
+
+def shared(own: Own) -> Own:
+    """The same parts on a server with other users."""
+    return {label: replace(each, shared=True) for label, each in own.items()}
+
+
+def both(partitions: int = 1) -> dict[str, dict[str, Any]]:
+    """What a run asks for that needs a topic and both databases."""
+    return {"kafka": {"partitions": partitions}, "postgres": {}, "postgres.second": {}}
+
+
+def broker(stack: ProcessesStack) -> Kafka:
+    """The stack's broker, which is up."""
+    found = stack.servers["kafka"]
+    assert isinstance(found, Kafka)
+    return found
+
+
+def database(stack: ProcessesStack) -> Postgres:
+    """The stack's database server, which is up."""
+    found = stack.servers["postgres"]
+    assert isinstance(found, Postgres)
+    return found
