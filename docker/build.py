@@ -19,13 +19,21 @@ import kafka as kafka_client
 from docker.errors import BuildError, DockerException
 
 import docker
+from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka import process as kafka
+from harness.components.spark import container as spark
 from harness.errors import HarnessError
-from harness.hosts import images
 from harness.machine import jars, java
 
 HERE = Path(__file__).parent
 SUITE = "bookworm"
+IMAGES = [kind.image for kind in COMPONENTS if isinstance(kind, AsContainer)] + [spark.IMAGE]
+STAND_IN = {
+    "base": "onceproof/base:bookworm",
+    "java": "onceproof/java:17",
+    **{image.part: image.stand_in for image in IMAGES},
+}
+"""In the order in which they are built."""
 
 
 def base(client: docker.DockerClient) -> None:
@@ -35,7 +43,7 @@ def base(client: docker.DockerClient) -> None:
         subprocess.run(["debootstrap", "--variant=minbase", SUITE, str(root)], check=True, stdout=subprocess.DEVNULL)
         archive = Path(folder) / "base.tar"
         subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
-        said = client.api.import_image_from_file(str(archive), repository=images.STAND_IN["base"])
+        said = client.api.import_image_from_file(str(archive), repository=STAND_IN["base"])
         if "errorDetail" in said:  # with a status that means success
             raise DockerException(said.strip())
 
@@ -69,16 +77,19 @@ def build(client: docker.DockerClient, name: str) -> None:
                 archive.add(path, place, filter=lambda entry: None if "__pycache__" in entry.name else entry)
         file.seek(0)
         client.images.build(
-            fileobj=file, custom_context=True, tag=images.STAND_IN[name], network_mode="host", rm=True, forcerm=True
+            fileobj=file, custom_context=True, tag=STAND_IN[name], network_mode="host", rm=True, forcerm=True
         )
 
 
 def main() -> int:
-    """Build what is not there yet; 0, or 4 with one line."""
+    """Build what is not there yet; 0, or 4 with one line. `--exports`: only print, for a shell, that ours are taken."""
+    if "--exports" in sys.argv:
+        print("\n".join(f"export {image.variable}={image.stand_in}" for image in IMAGES))
+        return 0
     try:
         client = docker.from_env()
         have = {tag for image in client.images.list() for tag in image.tags}
-        for name, tag in images.STAND_IN.items():
+        for name, tag in STAND_IN.items():
             if tag in have and "--again" not in sys.argv:
                 continue
             print(f"building {tag}", flush=True)
