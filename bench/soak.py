@@ -175,7 +175,7 @@ class Soak:
     def run(self, work: Sequence[Drawn]) -> None:
         """Run each until one is wrong (but see `--keep-going`) or the time is up."""
         given, deadline = suite.Options(reports=self.options.reports), Deadline(self.options.minutes * 60)
-        with suite.signals(), suite.only_suite(given.reports), suite.up(given) as stack:
+        with suite.signals(), suite.only_suite(given.reports), suite.up(suite.stack_of(given)) as stack:
             for drawn in work:
                 if deadline.over():
                     print(f"the time is up after {len(self.lines)} of {len(work)} schedules")

@@ -23,6 +23,7 @@ from harness.scenario import Word
 from harness.stacks.external import ExternalStack, master_of
 from harness.stacks.processes import ProcessesStack
 from harness.stacks.where import Where
+from harness.suite import only_suite
 from harness.supported import Named, refuse, supported, unsupported
 from harness.wait import Waiting, until
 from tests.provided import broker, database
@@ -57,10 +58,12 @@ def onceproof(*words: str) -> tuple[int, str]:
         ),
     ],
 )
-def test_addresses_and_stack_go_together(words: list[str], said: str) -> None:
-    code, output = onceproof(*words)
-    assert code == 2
+def test_addresses_and_stack_go_together(words: list[str], said: str, tmp_path: Path) -> None:
+    # Also while another suite writes there: a mistake of the command line has nothing to wait for.
+    with only_suite(tmp_path):
+        code, output = onceproof(*words, "--reports", str(tmp_path))
     assert said in output
+    assert code == 2
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:7077", "http://a:1", "spark://", "spark://a:b"])

@@ -55,12 +55,13 @@ def pytest_runtest_makereport(
 def stack(pytestconfig: pytest.Config) -> Iterator[Stack]:
     """Real servers, brought up once for all tests that ask. Override it to bring your own."""
     with quiet():
-        from harness.suite import Options, only_suite, up
+        from harness.suite import Options, only_suite, stack_of, up
 
     chosen = pytestconfig.stash[SUITE].settings
     # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.
     alone = nullcontext() if hasattr(pytestconfig, "workerinput") else only_suite(chosen.reports)
-    with alone, up(Options(stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports)) as opened:
+    options = Options(stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports)
+    with alone, up(stack_of(options)) as opened:
         yield opened
 
 

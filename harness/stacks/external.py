@@ -45,10 +45,12 @@ class ExternalStack(SessionStack):
     means = MEANS["external"]
 
     def __init__(self, where: Where, logs: Path, *, needs: Collection[str] = ()) -> None:
+        """Raises UsageError for an address that is none, and where a component has none."""
         super().__init__(logs, needs=needs)
         self.where = where
         self._host, self._port = master_of(where.spark_master)
         self._there: dict[str, Addressed] = {name: _at(name, address) for name, address in where.at.items()}
+        self._lacks(needs)
 
     def up(self) -> None:
         """Look that each answers. Raises StackError with the first that does not."""
@@ -64,11 +66,14 @@ class ExternalStack(SessionStack):
             raise
 
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
-        if lacking := [name for name in names if name not in self._there]:
-            raise missing(lacking)
+        self._lacks(names)
         for name in names:
             self._there[name].describe()
         return {name: self._there[name] for name in names}
+
+    def _lacks(self, names: Collection[str]) -> None:
+        if lacking := [name for name in names if name not in self._there]:
+            raise missing(lacking)
 
     def _spark(self) -> None:
         """Look that its master answers. Raises StackError."""

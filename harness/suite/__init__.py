@@ -128,10 +128,11 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     from harness.report import html
     from harness.suite.progress import progress
 
+    stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
         suite = Suite(options, progress())
         try:
-            with up(options, work) as stack:
+            with up(stack):
                 for number, scenario in enumerate(work, 1):
                     stack.health()
                     listener = suite.progress.started(
@@ -176,11 +177,16 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     return Run(scenario=scenario.name, verdict=result.verdict, folder=folder, seconds=result.seconds, stack=stack.name)
 
 
-@contextmanager
-def up(options: Options, work: Sequence[Scenario] = ()) -> Iterator[Stack]:
-    """The stack, up; down afterwards, however it ends. Raises UsageError for `work` that it does not support."""
+def stack_of(options: Options, work: Sequence[Scenario] = ()) -> Stack:
+    """The stack, not yet up. Raises UsageError for `work` that it does not support."""
     stack = open_stack(options.stack, options.reports, options.where, needs=needed(work))
     refuse(work, stack)
+    return stack
+
+
+@contextmanager
+def up(stack: Stack) -> Iterator[Stack]:
+    """The stack, up; down afterwards, however it ends."""
     try:
         stack.up()
         yield stack
