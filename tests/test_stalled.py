@@ -13,7 +13,7 @@ from harness.judge.folder import Run, read_run
 from harness.judge.stalled import stalled
 from harness.judge.strikes import Seen, Strike
 from harness.run_folder.snapshot import Batch, Position, Query, QueryState, Snapshot
-from harness.scenario import Finding, Kind, Pipeline, StepOutcome
+from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome
 from tests.folders import HIT, Folder, payments
 
 LABEL = "kill driver at sink-committed of batch 1, attempt 2"
@@ -213,3 +213,72 @@ def test_two_hits_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp
     twice = tuple(Strike(number=number, outcome=SECOND) for number in (1, 2))
     out = stalled(run(tmp_path, said()), twice, [Control(number=number, gap_s=1.0) for number in (1, 2, 3)])
     assert [(each.faults, each.fits) for each in out.stand] == [((), (LABEL, LABEL))]
+
+
+LIVED = replace(HIT, name="kill executor", attempt=2, at_s=5.0, evidence=Evidence(signalled={"4711": "SIGKILL"}))
+LIVED_LABEL = LABEL.replace("driver", "executor")
+THIS_ONE, ANY_ONE, NO_ONE = ((LIVED_LABEL,), ()), ((), (LIVED_LABEL,)), ((), ())
+
+
+def seen(*states: QueryState, at_s: float = 5.0) -> Strike:
+    """A hit that the driver lived through, and the queries as they stood."""
+    snapshot = Snapshot(step=1, moment="strike", attempt=2, at_s=at_s, queries=states)
+    return Strike(number=1, outcome=LIVED, at=Seen(snapshot=snapshot, tables=()))
+
+
+def planned(*offsets: int, checkpoint: str = "checkpoint") -> QueryState:
+    return QueryState(checkpoint=checkpoint, offsets=offsets)
+
+
+def unseen(**after: tuple[int, ...]) -> Strike:
+    """The same of which only the evidence tells."""
+    return Strike(number=1, outcome=replace(LIVED, evidence=replace(LIVED.evidence, checkpoint_after=after)))
+
+
+@pytest.mark.parametrize(
+    ("hit", "committed", "who"),
+    [
+        (seen(planned(0, 1)), (0,), THIS_ONE),
+        (seen(planned(0, 1)), (0, 1), THIS_ONE),
+        (seen(planned(0, 1)), (0, 1, 2), NO_ONE),
+        (seen(planned(1, 0)), (0, 1), THIS_ONE),
+        (seen(planned()), (0,), NO_ONE),
+        (seen(planned(0, checkpoint="another")), (0, 1, 2), THIS_ONE),
+        (seen(), (0, 1, 2), THIS_ONE),
+        (unseen(offsets=(0, 1), commits=(0,)), (0,), THIS_ONE),
+        (unseen(offsets=(0, 1), commits=(0,)), (0, 1, 2), NO_ONE),
+        (unseen(commits=()), (0,), NO_ONE),
+        (unseen(), (0, 1, 2), ANY_ONE),
+    ],
+)
+def test_a_driver_that_lived_and_got_more_done_than_it_had_in_hand_was_not_stalled_by_the_hit(
+    tmp_path: Path, hit: Strike, committed: tuple[int, ...], who: object
+) -> None:
+    batches = tuple(Batch(batch=number, ranges={}, committed=number in committed, attempts=(2,)) for number in range(4))
+    found = run(tmp_path, GAVE_UP)
+    query = Query(checkpoint="checkpoint", batches=batches, first={2: 0})
+    kept = replace(found, progressed=replace(found.progressed, queries=(query,)))
+    assert blamed(stalled(kept, (hit,), CALMS)) == who
+
+
+@pytest.mark.parametrize(
+    ("hit", "moves", "who"),
+    [
+        (seen(), (1.0, 6.0), THIS_ONE),
+        (seen(), (1.0, 5.0, 6.0), THIS_ONE),
+        (seen(), (1.0, 6.0, 7.0), NO_ONE),
+        (seen(), (1.0, 6.0, 7.0, 8.0), NO_ONE),
+        (seen(at_s=6.0), (1.0, 5.5, 6.0, 7.0), THIS_ONE),
+        (unseen(offsets=()), (1.0, 5.0, 6.0), THIS_ONE),
+        (unseen(offsets=()), (1.0, 6.0, 7.0), NO_ONE),
+        (replace(unseen(offsets=()), outcome=replace(unseen(offsets=()).outcome, at_s=None)), (0.5, 0.6), NO_ONE),
+    ],
+)
+def test_offsets_of_its_own_that_moved_on_twice_are_more_than_was_in_hand(
+    tmp_path: Path, hit: Strike, moves: tuple[float, ...], who: object
+) -> None:
+    of_another = [Position(attempt=1, at_s=at_s, next={0: 1}) for at_s in (8.0, 9.0)]
+    own = [Position(attempt=2, at_s=at_s, next={0: number}) for number, at_s in enumerate(moves, 2)]
+    found = run(tmp_path, GAVE_UP)
+    progressed = replace(found.progressed, queries=(), positions=(*of_another, *own))
+    assert blamed(stalled(replace(found, progressed=progressed), (hit,), CALMS)) == who
