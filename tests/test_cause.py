@@ -532,6 +532,34 @@ def test_a_total_that_one_of_two_batches_touches_speaks_for_one(
         assert {(each.faults, each.to_confirm) for each in out if each.kind is Kind.WRONG_AGGREGATE} == {((ONE,), weak)}
 
 
+def accounts(*names: str) -> list[dict[str, Any]]:
+    """Forty records of these accounts; the effect that counts them leaves out x."""
+    return [{**record, "account": account} for record, account in zip(values(40), names, strict=True)]
+
+
+NOT_X = replace(COUNTED, effect="select account, count(*) as n from ledger where account <> 'x' group by account")
+
+
+@pytest.mark.parametrize(("last", "told"), [(["a0", "a1"], (ONE,)), (["x", "a0"], ())])
+def test_two_records_that_show_at_the_end_of_a_batch_are_enough(
+    make: Make, last: list[str], told: tuple[str, ...]
+) -> None:
+    bench = make(NOT_X, records=accounts(*["a9"] * 10, *["x"] * 8, *last, *["a9"] * 20))
+    out = judged(bench, bench.rows(without=batch(1)), (bench.first(1), reach()))
+    assert {each.faults for each in out} == {told}
+
+
+@pytest.mark.parametrize("shown", [1, 2])
+def test_single_records_that_two_hits_repeated_want_a_control(make: Make, shown: int) -> None:
+    part = [*["a0"] * shown, *["x"] * (10 - shown)]
+    sums = "select account, count(*) as n, sum(amount) as total from ledger where account <> 'x' group by account"
+    bench = make(replace(TOTALS, effect=sums), records=accounts(*["a9"] * 10, *part, *["a9"] * 10, *part))
+    at = bench.rows(*batch(0), *batch(1), *batch(2), *batch(3), again=(batch(1),))
+    out = judged(bench, bench.rows(again=(batch(1), batch(3))), (bench.first(2), reach()), (at, reach(4, 3)))
+    two = "kill driver at sink-committed of batch 1, attempt 2"
+    assert causes(out) == {(Kind.WRONG_AGGREGATE, (ONE, two), (), CONFIRM if shown == 1 else ALONE)}
+
+
 def test_a_batch_that_comes_to_the_same_in_one_key_only_is_refuted_by_its_others(make: Make) -> None:
     """Batch 1 has two records of a0 and two of a1, batch 2 two of a0 and two of a2: only a0 ties."""
     accounts = ["a3", "a4"] * 5 + ["a0", "a1"] * 2 + ["a5"] * 6 + ["a0", "a2"] * 2 + ["a6"] * 6 + ["a7"] * 10

@@ -364,6 +364,28 @@ def test_what_is_skipped_and_there_in_the_end_was_written_by_an_orphan(make: Mak
     assert out.why.endswith("though the next attempt began beyond it: an orphan wrote it")
 
 
+@pytest.mark.parametrize(("off", "came"), [(0.5, True), (2.0, False)])
+def test_totals_that_cancel_came_right_up_to_a_part_of_what_went_into_them(make: Make, off: float, came: bool) -> None:
+    """A billion in, a billion out: the digits behind the point do not say that something is missing."""
+    floats = "select account, count(*) as n, sum(amount)::double as total from ledger group by account"
+    amounts = ["1000000000"] * 4 + ["-1000000000"] * 4 + [f"{each}.25" for each in range(8, 40)]
+    bench = make(
+        replace(TOTALS, effect=floats), records=[{**each, "amount": amounts[each["id"]]} for each in values(40)]
+    )
+    scale = bench.scale([(account, n, repr(float(total or 0) + off)) for account, n, total in bench.rows()])
+    sizes = {(row[0],): [0.0, 0.0, 1e9] for row in bench.rows()}
+    scale = replace(scale, case=replace(scale.case, sizes=sizes))
+    out = hit(bench, bench.first(1), reach(again=2), scale=scale)
+    assert (out.stakes == (), out.why.endswith("an orphan wrote it")) == (came, came)
+
+
+def test_what_is_skipped_with_nothing_in_hand_was_written_by_an_orphan_if_nobody_looked_again(make: Make) -> None:
+    bench, idle = make(), reach(2, 2, again=3, batch=None)
+    assert hit(bench, bench.first(2), idle).why.endswith("an orphan wrote it")
+    out = hit(bench, bench.first(2), idle, restart=bench.first(2))
+    assert (out.stakes, out.why) == ((), "every planned batch was committed: nothing was in hand")
+
+
 def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make: Make) -> None:
     bench = make()
     own = reach(2, 2, own=True, batch=None, checkpoint="")
