@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.checkers.cells import Row
+from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, Span, joined
 from harness.errors import UsageError
 from harness.judge import judge
@@ -373,7 +374,7 @@ def test_totals_that_cancel_came_right_up_to_a_part_of_what_went_into_them(make:
         replace(TOTALS, effect=floats), records=[{**each, "amount": amounts[each["id"]]} for each in values(40)]
     )
     scale = bench.scale([(account, n, repr(float(total or 0) + off)) for account, n, total in bench.rows()])
-    sizes = {(row[0],): [0.0, 0.0, 1e9] for row in bench.rows()}
+    sizes: dict[Key, list[float]] = {(row[0],): [0.0, 0.0, 1e9] for row in bench.rows()}
     scale = replace(scale, case=replace(scale.case, sizes=sizes))
     out = hit(bench, bench.first(1), reach(again=2), scale=scale)
     assert (out.stakes == (), out.why.endswith("an orphan wrote it")) == (came, came)
