@@ -9,7 +9,7 @@ does not, the hit has shown nothing, and the note says why.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -139,20 +139,18 @@ class _Weighing:
         assert strike.at is not None
         self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
         self.snapshot = strike.at.snapshot
-        self.base, full = scale.upto(reach.low, last), scale.upto(reach.high, last)
+        self.base, self.full = scale.upto(reach.low, last), scale.upto(reach.high, last)
         apart = scale.keys(reach.apart)
-        keys = [key for key in changed(self.base, full) if key not in apart]
+        keys = [key for key in changed(self.base, self.full) if key not in apart]
         self.blind = blind(scale.case) or (not keys and self._floats())
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
-        late = {key for key in keys if not self.last.rows[key] and key in self.base and key in full}
-        late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], full[key])])
-        traces = Traces(scale, last, self.base, full)
+        late = {key for key in keys if not self.last.rows[key] and key in self.base and key in self.full}
+        late |= self._behind([key for key in keys if self.last.rows[key] not in (self.base[key], self.full[key])])
+        traces = Traces(scale, last, self.base, self.full)
         self.touched = [key for key in keys if key not in late and traces.of(key)]
         # Where the batch changes nothing that shows, nothing shows that it was written, but for Spark's own word.
-        self.there = bool(keys) and all(
-            self.last.rows[key] != self.base[key] and _has(self.last.rows[key], full[key]) for key in keys
-        )
+        self.there = bool(keys) and all(map(self._written, keys))
         self.whole = self.there or reach.after
 
     def _behind(self, keys: Sequence[Key]) -> set[Key]:
@@ -217,6 +215,24 @@ class _Weighing:
         stood still, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
         return self.reach.taken if self._stays() and not (self.strike.paused or unseen or self._left) else ()
+
+    def _retried(self, spans: Spans) -> Spans:
+        """Of these, what is known to be written once more. When an executor dies, the driver retries the tasks that had
+        not finished: one whose rows are all in the sink may have, one that got half of a partition in has not. Which
+        task wrote to a total, nothing says."""
+        if not self.strike.retried or not self.begun:
+            return spans
+        if self.whole:
+            return ()
+        return spans if self.scale.case.aggregate else tuple(s for s in spans if self._half(self.scale.keys((s,))))
+
+    def _half(self, keys: Collection[Key]) -> bool:
+        """Are some of the rows there, and some not?"""
+        return any(map(self._written, keys)) and not all(map(self._written, keys))
+
+    def _written(self, key: Key) -> bool:
+        """Is all there that the batch writes under this key?"""
+        return self.last.rows[key] != self.base[key] and _has(self.last.rows[key], self.full[key])
 
     def _stays(self) -> bool:
         """Is some of it in the sink, or may it still be?"""
@@ -297,8 +313,9 @@ class _Weighing:
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:
             return
-        why = self._invisible(Harm.REPETITION, spans)
-        yield self._stake(Harm.REPETITION, spans, why, self._repeated(bool(self._redone())))
+        sure = self._retried(spans)
+        why = self._invisible(Harm.REPETITION, sure) if sure else _FINISHED
+        yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())))
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
@@ -400,4 +417,5 @@ class _Weighing:
         return known
 
 
+_FINISHED = "all of it was written, and the driver lived: it retries no task that has finished"
 _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}

@@ -55,6 +55,8 @@ class Strike:
     """Its attempt had been seen at work."""
     paused: bool = False
     """Nobody died: what was in hand is done once."""
+    retried: bool = False
+    """An executor died, and its driver did not: it retries the tasks that had not finished, and no others."""
     lasts: bool = False
     """It went on to do harm when the snapshot had been taken."""
     counted: int | None = None
@@ -147,6 +149,7 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
             only=_only(run, number, step, strike.at),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
+            retried=_impact(run, number) is Impact.EXECUTOR_KILLED and not died(step) and step.attempt not in alone,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             counted=counted,
             beside=beside,

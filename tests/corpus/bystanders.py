@@ -197,3 +197,24 @@ def begins_at_the_last_row_of_the_sink(run: Scene) -> Iterator[str]:
     run.queries, run.batches = [left, query("checkpoint", 20, 30, 40, start=15, first={2: 0})], []
     yield "it begins behind that batch, which is in the sink"
     run.queries = [left, query("checkpoint", 30, 40, start=20, first={2: 0})]
+
+
+@adversary(2, void("it retries no task that has finished"), twin=held("1 loss", "1 repetition"))
+def an_executor_died_whose_task_had_finished(run: Scene) -> Iterator[str]:
+    """All rows of batch 1 were in the sink when its executor was killed, and the batch was not committed yet. The
+    driver lived: Spark writes none of them again, whatever the program is."""
+    run.strike(1, window=HALF, holds=20)
+    executor(run)
+    yield "the task was in the middle of them"
+    run.found(tables=[run.rows((0, 15))])
+
+
+@adversary(2, held("1 repetition"), twin=void("it retries no task that has finished"))
+def a_driver_that_did_not_outlive_its_executor(run: Scene) -> Iterator[str]:
+    """All rows of batch 1 were in the sink when its executor was killed. The driver ended by itself, and the next one
+    did the whole batch again."""
+    run.strike(1, window=HALF, holds=20)
+    executor(run)
+    run.queries, run.batches = [query("checkpoint", 10, 20, 30, 40, first={1: 0, 2: 1})], []
+    yield "it went on"
+    run.queries = [query("checkpoint", 10, 20, 30, 40, first={1: 0})]
