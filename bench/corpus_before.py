@@ -3,8 +3,12 @@
     PYTHONPATH=. .venv/bin/python bench/corpus_before.py CHECKOUT
 
 Every case's run folder is written once, with all that this code knows of a run; a judge that knows less leaves out what
-it does not know. Wrong is another word, another "as expected", another fault that is blamed or another batch that is
-named (attempts and checkpoints are left out of a fault's name). Exits 1 if the other judge gets a case right.
+it does not know. Where kinds were still fields, the folders get these as well. A plain run that held is judged first: a
+judge that does not call it held cannot read the folders, and is not asked (exit code 2). A case that it cannot read is
+counted apart: no verdict is no wrong one.
+
+Wrong is another word, another "as expected", another fault that is blamed or another batch that is named (attempts and
+checkpoints are left out of a fault's name). Exits 1 if the other judge gets a case right that is no guard.
 """
 
 from __future__ import annotations
@@ -15,12 +19,16 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from harness.scenario import Word
 from tests.corpus import CASES
 from tests.corpus.case import Adversary
+from tests.corpus.scene import scene
 
 JUDGE = """
 import json, sys
@@ -36,6 +44,7 @@ for folder in sys.argv[1:]:
         out["batches"] = sorted({batch for finding in found for batch in finding.batches})
     except (HarnessError, UsageError) as refusal:
         out = {"word": "error", "as_expected": False, "reasons": [str(refusal)], "faults": [], "batches": []}
+        out["refused"] = True
     print(json.dumps(out))
 """
 WITHIN_S = 600
@@ -49,6 +58,56 @@ def judged(checkout: Path, folders: list[Path]) -> list[dict[str, Any]]:
         command, cwd=checkout, env=environment, capture_output=True, text=True, check=True, timeout=WITHIN_S
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def with_fields(folder: Path) -> Path:
+    """Write into a run folder what stood in the place of kinds and their options: backend and database of a sink, the
+    fields of triggers and faults."""
+    _rewrite(folder / "plan.json", _plan_with_fields)
+    for about in folder.rglob("sink/*.json"):
+        _rewrite(about, lambda table: {**table, "backend": table.get("kind")})
+    return folder
+
+
+def _rewrite(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    with suppress(FileNotFoundError):
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+def _plan_with_fields(plan: dict[str, Any]) -> dict[str, Any]:
+    said = plan["scenario"]
+    said["sinks"] = [{**sink, "backend": sink["kind"], "database": sink["part"] or "main"} for sink in said["sinks"]]
+    said["schedule"] = [{"name": _name(step), **{k: _fields(v) for k, v in step.items()}} for step in said["schedule"]]
+    said["input"] = {**said["input"], **said["input"]["options"]}
+    return plan
+
+
+def _name(step: dict[str, Any]) -> str:
+    kind = step["do"]["kind"]
+    assert isinstance(kind, str)
+    return kind
+
+
+OLD_FIELDS = {"window": "window", "failpoint": "failpoint", "records": "count", "rows": "count", "elapsed": "elapsed_s"}
+"""Where a trigger's value was, by its kind."""
+
+
+def _fields(kind: dict[str, Any]) -> dict[str, Any]:
+    value = {OLD_FIELDS[kind["kind"]]: kind["value"]} if "value" in kind else {}
+    return {**kind, **kind.get("options", {}), **value}
+
+
+def readable(checkout: Path, room: Path) -> Callable[[Path], Path] | None:
+    """How a folder has to be changed for that judge; None if it reads neither form."""
+    for name, change in (("now", lambda folder: folder), ("fields", with_fields)):
+        run = scene(room / name)
+        run.strike(1)
+        (said,) = judged(checkout, [change(run.write())])
+        if said["word"] == Word.HELD:
+            return change
+        reasons = "; ".join(said["reasons"]).replace(f"{room}/", "")
+        print(f"a run that held, its folder as {name}: {said['word']}: {reasons}")
+    return None
 
 
 def unnumbered(fault: str) -> str:
@@ -78,15 +137,24 @@ def main() -> int:
     checkout = Path(sys.argv[1]).resolve()
     cases = [case for case in CASES if case.item != SEALED]
     with tempfile.TemporaryDirectory() as room:
-        folders = [case.case(Path(room) / str(number) / "run").write() for number, case in enumerate(cases)]
+        change = readable(checkout, Path(room))
+        if change is None:
+            return 2
+        folders = [change(case.case(Path(room) / str(number) / "run").write()) for number, case in enumerate(cases)]
         answers = judged(checkout, folders)
-    passed = 0
-    for case, said in zip(cases, answers, strict=True):
-        mistakes = wrong(case, said)
-        passed += not mistakes
-        print(f"{case.item:3} {case.id:70} {'; '.join(mistakes) or 'RIGHT: ' + said['word']}")
-    print(f"{len(cases) - passed} of {len(cases)} cases wrong in {checkout.name}")
-    return 1 if passed else 0
+    told = Counter(line(case, said) for case, said in zip(cases, answers, strict=True))
+    print(f"{dict(told)} of {len(cases)} cases in {checkout.name}")
+    return 1 if told["right"] else 0
+
+
+def line(case: Adversary, said: Mapping[str, Any]) -> str:
+    """Print what became of one case; the word that it counts as."""
+    mistakes = wrong(case, said)
+    refused = said.get("refused", False) and said["word"] != case.right.word
+    state = "not read" if refused else "wrong" if mistakes else "guarded" if case.guard else "right"
+    words = "; ".join(said["reasons"] if refused else mistakes) or said["word"]
+    print(f"{case.item:3} {case.id:70} {state}: {words}")
+    return state
 
 
 SEALED = 16

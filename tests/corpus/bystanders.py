@@ -61,7 +61,7 @@ def wiped(run: Scene, *, window: str = "sink-committed", holds: int = 20) -> Non
     run.queries, run.batches = [left, query("checkpoint", 20, 40, first={2: 0})], []
 
 
-@adversary(5, violated(DUPLICATED, 20, blame(1, of="checkpoint")), twin=held("1 repetition"))
+@adversary(5, violated(DUPLICATED, 20, blame(1, of="checkpoint")), twin=held("1 repetition"), guard=True)
 def a_checkpoint_that_the_program_deletes_when_it_starts(run: Scene) -> Iterator[str]:
     """The next attempt begins with the first record again, and all that had been committed is written twice."""
     wiped(run)
@@ -186,7 +186,7 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 6), (20, 40))]
 
 
-@adversary(1, held("1 loss", "1 repetition"), twin=void("an orphan wrote it"))
+@adversary(1, held("1 loss", "1 repetition"), twin=void("an orphan wrote it"), guard=True)
 def begins_at_the_last_row_of_the_sink(run: Scene) -> Iterator[str]:
     """At-least-once: the next attempt asks the sink how far it is, and begins there under a new checkpoint. The rest of
     the struck batch would have been lost had it begun beyond that."""
@@ -209,7 +209,7 @@ def an_executor_died_whose_task_had_finished(run: Scene) -> Iterator[str]:
     run.found(tables=[run.rows((0, 15))])
 
 
-@adversary(2, held("1 repetition"), twin=void("it retries no task that has finished"))
+@adversary(2, held("1 repetition"), twin=void("it retries no task that has finished"), guard=True)
 def a_driver_that_did_not_outlive_its_executor(run: Scene) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed. The driver ended by itself, and the next one
     did the whole batch again."""

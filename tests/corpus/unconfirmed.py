@@ -74,7 +74,7 @@ def one_record_of_a_total_is_missing(run: Scene) -> Iterator[str]:
 
 @adversary(8, violated(LOST, 10, PLANNED_FIRST, fits=None, said="control run 2 did not work"), twin=error(
     "does not work without faults either", kinds={LOST: 10}, faults=None, fits=None
-))  # fmt: skip
+), guard=True)  # fmt: skip
 def a_control_that_failed_beside_one_that_did_not(run: Scene) -> Iterator[str]:
     """The struck batch is lost, and a control run is without that. Another one did not come up."""
     run.strike(1, window="offsets-written", holds=10)
