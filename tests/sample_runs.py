@@ -58,7 +58,7 @@ def repetition(**changes: Any) -> Stake:
         "harm": Harm.REPETITION,
         "point": "sink-committed",
         "shown": True,
-        "note": "99 rows in postgres payments, not in Spark's commit log",
+        "note": "repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)",
         "records": 99,
         "attempt": 1,
         "checkpoint": "checkpoint",

@@ -75,7 +75,7 @@ PLAIN = """\
 [t] driver 3 died, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed
-               at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log
+               at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
                at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
                crash points struck: sink-committed (repetition; loss)
                crash points not struck: offsets-written, while rows are written

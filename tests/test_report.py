@@ -224,7 +224,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",
         "1 of 1",
         "record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3, attempt 1",
-        "at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log",
+        "at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)",
         "sink-committed (repetition; loss)",
         "while rows are written",
         "No control run was made. One is made only where the snapshots explain nothing.",

@@ -27,7 +27,7 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     rows the sink had been handed: 200
     in flight: 200 records
     note: the temporary file was there
-    at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log
+    at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
     at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
   crash points struck: sink-committed (repetition; loss)
   crash points not struck: offsets-written, while rows are written
@@ -164,7 +164,7 @@ def at_stake(*own: Stake, **changes: Any) -> list[str]:
     return stakes.of_step(sample.verdict(stakes=own, **changes), 1)
 
 
-SHOWN = "at stake and shown: repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log"
+SHOWN = "at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)"
 
 
 def test_a_hit_that_puts_only_loss_at_stake_says_so() -> None:
@@ -189,7 +189,7 @@ def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
 def test_what_the_guarantee_allows_is_inconsequential() -> None:
     assert at_stake(sample.repetition(allowed=True)) == [
         "at stake, and allowed by the guarantee: "
-        "repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log",
+        "repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)",
         "inconsequential: the guarantee allows what was at stake",
     ]
     one = sample.verdict(stakes=(sample.repetition(allowed=True),), word=Word.HELD)

@@ -57,13 +57,17 @@ def verb(stake: Stake) -> str:
 
 
 def what(stake: Stake, verdict: Verdict) -> str:
-    """`repetition of batch 3: 99 rows in postgres payments, not in Spark's commit log`."""
+    """`repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)`."""
     batch = "" if stake.batch is None else f" of batch {stake.batch}"
     several = len({each.checkpoint for each in verdict.stakes}) > 1
     query = f" of {visible(stake.checkpoint, NAME)}" if several and stake.checkpoint else ""
     # The note of a stake may name its sink; said twice it only makes the line longer.
     sink = "" if stake.sink in stake.note else f" in {visible(stake.sink, NAME)}"
-    return f"{stake.harm}{batch}{query}{sink}: {visible(stake.note, NOTE) or plural(stake.records, 'record')}"
+    note = visible(stake.note, NOTE) or plural(stake.records, "record")
+    # The judge's own notes begin with the harm and the batch.
+    if note.startswith(f"{stake.harm}{batch} ") and not query:
+        return f"{note}{sink}"
+    return f"{stake.harm}{batch}{query}{sink}: {note}"
 
 
 def harms(verdict: Verdict) -> str:
