@@ -69,7 +69,7 @@ def large(rows: int, place: Path) -> Path:
     """Run a program that is right, whose driver is killed when all but one batch of `rows` rows are in the sink."""
     with ProcessesStack(place / "logs") as stack:
         play = Play(place, lambda scenario: run(scenario, stack, reports=place / "reports"))
-        when = {"window": "sink-committed", "batch": SLICES - 2}
+        when = {"point": "sink-committed", "batch": SLICES - 2}
         return play(
             "payments",
             *("--once", "--max-records", str(rows // SLICES)),

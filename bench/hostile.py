@@ -32,7 +32,7 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 
 @pytest.mark.parametrize(("query", "word"), [("audit", Word.VOID), ("payments", Word.VIOLATED)])
 def test_a_fault_in_one_query_says_nothing_of_a_sink_that_another_one_feeds(play: Play, query: str, word: Word) -> None:
-    when = {"window": "sink-committed", "batch": 2, "query": query}
+    when = {"point": "sink-committed", "batch": 2, "query": query}
     verdict = play("payments_then_audit", "--records", "600", schedule=[{"when": when, "do": "kill driver"}]).verdict
     assert verdict.steps[0].hit and verdict.steps[0].checkpoint == f"checkpoints/{query}"
     assert verdict.word is word
@@ -47,16 +47,21 @@ def test_where_their_sizes_differ_the_total_is_wrong_without_faults_too(play: Pl
 
 @pytest.mark.parametrize(("every", "word"), [(40, Word.UNKNOWN), (2, Word.HELD)])
 def test_a_long_trigger_interval_is_no_stall(play: Play, every: int, word: Word) -> None:
-    schedule = [{"when": {"window": "offsets-written", "batch": 1}, "do": "kill driver"}]
+    schedule = [{"when": {"point": "batch-planned", "batch": 1}, "do": "kill driver"}]
     flags = ("--once", "--every", f"{every} seconds")
-    keys: dict[str, Any] = {"setup": ONCE, "schedule": schedule, "within": "30s", "pipeline": {"interval": f"{every}s"}}
+    keys: dict[str, Any] = {
+        "setup": ONCE,
+        "schedule": schedule,
+        "timeout": "30s",
+        "pipeline": {"interval": f"{every}s"},
+    }
     verdict = play("payments", *flags, **keys).verdict
     assert (verdict.word, verdict.findings) == (word, ())
 
 
 HOP: dict[str, Any] = {
     "input": {"records": 300},
-    "schedule": [{"when": {"window": "offsets-written", "batch": 1}, "do": "kill driver"}],
+    "schedule": [{"when": {"point": "batch-planned", "batch": 1}, "do": "kill driver"}],
 }
 
 

@@ -48,7 +48,7 @@ KINDS: dict[str, Kind] = {
 
 def fits(scenario: Scenario, kind: str) -> bool:
     """Batches without a record are Spark's: a program that keeps its offsets itself has none."""
-    return kind != "empty batch" or scenario.pipeline.frontier == "checkpoint"
+    return kind != "empty batch" or scenario.pipeline.progress == "checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)

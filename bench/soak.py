@@ -35,7 +35,7 @@ from harness.scenario import Scenario, Verdict, Word, plain
 from harness.wait import Deadline
 
 SHARE = 0.95
-"""Of the repaired twins that had to hold, so many do; a step may miss its window."""
+"""Of the repaired twins that had to hold, so many do; a step may miss its crash point."""
 
 
 def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:

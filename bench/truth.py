@@ -126,7 +126,7 @@ def labels(step: StepOutcome) -> set[str]:
     """What a finding may call a hit: with its checkpoint where there are several."""
     batch = "" if step.batch is None else f" of batch {step.batch}"
     of = ["", f" of {step.checkpoint}"] if batch and step.checkpoint else [""]
-    return {f"{step.name} at {step.window}{batch}{each}, attempt {step.attempt}" for each in of}
+    return {f"{step.name} at {step.point}{batch}{each}, attempt {step.attempt}" for each in of}
 
 
 def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
@@ -176,11 +176,11 @@ def _ahead(run: Folder, room: Path, twin: Twin) -> Ahead:
     snapshot: Snapshot = store.noun(Snapshot, json.loads(text), str(room))
     ours = [query for query in snapshot.queries if query.ours]
     done = snapshot.position if snapshot.position is not None else (ours[0].committed if ours else {})
-    source = Source(parquet=run.source, columns=run.columns, frontier=done)
+    source = Source(parquet=run.source, columns=run.columns, committed=done)
     surplus = []
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         for place, sink in enumerate(run.scenario.sinks):
-            found, effect = load_sink(room, place), effects.table(sink.effect or "", behind=True)
+            found, effect = load_sink(room, place), effects.table(sink.effect or "", committed=True)
             if found is None or found.unreadable:
                 surplus.append(0)
                 continue

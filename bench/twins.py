@@ -11,7 +11,7 @@ from random import Random
 
 from harness.faults import fault
 from harness.load import load
-from harness.scenario import Expect, Fault, Guarantee, Harm, Kind, Scenario, Step, Trigger, Victim, Window, Word
+from harness.scenario import CrashPoint, Expect, Fault, Guarantee, Harm, Kind, Scenario, Step, Trigger, Victim, Word
 from harness.triggers import trigger
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
@@ -123,7 +123,7 @@ def draw(seed: int, index: int) -> Drawn:
 
 def stakes(step: Step) -> bool:
     """Can it put anything at stake? Between two batches nothing is in hand."""
-    return step.when.point is not Window.OFFSETS_COMMITTED
+    return step.when.point is not CrashPoint.BATCH_COMMITTED
 
 
 def named(name: str) -> tuple[int, int, Twin]:
@@ -151,10 +151,10 @@ def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[
             # No file says when its batches begin: all rows are counted, and each step comes after the one before.
             yield trigger("rows", APART * batch + random.randint(1, ROWS))
         return
-    for window in Window:
+    for point in CrashPoint:
         # A run of nothing but these would be void, rightly and for nothing.
-        if window is not Window.OFFSETS_COMMITTED or not idle:
-            yield trigger("window", window, batch=batch)
+        if point is not CrashPoint.BATCH_COMMITTED or not idle:
+            yield trigger("point", point, batch=batch)
     if twin.rows:
         yield trigger("rows", random.randint(1, ROWS), batch=batch)
     yield trigger("records", random.randint(1, RECORDS))
@@ -167,7 +167,7 @@ def _faults(when: Trigger) -> Iterator[Fault]:
     if when.kind != "failpoint":
         # There the Python program stands still, and would outlive its JVM.
         yield fault("kill driver", victim=Victim.JVM)
-    if when.point is Window.OFFSETS_WRITTEN:
+    if when.point is CrashPoint.BATCH_PLANNED:
         # Later on the JVM would commit the batch before it notices.
         yield fault("kill driver", victim=Victim.PYTHON)
     if when.kind == "rows" and when.batch is not None:

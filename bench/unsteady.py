@@ -26,7 +26,7 @@ from harness.faults import fault
 from harness.load import load
 from harness.machine import cache
 from harness.run.loop import Result, run
-from harness.scenario import Scenario, Step, Verdict, Victim, Window, Word
+from harness.scenario import CrashPoint, Scenario, Step, Verdict, Victim, Word
 from harness.stack import Stack
 from harness.stacks.processes import ProcessesStack
 from harness.triggers import trigger
@@ -65,9 +65,9 @@ def scenario(program: str) -> Scenario:
 def drawn(program: str, seed: int, index: int) -> Step:
     """One fault at one crash point of one of the program's queries."""
     draw = Random(f"{program} {seed} {index}")
-    window = draw.choice((Window.OFFSETS_WRITTEN, Window.SINK_COMMITTED))
+    point = draw.choice((CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED))
     query = draw.choice(("payments", "windows")) if program == "windows" else None
-    when = trigger("window", window, batch=draw.randint(1, 4), query=query)
+    when = trigger("point", point, batch=draw.randint(1, 4), query=query)
     kind = draw.choice(KILLS)
     victim = draw.choice((Victim.TREE, Victim.JVM)) if kind == "kill driver" else Victim.TREE
     return Step(when=when, do=fault(kind, victim=victim))

@@ -159,7 +159,7 @@ class Progress:
         planned = list(self.ends)
         return self.ends[max(planned)] if planned else {}
 
-    def frontier(self) -> Offsets:
+    def done(self) -> Offsets:
         """Next offsets of the newest committed batch: all before them is what the pipeline calls done."""
         # A copy: the watching thread adds to it at any time.
         done = [batch for batch in list(self.ends) if batch in self.committed]
@@ -239,9 +239,9 @@ class Progress:
         return fastest(sources) if len(sources) > 1 else {}
 
 
-def behind(frontier: Mapping[int, int], end: Mapping[int, int]) -> bool:
-    """True if every record before `end` lies behind `frontier`."""
-    return all(frontier.get(partition, 0) >= offset for partition, offset in end.items())
+def caught_up(committed: Mapping[int, int], end: Mapping[int, int]) -> bool:
+    """True if every record before `end` is `committed`."""
+    return all(committed.get(partition, 0) >= offset for partition, offset in end.items())
 
 
 def count(offsets: Mapping[int, int]) -> int:

@@ -16,7 +16,7 @@ from typing import Protocol
 from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
-from harness.scenario import Victim, Window
+from harness.scenario import CrashPoint, Victim
 from harness.stack import Driver, Process, Stack
 
 Listing = dict[str, tuple[int, ...]]
@@ -25,9 +25,9 @@ Listing = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Sight:
-    """One protocol event of the checkpoint at `folder`. No window: the query has fixed where `source` begins."""
+    """One protocol event of the checkpoint at `folder`. No point: the query has fixed where `source` begins."""
 
-    window: Window | None
+    point: CrashPoint | None
     batch: int
     folder: Path
     source: int = 0
@@ -174,7 +174,7 @@ class Snapshots(Protocol):
 class RunContext:
     """The run as a schedule sees it.
 
-    `in_flight`: words for the records that are in the source and not behind the committed frontier, empty if there
+    `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `awake`: the current attempt of the driver has done something; before that there is nothing to hurt. `feeds`: the
     folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told. `began_s`:

@@ -59,7 +59,7 @@ class Kind(StrEnum):
     STALLED = "stalled"
 
 
-class Window(StrEnum):
+class CrashPoint(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
 
     `OFFSETS_WRITTEN`: `offsets/N` is there, the batch has not begun to write.
@@ -67,9 +67,9 @@ class Window(StrEnum):
     `OFFSETS_COMMITTED`: `commits/N` is there, the next batch is not planned.
     """
 
-    OFFSETS_WRITTEN = "offsets-written"
+    BATCH_PLANNED = "batch-planned"
     SINK_COMMITTED = "sink-committed"
-    OFFSETS_COMMITTED = "offsets-committed"
+    BATCH_COMMITTED = "batch-committed"
 
 
 class Impact(StrEnum):
@@ -101,7 +101,7 @@ class Pipeline:
     env: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
-    frontier: str = "checkpoint"
+    progress: str = "checkpoint"
     """How far the pipeline says it is: `checkpoint` (Spark's offsets and commits), `group` (the committed offsets
     of `{group}`), or a SQL query on the main database giving (partition, next offset)."""
     interval_s: float | None = None
@@ -180,7 +180,7 @@ def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
     """When to act: `kind` and `value` as the file writes them (`rows: 7`), a time in seconds. `batch` narrows any kind
-    to one batch, `query` a window, or what has to be in hand, to the query with that checkpoint folder.
+    to one batch, `query` a crash point, or what has to be in hand, to the query with that checkpoint folder.
 
     `place` says in words where in the protocol that is, without the batch; `point` is the crash point that it waits
     for, if it waits for one; `implied`: the fault names it, and the file does not."""
@@ -190,7 +190,7 @@ class Trigger:
     place: str
     batch: int | None = None
     query: str | None = None
-    point: Window | None = None
+    point: CrashPoint | None = None
     implied: bool = False
 
     def __str__(self) -> str:
@@ -227,10 +227,10 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Restart:
-    """What the supervisor does after a death of the driver: wait `delay_s`, at most `times` times."""
+    """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times."""
 
     delay_s: float = 0.0
-    times: int = 5
+    max_restarts: int = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,8 +263,8 @@ class Scenario:
     schedule: tuple[Step, ...] = ()
     restart: Restart = Restart()
     expect: Expect = Expect()
-    within_s: float = 120.0
-    settle_s: float | None = None
+    timeout_s: float = 120.0
+    quiet_period_s: float | None = None
     """How long the sink must stay unchanged before it is judged; None means: only if rows are missing, and then 8 s."""
     tags: tuple[str, ...] = ()
     seed: int = 0
@@ -291,13 +291,13 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutcome:
-    """What became of one step. `hit` is true only if the evidence says that it happened in its window.
+    """What became of one step. `hit` is true only if the evidence says that it happened at its crash point.
 
     A batch is named by its `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hurt
     (counted from 1; 0 if none was) and `batch`."""
 
     name: str
-    window: str
+    point: str
     batch: int | None
     hit: bool
     evidence: Evidence = Evidence()

@@ -49,7 +49,7 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
         for name in unsupported(scenario, stack)
     ]
     if lacking:
-        raise UsageError("\n".join([*lacking, "leave these out (--able does), or take another stack"]))
+        raise UsageError("\n".join([*lacking, "leave these out (--skip-unsupported does), or take another stack"]))
 
 
 def unsupported(scenario: Scenario, stack: Able) -> list[str]:

@@ -3,7 +3,7 @@
     python fake_pipeline.py CHECKPOINT SINK BATCHES STEP_S [--broken WORD]
 
 A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
-`commits/N` by temporary file and rename, slowly enough that every window can be hit, quickly enough for a test.
+`commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough for a test.
 `--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
 first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
 first; `slow` goes on after a restart only once a file `go` lies beside its sink.

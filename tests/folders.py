@@ -19,7 +19,7 @@ from harness.judge import judge
 from harness.run_folder import ledger, sealed
 from harness.run_folder.snapshot import STRIKE, QueryState, Snapshot
 from harness.run_folder.store import RunFolder
-from harness.scenario import Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Window, plain
+from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, plain
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
 from harness.workloads import Record
@@ -37,12 +37,12 @@ TOTALS = Sink(
     key=("account",),
 )
 STEP = Step(
-    when=trigger("window", Window.SINK_COMMITTED, batch=1),
+    when=trigger("point", CrashPoint.SINK_COMMITTED, batch=1),
     do=fault("kill driver"),
 )
 HIT = StepOutcome(
     name="kill driver",
-    window="sink-committed",
+    point="sink-committed",
     batch=1,
     hit=True,
     evidence=Evidence(
@@ -54,7 +54,7 @@ HIT = StepOutcome(
     attempt=1,
     checkpoint="checkpoint",
 )
-BEFORE = replace(HIT, window="offsets-written")
+BEFORE = replace(HIT, point="batch-planned")
 SCENARIO = Scenario(name="by hand", pipeline=Pipeline(entry="p.py"), sinks=(PER_RECORD,), schedule=(STEP,))
 TYPES = {
     "payments": [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")],
@@ -118,7 +118,7 @@ class Folder:
     types: list[list[tuple[str, str, str]]] | None = None
     steps: list[StepOutcome] = field(default_factory=lambda: [HIT])
     batch_size: int = 10
-    frontier: int | None = None
+    progress: int | None = None
     outcome: dict[str, Any] = field(default_factory=dict)
     columns: list[dict[str, str]] | None = field(default_factory=lambda: list(COLUMNS))
     states: Callable[[int], ledger.State] = lambda seq: ledger.State.ACKNOWLEDGED
@@ -135,7 +135,7 @@ class Folder:
         kept = [i for i in range(len(self.records)) if i not in self.gone]
         ledger.write_source(self.path / "ledger" / "source.parquet", [self._source(kept)])
         self._json("plan.json", {"scenario": plain(self.scenario), "columns": self.columns})
-        drained = self.frontier is None
+        drained = self.progress is None
         outcome = {"drained": drained, "reasons": [], "stalled": None, "error": None, **self.outcome}
         outcome["steps"] = [plain(step) for step in self.steps]
         self._json("run.json", {"run_id": "by-hand", "outcome": outcome})
@@ -243,13 +243,13 @@ class Folder:
         starts = range(0, count, size)
         ranges = [{"0": [start, min(start + size, count)]} for start in starts]
         batches = [{"batch": n, "ranges": r, "committed": True} for n, r in enumerate(ranges)]
-        frontier = count if self.frontier is None else self.frontier
+        progress = count if self.progress is None else self.progress
         first = {"1": 0, **{str(s.attempt + 1): s.again for s in self._strikes() if s.again is not None}}
         return {
             "queries": [{"checkpoint": "checkpoint", "batches": batches, "first": first}],
             "positions": self.positions,
             "batches": batches,
-            "frontier": {"0": frontier},
+            "committed": {"0": progress},
             "end": {"0": count},
             "drained": drained,
         }

@@ -1,5 +1,5 @@
-"""Kills that hurt nobody, made to look like hits: the trigger, the window and the evidence of each step are overruled,
-so that only what the snapshots show is left to tell.
+"""Kills that hurt nobody, made to look like hits: trigger, crash point and evidence of each step are overruled, so that
+only what the snapshots show is left to tell.
 
     with nothing(): ...         every process is spared
     with idle(): ...            the driver is killed once all that was sent is committed
@@ -25,7 +25,7 @@ from harness.hosts import signals
 from harness.run import evidence, feed
 from harness.run.schedule import Schedule
 from harness.run.snap import Snapshots
-from harness.scenario import Scenario, Sink, Step, Window, Word
+from harness.scenario import CrashPoint, Scenario, Sink, Step, Word
 from harness.sinks.reading import mark
 from harness.stack import Driver
 from harness.triggers import trigger
@@ -43,7 +43,7 @@ FIRST = {
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """A program that needs no fault in its window to go wrong: `restarted` says that it takes a restart, `words` are
+    """A program that goes wrong without a fault at a crash point: `restarted` says that it takes a restart, `words` are
     those that a run of it may come to besides void, `error` how the reason of an error begins, and `why`."""
 
     restarted: bool
@@ -137,7 +137,7 @@ def _after(feeder: feed.Feeder, portions: Callable[[], None]) -> Callable[[], No
     """Feed once the first batch is planned."""
 
     def fed() -> None:
-        observer = feeder._frontier.planned.__self__  # type: ignore[attr-defined]
+        observer = feeder._progress.planned.__self__  # type: ignore[attr-defined]
         feeder._wait(lambda: observer.newest_batch() >= 0)
         portions()
 
@@ -169,7 +169,7 @@ def _believed(stack: ExitStack) -> None:
 def in_the_first_batch(scenario: Scenario) -> Scenario:
     """One step: the driver dies in the first batch, when its sink is committed."""
     step = Step(
-        when=trigger("window", Window.SINK_COMMITTED, batch=0),
+        when=trigger("point", CrashPoint.SINK_COMMITTED, batch=0),
         do=fault("kill driver"),
     )
     return replace(scenario, schedule=(step,))
@@ -190,7 +190,7 @@ def _uncounted(step: Step) -> Step:
         return step
     # An executor that has written its rows has nothing more in hand, and would be missed.
     do = fault("crash application") if step.do.kind == "kill executor" else step.do
-    when = trigger("window", Window.SINK_COMMITTED, batch=step.when.batch)
+    when = trigger("point", CrashPoint.SINK_COMMITTED, batch=step.when.batch)
     return Step(when=when, do=do)
 
 

@@ -10,6 +10,7 @@ from harness.faults import fault
 from harness.run_folder.snapshot import QueryState, Snapshot
 from harness.run_folder.store import RunFolder
 from harness.scenario import (
+    CrashPoint,
     Evidence,
     Expect,
     Finding,
@@ -23,7 +24,6 @@ from harness.scenario import (
     Step,
     StepOutcome,
     Verdict,
-    Window,
     Word,
     plain,
 )
@@ -32,7 +32,7 @@ from harness.triggers import trigger
 NAME = "driver dies after the sink committed"
 STEP = StepOutcome(
     name="kill driver",
-    window="sink-committed of batch 3",
+    point="sink-committed of batch 3",
     batch=3,
     hit=True,
     evidence=Evidence(
@@ -47,7 +47,7 @@ STEP = StepOutcome(
     attempt=1,
     checkpoint="checkpoint",
 )
-UNTRIED = ("postgres payments: offsets-written", "postgres payments: while rows are written")
+UNTRIED = ("postgres payments: batch-planned", "postgres payments: while rows are written")
 
 
 def repetition(**changes: Any) -> Stake:
@@ -133,12 +133,12 @@ def held() -> Verdict:
 
 def scenario(**changes: Any) -> Scenario:
     step = Step(
-        when=trigger("window", Window.SINK_COMMITTED, batch=3),
+        when=trigger("point", CrashPoint.SINK_COMMITTED, batch=3),
         do=fault("kill driver"),
     )
     parts: dict[str, Any] = {
         "name": NAME,
-        "why": "the window that an append sink cannot survive",
+        "why": "the crash point that an append sink cannot survive",
         "pipeline": Pipeline(entry="pipelines/append.py"),
         "sinks": (Sink(kind="postgres", target="payments", effect="select * from ledger", key=("id",)),),
         "schedule": (step,),

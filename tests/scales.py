@@ -74,8 +74,8 @@ class Remembered(Effects):
         for effects in self._made:
             effects.__exit__(*error)
 
-    def table(self, sql: str, *, behind: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
-        made: Table = self._answer("table", sql, behind=behind, batch=batch, cut=cut)
+    def table(self, sql: str, *, committed: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
+        made: Table = self._answer("table", sql, committed=committed, batch=batch, cut=cut)
         return replace(made, rows=list(made.rows))
 
     def aggregates(self, sql: str) -> bool:
@@ -100,8 +100,8 @@ class Remembered(Effects):
         made: Table = self._answer("extreme", sql, function)
         return made
 
-    def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
-        return int(self._answer("size", behind=behind, cut=cut))
+    def size(self, *, committed: bool = False, cut: Cut = WHOLE) -> int:
+        return int(self._answer("size", committed=committed, cut=cut))
 
     def columns(self) -> tuple[str, ...]:
         return tuple(self._answer("columns"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
 from harness.scenario import (
+    CrashPoint,
     Expect,
     Guarantee,
     Input,
@@ -24,7 +25,6 @@ from harness.scenario import (
     Step,
     Trigger,
     Victim,
-    Window,
     Word,
 )
 from harness.triggers import trigger
@@ -117,7 +117,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         env=draw(st.dictionaries(columns, templates, max_size=3)),
         conf=draw(st.dictionaries(settings_of_spark, templates, max_size=3)),
         executors=draw(st.integers(1, 64)),
-        frontier=draw(st.sampled_from(FRONTIERS)),
+        progress=draw(st.sampled_from(FRONTIERS)),
         interval_s=draw(times),
     )
 
@@ -150,16 +150,16 @@ def inputs(draw: st.DrawFn) -> Input:
 
 
 @st.composite
-def triggers(draw: st.DrawFn, *, frontier: str, rows: bool, records: int, within_s: float) -> Trigger:
+def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within_s: float) -> Trigger:
     """A trigger that can come in such a run."""
-    seen = frontier == "checkpoint"
+    seen = progress == "checkpoint"
     batch = draw(st.none() | st.integers(0, 1_000_000)) if seen else None
     choices = ["failpoint", *["rows"] * rows]
-    choices += ["records", "window", *["elapsed"] * (within_s > 0.001)] * seen
+    choices += ["records", "point", *["elapsed"] * (within_s > 0.001)] * seen
     kind = draw(st.sampled_from(choices))
-    if kind == "window":
+    if kind == "point":
         query = draw(st.none() | folders)
-        return trigger(kind, draw(st.sampled_from(Window)), batch=draw(st.integers(0, 99)), query=query)
+        return trigger(kind, draw(st.sampled_from(CrashPoint)), batch=draw(st.integers(0, 99)), query=query)
     if kind == "failpoint":
         return trigger(kind, draw(labels), batch=draw(st.none() | st.integers(0, 99)))
     if kind == "elapsed":
@@ -176,7 +176,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
         records=world["records"],
         timeout_s=world["within_s"],
         countable=world["rows"],
-        checkpoint=world["frontier"] == "checkpoint",
+        checkpoint=world["progress"] == "checkpoint",
     )
     options = st.fixed_dictionaries(
         {},
@@ -223,7 +223,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     if given.records / (given.rate_per_s or math.inf) >= within_s:
         given = replace(given, rate_per_s=None)
     guarantee = draw(st.sampled_from(Guarantee))
-    world = {"frontier": pipeline.frontier, "rows": rows, "records": given.records or 999, "within_s": within_s}
+    world = {"progress": pipeline.progress, "rows": rows, "records": given.records or 999, "within_s": within_s}
     return Scenario(
         name=draw(lines),
         why=draw(texts),
@@ -238,10 +238,10 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         together=len(shown) > 1 and len({sink.key for sink in shown}) == 1 and draw(st.booleans()),
         input=given,
         schedule=tuple(draw(st.lists(steps(**world), max_size=4))),
-        restart=Restart(delay_s=draw(st.just(0.0) | times), times=draw(st.integers(0, 1000))),
+        restart=Restart(delay_s=draw(st.just(0.0) | times), max_restarts=draw(st.integers(0, 1000))),
         expect=draw(expectations(guarantee=guarantee, ordered=any(sink.order for sink in shown))),
-        within_s=within_s,
-        settle_s=draw(times),
+        timeout_s=within_s,
+        quiet_period_s=draw(times),
         tags=tuple(draw(st.lists(tags, max_size=3))),
         seed=draw(st.integers(0, 2**63 - 1)),
     )

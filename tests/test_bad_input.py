@@ -25,8 +25,8 @@ name: bad
 pipeline: {{entry: job.py, args: ["{{kafka.bootstrap}}", "{{topic}}"]}}
 setup: {{postgres: "create table t (id bigint)"}}
 sink: {{postgres: t, effect: select id from ledger, key: [id]}}
-schedule: [{{when: {{window: sink-committed, batch: 1}}, do: kill driver}}]
-within: {within}
+schedule: [{{when: {{point: sink-committed, batch: 1}}, do: kill driver}}]
+timeout: {within}
 """
 
 
@@ -92,11 +92,11 @@ def fill(path: Path) -> None:
 
 def test_an_unknown_key_and_a_wrong_type_are_told_together_with_their_places(tmp_path: Path) -> None:
     path = project(tmp_path, "")
-    path.write_text(path.read_text().replace("within: 60s", "withn: 60s\nsettle: soon"))
+    path.write_text(path.read_text().replace("timeout: 60s", "timout: 60s\nquiet_period: soon"))
     code, said = onceproof(tmp_path, "run", "scenarios/bad.yaml")
     assert code == 2
-    assert "scenarios/bad.yaml:7:1: unknown key 'withn'; did you mean 'within'?" in said
-    assert "scenarios/bad.yaml:8:9: settle must be a duration such as 250ms, 3s or 2m, not 'soon'" in said
+    assert "scenarios/bad.yaml:7:1: unknown key 'timout'; did you mean 'timeout'?" in said
+    assert "scenarios/bad.yaml:8:15: quiet_period must be a duration such as 250ms, 3s or 2m, not 'soon'" in said
     assert "Traceback" not in said
 
 

@@ -693,7 +693,7 @@ def test_a_hit_is_named_by_its_own_crash_point(make: Make) -> None:
     scale = bench.scale(bench.rows(without=batch(1)))
     weighed = hit(bench, bench.first(1), scale=scale, outcome=BEFORE)
     assert {each.faults for each in bench.findings(scale, [weighed])} == {
-        ("kill driver at offsets-written of batch 1, attempt 1",)
+        ("kill driver at batch-planned of batch 1, attempt 1",)
     }
 
 

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inotify_simple import INotify
 
-from harness.checkpoint import Progress, behind, count, listing, offsets_of
+from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
 from harness.context import Sight
 from harness.run.observer import Observer, lowest
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Batch
-from harness.scenario import Window
+from harness.scenario import CrashPoint
 from harness.triggers.watch import CheckpointWatch, sight
 from harness.wait import until
 
@@ -63,7 +63,7 @@ def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
 
 def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:
     progress = Progress(tmp_path, "orders")
-    assert (progress.planned(), progress.frontier()) == ({}, {})
+    assert (progress.planned(), progress.done()) == ({}, {})
     for batch, ends in ((0, (5, 3)), (1, (9, 3)), (2, (12, 8))):
         log(tmp_path, batch, *ends)
         progress.note_offsets(batch)
@@ -71,7 +71,7 @@ def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_
     progress.committed = {0, 1}
     write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":2,"1":0}}')
     assert progress.planned() == {0: 12, 1: 8}
-    assert progress.frontier() == {0: 9, 1: 3}
+    assert progress.done() == {0: 9, 1: 3}
     assert progress.batches() == (
         Batch(batch=0, ranges={0: (2, 5), 1: (0, 3)}, committed=True),
         Batch(batch=1, ranges={0: (5, 9), 1: (3, 3)}, committed=True),
@@ -107,9 +107,9 @@ def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_pa
 
 
 def test_behind_needs_every_partition() -> None:
-    assert behind({0: 5, 1: 5}, {0: 5, 1: 4})
-    assert not behind({0: 5}, {0: 5, 1: 1})
-    assert behind({}, {0: 0})
+    assert caught_up({0: 5, 1: 5}, {0: 5, 1: 4})
+    assert not caught_up({0: 5}, {0: 5, 1: 1})
+    assert caught_up({}, {0: 0})
     assert count({0: 5, 1: 4}) == 9
 
 
@@ -119,15 +119,15 @@ def test_lowest_takes_a_missing_partition_as_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "window"),
+    ("path", "point"),
     [
-        ("c/offsets/3", Window.OFFSETS_WRITTEN),
-        ("c/commits/.3.0a-1b.tmp", Window.SINK_COMMITTED),
-        ("c/commits/3", Window.OFFSETS_COMMITTED),
+        ("c/offsets/3", CrashPoint.BATCH_PLANNED),
+        ("c/commits/.3.0a-1b.tmp", CrashPoint.SINK_COMMITTED),
+        ("c/commits/3", CrashPoint.BATCH_COMMITTED),
     ],
 )
-def test_sight_names_the_window(path: str, window: Window) -> None:
-    assert sight(Path(path)) == Sight(window, 3, Path("c"))
+def test_sight_names_the_window(path: str, point: CrashPoint) -> None:
+    assert sight(Path(path)) == Sight(point, 3, Path("c"))
 
 
 @pytest.mark.parametrize("source", [0, 1, 12])
@@ -152,15 +152,15 @@ def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path:
         for batch in range(5):
             log(checkpoint, batch, batch, batch)
             write(checkpoint / "commits", batch, "v1")
-        last = Sight(Window.OFFSETS_COMMITTED, 4, checkpoint)
+        last = Sight(CrashPoint.BATCH_COMMITTED, 4, checkpoint)
         until("the last commit", lambda: last in seen, within_s=60.0)
     finally:
         watch.close()
     assert watch.failure is None
-    order = [(s.batch, s.window) for s in seen if s.window in (Window.OFFSETS_WRITTEN, Window.OFFSETS_COMMITTED)]
+    order = [(s.batch, s.point) for s in seen if s.point in (CrashPoint.BATCH_PLANNED, CrashPoint.BATCH_COMMITTED)]
     if not polling:  # a poll may see both folders at once
-        both = (Window.OFFSETS_WRITTEN, Window.OFFSETS_COMMITTED)
-        assert sorted(order) == sorted((batch, window) for batch in range(5) for window in both)
+        both = (CrashPoint.BATCH_PLANNED, CrashPoint.BATCH_COMMITTED)
+        assert sorted(order) == sorted((batch, point) for batch in range(5) for point in both)
     assert {batch for batch, _ in order} == set(range(5))
 
 
@@ -316,7 +316,7 @@ def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> N
         progress.note_offsets(batch)
         progress.committed.add(batch)
     assert [progress.took_nothing(batch) for batch in range(3)] == [True, False, False]
-    assert progress.frontier() == {0: 9, 1: 4}
+    assert progress.done() == {0: 9, 1: 4}
     assert [batch.ranges for batch in progress.batches()] == [
         {0: (1, 1), 1: (0, 0)},
         {0: (1, 1), 1: (0, 0)},

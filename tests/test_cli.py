@@ -80,14 +80,14 @@ def test_validate_says_ok(here: Path) -> None:
 
 
 def test_validate_says_the_mistakes_of_all_files_once(here: Path) -> None:
-    (here / "scenarios" / "bad.yaml").write_text(GOOD + "zzz: 1\nwithin: 3\n", encoding="utf-8")
+    (here / "scenarios" / "bad.yaml").write_text(GOOD + "zzz: 1\ntimeout: 3\n", encoding="utf-8")
     (here / "pipelines" / "pay.py").write_text("# /// onceproof\n# zzz: 1\n# ///\n", encoding="utf-8")
     said = call("validate", "scenarios")
     assert (said.exit_code, said.stdout) == (2, "")
     assert said.stderr.splitlines() == [
         "pipelines/pay.py:2:3: unknown key 'zzz'",
         "scenarios/bad.yaml:6:1: unknown key 'zzz'",
-        "scenarios/bad.yaml:7:9: within must be a duration such as 250ms, 3s or 2m, not '3': the unit is missing",
+        "scenarios/bad.yaml:7:10: timeout must be a duration such as 250ms, 3s or 2m, not '3': the unit is missing",
         "Error: 3 mistakes in 2 files",
     ]
 
@@ -103,10 +103,10 @@ def test_list_shows_what_is_there(here: Path) -> None:
 
 def test_a_dry_run_prints_the_plan_and_touches_nothing(here: Path) -> None:
     before = sorted(here.rglob("*"))
-    said = call("run", "scenarios", "-k", "goo", "--dry", "--seed", "9")
+    said = call("run", "scenarios", "-k", "goo", "--dry-run", "--seed", "9")
     made = json.loads(said.stdout)
     assert (said.exit_code, made["seed"], made["steps"][0]["name"]) == (0, 9, "crash before offset commit")
-    assert json.loads(call("run", "scenarios/good.yaml", "--dry").stdout)["seed"] == 5
+    assert json.loads(call("run", "scenarios/good.yaml", "--dry-run").stdout)["seed"] == 5
     assert sorted(here.rglob("*")) == before
 
 

@@ -60,7 +60,7 @@ def said(result: Result) -> dict[str, Any]:
         "verdict": verdict.word,
         "as expected": verdict.as_expected,
         "kinds": sorted(verdict.kinds()),
-        "steps": [(step.name, step.window, step.hit) for step in verdict.steps],
+        "steps": [(step.name, step.point, step.hit) for step in verdict.steps],
         "canaries": dict(verdict.canaries),
     }
 

@@ -227,7 +227,7 @@ def test_controls_that_lose_other_rows_are_unknown(folder: Folder) -> None:
 
 def test_what_the_guarantee_allows_asks_for_no_control(folder: Folder) -> None:
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    folder.steps, folder.strikes = [replace(HIT, window="after row 5 in the sink")], [Struck(holds=15)]
+    folder.steps, folder.strikes = [replace(HIT, point="after row 5 in the sink")], [Struck(holds=15)]
     folder.tables = [payments(folder.records) + payments(folder.records[30:31])]
     out = judged(folder.write())
     assert (out.verdict.word, out.wants) == (Word.HELD, 0)

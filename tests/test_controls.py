@@ -25,7 +25,7 @@ from harness.run.controls import control, digest
 from harness.run.depends import files
 from harness.run_folder.journal import Journal
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Window, Word
+from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink, Step, Word
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
 
@@ -72,12 +72,12 @@ def sink(**changed: Any) -> Scenario:
         pipeline(args=("--topic", "other")),
         pipeline(env={"A": "2"}),
         pipeline(conf={}),
-        pipeline(frontier="group"),
+        pipeline(progress="group"),
         pipeline(interval_s=10.0),
         pipeline(executors=2),
         replace(CLAIM, setup={}),
         replace(CLAIM, input=Input(records=7)),
-        replace(CLAIM, settle_s=3.0),
+        replace(CLAIM, quiet_period_s=3.0),
         sink(effect="select id from ledger where id > 1"),
         sink(key=()),
         sink(target="other"),
@@ -88,7 +88,7 @@ def test_what_decides_a_control_decides_its_digest(root: Path, other: Scenario) 
 
 
 def test_what_a_control_has_nothing_to_do_with_does_not(root: Path) -> None:
-    step = Step(when=trigger("window", Window.SINK_COMMITTED), do=fault("kill driver"))
+    step = Step(when=trigger("point", CrashPoint.SINK_COMMITTED), do=fault("kill driver"))
     other = replace(CLAIM, schedule=(step,), expect=Expect(word=Word.VOID), why="because", path="elsewhere.yaml")
     again = {**STACK, "session": "s2", "kafka": {"version": "4.2.0", "cluster_id": "k2"}}
     assert key(root, other) == key(root) == key(root, stack=again)

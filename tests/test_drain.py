@@ -1,4 +1,4 @@
-"""Before the drain takes the frontier's word, the newest life of the driver must have shown that it is its own; before
+"""Before the drain takes the progress's word, the newest life of the driver must have shown that it is its own; before
 the sinks are read, they must have stood still for as long as the program's own pace asks."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def live(
         observer=SimpleNamespace(life=2),
         start_s=1.0,
         scenario=SimpleNamespace(restart=Restart()),
-        frontier=SimpleNamespace(kind=kind),
+        progress=SimpleNamespace(kind=kind),
         supervisor=SimpleNamespace(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
@@ -43,14 +43,14 @@ def live(
 
 @dataclass
 class Program:
-    """What a drain sees of a program once all its input lies behind the frontier. `rows` gives the mark of its sink at
-    a time, `states` where its queries stand; both count looks, not seconds."""
+    """What a drain sees of a program once it has committed all its input. `rows` gives the mark of its sink at a
+    time, `states` where its queries stand; both count looks, not seconds."""
 
     rows: Callable[[int], str]
     states: Callable[[int], list[QueryState]] = lambda look: []
     pace: dict[str, Any] = field(default_factory=dict)
     left_s: float = 5.0
-    settle_s: float | None = None
+    quiet_period_s: float | None = None
     looks: int = 0
     asked: int = 0
     now_s: float = 0.0
@@ -69,14 +69,16 @@ class Program:
         # Only waiting takes time: how fast the machine is must not matter.
         monkeypatch.setattr("harness.wait.monotonic", lambda: self.now_s)
         monkeypatch.setattr(drain, "quiet_s", lambda **shown: 0.05)
-        monkeypatch.setattr(drain, "settle_s", lambda **shown: self.pace.update(shown) or 0.1)
+        monkeypatch.setattr(drain, "late_quiet_s", lambda **shown: self.pace.update(shown) or 0.1)
         running = live(awake=True)
-        running.scenario = Scenario(name="s", pipeline=Pipeline(entry="p.py"), sinks=(SINK,), settle_s=self.settle_s)
+        running.scenario = Scenario(
+            name="s", pipeline=Pipeline(entry="p.py"), sinks=(SINK,), quiet_period_s=self.quiet_period_s
+        )
         running.own = SimpleNamespace(parts={}, folder=folder)
         running.folder = SimpleNamespace(path=folder)
         running.observer.states = stand
         running.rhythm = Rhythm()
-        running.rhythm.heard({"what": "batch", "window": "started", "checkpoint": "hop", "at_s": 0.0})
+        running.rhythm.heard({"what": "batch", "point": "started", "checkpoint": "hop", "at_s": 0.0})
         running.deadline = Deadline(self.left_s)
         running.journal = Journal(None)
         made = Drain(running)
@@ -168,15 +170,15 @@ def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPat
     waiting._drained = True
     kept(tmp_path, unreadable="no such table")
     waiting._settle({0: 10})
-    assert waiting._drained and waiting._settle_s == 0.1
+    assert waiting._drained and waiting._quiet_period_s == 0.1
 
 
 def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = Program(rows=lambda look: "", settle_s=0.02)
+    program = Program(rows=lambda look: "", quiet_period_s=0.02)
     waiting = program.drain(monkeypatch, tmp_path)
     assert waiting._quiet_s() == 0.02
     waiting._settle({0: 10})
-    assert waiting._settle_s == 0.02 and program.pace == {}
+    assert waiting._quiet_period_s == 0.02 and program.pace == {}
 
 
 def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,10 +255,10 @@ IDLE = {"kind": "idle", "words": "nothing came"}
 def finishing(
     *, committed: int, gave_up: str = "", stalled: dict[str, str] | None = IDLE
 ) -> tuple[bool, list[str], dict[str, Any] | None]:
-    """What a drain without time left says of 10 records, `committed` of them behind the frontier."""
+    """What a drain without time left says of 10 records, `committed` of them committed by the pipeline."""
     asked = live(awake=False, gave_up=gave_up)
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
-    asked.frontier.committed = lambda: {0: committed}
+    asked.progress.committed = lambda: {0: committed}
     asked.pace = SimpleNamespace(stalled=lambda: stalled, gave_up=lambda words: {"kind": "gave up", "words": words})
     asked.look = lambda committed, outstanding: None
     waiting = Drain(asked)
@@ -273,7 +275,7 @@ def test_a_life_that_has_not_shown_itself_is_neither_drained_nor_stalled() -> No
 
 
 def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
-    reason = "not drained: 6 of 10 records were not behind the committed frontier 0 s after the warm-up"
+    reason = "not drained: 6 of 10 records were not committed by the pipeline 0 s after the warm-up"
     assert finishing(committed=4) == (False, [reason], IDLE)
     assert finishing(committed=4, stalled=None) == (False, [reason], None)
     assert finishing(committed=4, gave_up="died too often") == (False, [reason.replace(AFTER, DEAD)], GAVE_UP)

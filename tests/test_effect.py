@@ -111,14 +111,14 @@ def test_a_view_that_doubles_a_record_is_refused(source: Path, monkeypatch: pyte
 
 
 def test_only_records_behind_the_frontier_count(source: Path) -> None:
-    with effects(source, frontier={0: 12}) as db:
-        assert sorted(db.table("select id from ledger", behind=True).rows) == [("0",), ("2",)]
-        assert (db.size(behind=True), db.size()) == (2, 20)
+    with effects(source, progress={0: 12}) as db:
+        assert sorted(db.table("select id from ledger", committed=True).rows) == [("0",), ("2",)]
+        assert (db.size(committed=True), db.size()) == (2, 20)
         assert db.table("select count(*) as n from ledger").rows == [("20",)]
-    with effects(source, frontier={}) as db:
-        assert db.size(behind=True) == 0
+    with effects(source, progress={}) as db:
+        assert db.size(committed=True) == 0
     with effects(source) as db:
-        assert db.size(behind=True) == 20
+        assert db.size(committed=True) == 20
 
 
 def test_origins_name_record_and_batch(source: Path) -> None:

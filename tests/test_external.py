@@ -134,14 +134,14 @@ def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Pa
             refuse([scenario], stack)
 
 
-@pytest.mark.parametrize("verb", [["validate"], ["run", "--dry"]], ids=lambda verb: verb[0])
+@pytest.mark.parametrize("verb", [["validate"], ["run", "--dry-run"]], ids=lambda verb: verb[0])
 def test_nothing_needs_to_start_to_be_refused(verb: list[str]) -> None:
     path = PROVING.parent / "containers" / "upsert_driver_disconnected.yaml"
     for stack, code in (("processes", 2), ("containers", 0)):
         done = CliRunner().invoke(main, [*verb, str(path), "--stack", stack])
         assert done.exit_code == code
         assert ("does not support it (containers does)" in done.output) is (code == 2)
-    left = CliRunner().invoke(main, ["run", "--dry", "--able", str(path)])
+    left = CliRunner().invoke(main, ["run", "--dry-run", "--skip-unsupported", str(path)])
     assert (left.exit_code, left.output) == (0, "")
 
 

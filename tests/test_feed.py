@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.run.feed import PORTIONS, SPREAD, Feeder, portions, portions_of
-from harness.run.frontier import Frontier
+from harness.run.progress import Progress
 from harness.run_folder.journal import Journal
 from harness.wait import until
 
@@ -84,7 +84,7 @@ def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
         looks.append(sender.sent)
         return {0: sender.sent}
 
-    feeder = Feeder(sender, Frontier("checkpoint", planned, planned, lambda: None), Journal(None), **more)
+    feeder = Feeder(sender, Progress("checkpoint", planned, planned, lambda: None), Journal(None), **more)
     feeder.start()
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
@@ -111,8 +111,8 @@ def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:
         asked.set()
         return {0: 9}
 
-    frontier = Frontier("checkpoint", planned, planned, lambda: None)
-    feeder = Feeder(sender, frontier, Journal(None), rate_per_s=None, exact=(10, 90), patience_s=60.0)
+    progress = Progress("checkpoint", planned, planned, lambda: None)
+    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, exact=(10, 90), patience_s=60.0)
     feeder.start()
     assert asked.wait(5.0)
     feeder.stop()

@@ -27,7 +27,7 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
 def test_the_first_batch_with_records_is_struck_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
-    schedule = [{"when": {"window": "sink-committed", "batch": 0}, "do": "kill driver"}]
+    schedule = [{"when": {"point": "sink-committed", "batch": 0}, "do": "kill driver"}]
     verdict = play("payments", *flags, schedule=schedule, **({"setup": ONCE} if flags else {})).verdict
     (step,) = verdict.steps
     assert (verdict.word, step.hit, set(verdict.kinds())) == (word, True, set() if flags else {"duplicated"})
@@ -91,8 +91,8 @@ def test_an_effect_with_ties_is_an_error(play: Play) -> None:
 
 @pytest.mark.parametrize(("flags", "word"), [(("--dies-at", "4"), Word.ERROR), (("--never-again",), Word.VIOLATED)])
 def test_a_program_that_dies_unhurt_too_is_no_violation(play: Play, flags: tuple[str, ...], word: Word) -> None:
-    schedule = [{"when": {"window": "offsets-written", "batch": 2}, "do": "kill driver"}]
-    result = play("payments", "--once", *flags, setup=ONCE, schedule=schedule, restart={"at most": 1})
+    schedule = [{"when": {"point": "batch-planned", "batch": 2}, "do": "kill driver"}]
+    result = play("payments", "--once", *flags, setup=ONCE, schedule=schedule, restart={"max_restarts": 1})
     assert result.verdict.steps[0].hit
     assert result.verdict.word is word
     if word is Word.ERROR:
@@ -144,7 +144,7 @@ def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
 
 
 def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> None:
-    schedule = [{"when": {"window": "offsets-written", "batch": 3}, "do": "kill driver"}]
+    schedule = [{"when": {"point": "batch-planned", "batch": 3}, "do": "kill driver"}]
     result = play("payments", sink={**DISTINCT, "view": "deduplicated"}, schedule=schedule)
     assert (result.verdict.word, result.verdict.findings) == (Word.HELD, ())
     assert result.verdict.notes

@@ -157,7 +157,7 @@ def test_the_order_of_columns_does_not_count(folder: Folder) -> None:
 
 
 def test_not_drained_and_missing_rows_are_unknown_and_never_lost(folder: Folder) -> None:
-    folder.frontier = 30
+    folder.progress = 30
     folder.tables = [payments(folder.records[:25])]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
@@ -167,14 +167,14 @@ def test_not_drained_and_missing_rows_are_unknown_and_never_lost(folder: Folder)
 
 
 def test_not_drained_and_rows_ahead_of_the_frontier_are_legal(folder: Folder) -> None:
-    folder.frontier = 20
+    folder.progress = 20
     folder.tables = [payments(folder.records[:30])]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
 
 
 def test_not_drained_and_a_row_twice_is_violated_all_the_same(folder: Folder) -> None:
-    folder.frontier = 30
+    folder.progress = 30
     folder.tables = [[*payments(folder.records[:30]), payments(folder.records)[13], ("77", "a", "1")]]
     verdict = judge(folder.write())
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"duplicated": 1, "unexpected": 1})
@@ -183,7 +183,7 @@ def test_not_drained_and_a_row_twice_is_violated_all_the_same(folder: Folder) ->
 
 def test_a_total_of_a_pipeline_that_is_not_drained_is_not_judged(folder: Folder) -> None:
     folder.claim(sinks=(TOTALS,))
-    folder.frontier = 30
+    folder.progress = 30
     folder.tables = [totals(folder.records[:30])]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.findings, verdict.counts["unseen"]) == (Word.UNKNOWN, (), 4)
@@ -193,21 +193,21 @@ def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folde
     effect = "select account, count(*) as n from ledger group by account having count(*) < 8"
     folder.claim(sinks=(replace(TOTALS, effect=effect),))
     folder.types = [[("account", "text", "text"), ("n", "bigint", "number")]]
-    folder.frontier, folder.tables = 20, [[("a0", "5"), ("zz", "5")]]
+    folder.progress, folder.tables = 20, [[("a0", "5"), ("zz", "5")]]
     verdict = judge(folder.write())
     assert verdict.findings == ()
     assert verdict.counts["unseen"] == 2, "zz too: nobody can tell what the effect called for in between"
 
 
 def test_a_run_that_says_drained_with_records_beyond_the_frontier_is_unknown(folder: Folder) -> None:
-    folder.frontier, folder.outcome = 35, {"drained": True}
+    folder.progress, folder.outcome = 35, {"drained": True}
     path = folder.write()
     checkpoint = json.loads((path / "checkpoint.json").read_text())
     (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "drained": True}))
     verdict = judge(path)
     assert verdict.word is Word.UNKNOWN
     assert verdict.reasons == (
-        "not drained: records of the source lie beyond the frontier, though the run says otherwise",
+        "not drained: the pipeline did not commit all records of the source, though the run says otherwise",
     )
 
 
@@ -222,7 +222,7 @@ def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_unde
     folder.claim(sinks=(LATEST,))
     evidence = replace(HIT.evidence, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)})
     folder.strikes, folder.steps = [Struck(planned=3, committed=2)], [replace(HIT, batch=2, evidence=evidence)]
-    folder.frontier = 30
+    folder.progress = 30
     rows = payments(folder.records[20:30] + folder.records[10:20])
     folder.tables = [[(str(int(row[0] or 0) % 20), *row[1:]) for row in rows]]
     verdict = judge(folder.write())
@@ -230,7 +230,7 @@ def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_unde
 
 
 def test_a_row_that_no_later_record_changes_is_corrupted_also_before_the_end(folder: Folder) -> None:
-    folder.frontier = 30
+    folder.progress = 30
     rows = payments(folder.records[:30])
     folder.tables = [[*rows[:29], (*rows[29][:2], "0.01"), rows[3], ("999", "a", "1")]]
     assert kinds(judge(folder.write())) == {"corrupted": 1, "duplicated": 1, "unexpected": 1}
@@ -238,8 +238,8 @@ def test_a_row_that_no_later_record_changes_is_corrupted_also_before_the_end(fol
 
 def test_a_late_row_turns_unknown_into_held_never_lost_into_held(tmp_path: Path) -> None:
     words = []
-    for name, count, frontier in (("early", 33, 33), ("late", 40, None)):
-        folder = Folder(tmp_path / name, frontier=frontier)
+    for name, count, progress in (("early", 33, 33), ("late", 40, None)):
+        folder = Folder(tmp_path / name, progress=progress)
         folder.tables = [payments(folder.records[:count])]
         words.append(judge(folder.write()).word)
     assert words == [Word.UNKNOWN, Word.HELD]
@@ -356,7 +356,7 @@ def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
     folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
     # The twin is struck with its last batch, of which five records count.
     planned = 3 if many == 35 else 4
-    folder.steps = [replace(HIT, window="failpoint sink-written", batch=planned - 1)]
+    folder.steps = [replace(HIT, point="failpoint sink-written", batch=planned - 1)]
     held = holds if many == 35 else {20: 30, 30: 40}[holds]
     folder.strikes = [Struck(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
     verdict = judge(folder.write())
@@ -428,11 +428,11 @@ def stall(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_stalled_pipeline_violates_if_it_gets_done_unhurt(folder: Folder) -> None:
-    folder.frontier, folder.outcome = 30, stall()
+    folder.progress, folder.outcome = 30, stall()
     folder.tables, folder.controls = [payments(folder.records[:30])], []
     assert (judge(folder.write()).word, judged(folder.path).wants) == (Word.UNKNOWN, 1)
     shutil.rmtree(folder.path)
-    calm = replace(folder, frontier=None)
+    calm = replace(folder, progress=None)
     for number in (1, 2, 3):
         calm._control(number, [payments(folder.records)])
     verdict = judge(folder.write())
@@ -479,7 +479,7 @@ def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
     folder.controls = [[totals(folder.records)]]
     verdict = judge(folder.write())
     assert {f.note for f in verdict.findings} == {"too low by exactly batch 1"}
-    assert {f.faults for f in verdict.findings} == {("kill driver at offsets-written of batch 1, attempt 2",)}
+    assert {f.faults for f in verdict.findings} == {("kill driver at batch-planned of batch 1, attempt 2",)}
     assert verdict.word is Word.UNKNOWN, "a sum is no witness"
 
 
@@ -569,7 +569,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 ) -> None:
     second = replace(PER_RECORD, part="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
-    folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, window="after 15 rows")]
+    folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, point="after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
     folder.controls = [[payments(folder.records), payments(folder.records)]]
     assert judge(folder.write()).word is word
@@ -632,7 +632,7 @@ def test_an_effect_that_hangs_on_the_order_of_the_ledger_is_an_error(
 
 
 def test_offsets_in_a_group_are_not_asked_of_checkpoints(folder: Folder) -> None:
-    folder.claim(pipeline=replace(folder.scenario.pipeline, frontier="group"))
+    folder.claim(pipeline=replace(folder.scenario.pipeline, progress="group"))
     assert judge(folder.write()).word is Word.HELD
 
 
@@ -680,7 +680,7 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
     rows = payments(folder.records)
     altered = (*rows[-1][:-1], "0")
     folder.tables, folder.strikes = [[*rows, *rows[:-1], altered]], [Struck(holds=750)]
-    folder.steps = [replace(HIT, window="after row 250 in the sink")]
+    folder.steps = [replace(HIT, point="after row 250 in the sink")]
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     verdict = judge(folder.write())
     assert verdict.word is Word.UNKNOWN
@@ -838,7 +838,7 @@ def test_a_total_that_is_not_there_refutes_no_batch(tmp_path: Path) -> None:
 def test_before_the_drain_an_effect_that_cannot_be_run_over_a_part_is_that_of_all_records(tmp_path: Path) -> None:
     whole = "case when (select count(*) from ledger) < 40 then error('a part') else true end"
     sink = replace(PER_RECORD, effect=f"select id, account, amount from ledger where {whole}")
-    folder = Folder(tmp_path / "run", frontier=30)
+    folder = Folder(tmp_path / "run", progress=30)
     folder.claim(sinks=(sink,))
     folder.tables = [payments(folder.records)]
     folder.strikes = [Struck(tables=[payments(folder.records[:20])])]

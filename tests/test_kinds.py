@@ -39,7 +39,7 @@ name: the broker's disk is slow
 pipeline: pay.py
 sink: {postgres: payments, effect: select id from ledger, key: [id]}
 schedule:
-  - {when: {window: sink-committed, batch: 1}, do: slow disk, by: 250ms}
+  - {when: {point: sink-committed, batch: 1}, do: slow disk, by: 250ms}
 """
 
 
@@ -92,7 +92,7 @@ def test_a_fault_that_a_repository_registers_is_known_everywhere(tmp_path: Path,
     said = CliRunner().invoke(main, ["kinds"]).stdout
     assert "  slow disk\n    every write waits\n    e.g. do: slow disk\n    takes by\n" in said
     path.write_text(SCENARIO.replace("slow disk, by: 250ms", "kill driver, by: 250ms"))
-    with pytest.raises(ScenarioError, match=r":5:69: schedule\[0\].by means nothing for kill driver: how much slower$"):
+    with pytest.raises(ScenarioError, match=r":5:68: schedule\[0\].by means nothing for kill driver: how much slower$"):
         load(path)
 
 

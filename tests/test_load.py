@@ -33,13 +33,13 @@ HEADER = """\
 # env: {OTHER: other}
 # conf: {spark.other: other}
 # executors: 7
-# frontier: group
+# progress: group
 # interval: 7s
 # setup: {postgres: other, postgres.second: other}
 # sink: {postgres: other, effect: select * from ledger, key: [other]}
 # together: true
 # input: {records: 7}
-# settle: 7s
+# quiet_period: 7s
 # ///
 """
 GOOD = """\
@@ -52,7 +52,7 @@ PIECES = [
     "!!str ", "&a ", "*a",
     "<<: ", '"\\u12', "\\ud800", "|2\n", ">-\n", "null", "name", "name: x\n", "pipeline: ", "schedule:\n",
     "  - {when: {rows: 3}, do: kill driver}\n", "sink: [", "input: {records: 1e9}\n", "expect: {violated: [lost]}\n",
-    "{topic}", "{x", "setup: {postgres: a}\n", "within: 3\n", "frontier", "pipelines/pay.py\n", GOOD,
+    "{topic}", "{x", "setup: {postgres: a}\n", "timeout: 3\n", "progress", "pipelines/pay.py\n", GOOD,
 ]  # fmt: skip
 
 
@@ -90,10 +90,10 @@ def test_a_dump_is_the_same_text_each_time(scenario: Scenario) -> None:
 
 
 def test_a_dump_reads_well(home: Path) -> None:
-    text = GOOD + 'why: "two\\nlines"\nwithin: 1.5ms\nschedule: [{when: {batch: 1}, do: crash before offset commit}]\n'
+    text = GOOD + 'why: "two\\nlines"\ntimeout: 1.5ms\nschedule: [{when: {batch: 1}, do: crash before offset commit}]\n'
     text = dump(load(written(home, text)))
     assert "why: |-\n  two\n  lines\n" in text
-    assert "within: 1.5ms\n" in text
+    assert "timeout: 1.5ms\n" in text
     assert "  - {when: {batch: 1}, do: crash before offset commit}\n" in text
 
 
@@ -192,7 +192,7 @@ def test_the_bounds_are_named(home: Path) -> None:
 def test_the_scenario_of_the_design_loads(home: Path) -> None:
     text = """\
 name: driver dies after the sink committed and before the offsets are committed
-why: the window that an append sink cannot survive
+why: the crash point that an append sink cannot survive
 pipeline: pipelines/pay.py                         # a broken twin: we expect to catch it
 guarantee: exactly-once                            # or at-least-once, at-most-once
 setup: {postgres: "create table payments (id bigint, account text, amount numeric)"}
@@ -202,9 +202,9 @@ sink:                                              # one or several; `together: 
     key: [id]
 input: {workload: transactions, records: 600, keys: 50, partitions: 3}   # or {replay: data/orders.jsonl}
 schedule:
-  - {when: {window: sink-committed, batch: 3}, do: kill driver}
+  - {when: {point: sink-committed, batch: 3}, do: kill driver}
 expect: {violated: [duplicated]}                   # an honest pipeline says: held
-within: 120s
+timeout: 120s
 """
     scenario = load(written(home, text))
     assert scenario.name.startswith("driver dies")
@@ -232,11 +232,11 @@ def test_a_step_in_its_own_words(home: Path, step: str, name: str, when: str, op
 
 def test_a_header_gives_defaults_and_the_scenario_wins(headed: Path) -> None:
     plain = load(written(headed, "name: n\npipeline: pipelines/pay.py\ntogether: false\n"))
-    assert (plain.pipeline.args, plain.pipeline.executors, plain.pipeline.frontier) == (("other",), 7, "group")
+    assert (plain.pipeline.args, plain.pipeline.executors, plain.pipeline.progress) == (("other",), 7, "group")
     assert plain.pipeline.env == {"OTHER": "other"} and plain.pipeline.conf == {"spark.other": "other"}
     assert plain.setup == {"postgres": "other", "postgres.second": "other"}
     assert [sink.target for sink in plain.sinks] == ["other"]
-    assert (plain.input.records, plain.settle_s, plain.together) == (7, 7.0, False)
+    assert (plain.input.records, plain.quiet_period_s, plain.together) == (7, 7.0, False)
     assert plain.pipeline.interval_s == 7.0
     own = load(written(headed, "name: n\ntogether: false\npipeline: {entry: pipelines/pay.py, args: []}\ninput: {}\n"))
     assert own.pipeline.args == () and own.pipeline.executors == 7 and own.input.records == 600

@@ -80,8 +80,11 @@ CASES = [
     ),
     Case(
         "value that is nothing",
-        GOOD + ("why:\nwithin: ~\n"),
-        ["4:1: why must be a text, not nothing", "5:9: within must be a duration such as 250ms, 3s or 2m, not nothing"],
+        GOOD + ("why:\ntimeout: ~\n"),
+        [
+            "4:1: why must be a text, not nothing",
+            "5:10: timeout must be a duration such as 250ms, 3s or 2m, not nothing",
+        ],
     ),
     Case(
         "wrong whole numbers",
@@ -98,18 +101,18 @@ CASES = [
         "wrong durations",
         PIPELINE.replace("pipelines/pay.py", "{entry: pipelines/pay.py, interval: 120}")
         + GOOD.removeprefix(PIPELINE)
-        + ("within: 3\nsettle: 0s\nrestart: {after: soon, at most: 3}\n"),
+        + ("timeout: 3\nquiet_period: 0s\nrestart: {after: soon, max_restarts: 3}\n"),
         [
             "2:47: pipeline.interval must be a duration such as 250ms, 3s or 2m, not '120': the unit is missing",
-            "4:9: within must be a duration such as 250ms, 3s or 2m, not '3': the unit is missing",
-            "5:9: settle must be more than no time, not '0s'",
+            "4:10: timeout must be a duration such as 250ms, 3s or 2m, not '3': the unit is missing",
+            "5:15: quiet_period must be more than no time, not '0s'",
             "6:18: restart.after must be a duration such as 250ms, 3s or 2m, not 'soon'",
         ],
     ),
-    Case("too long a duration", GOOD + "within: 999h\n", ["4:9: within must be at most 168h, not '999h'"]),
+    Case("too long a duration", GOOD + "timeout: 999h\n", ["4:10: timeout must be at most 168h, not '999h'"]),
     Case(
         "rate too slow",
-        GOOD + "within: 100s\ninput: {rate: 10/s, records: 1000}\n",
+        GOOD + "timeout: 100s\ninput: {rate: 10/s, records: 1000}\n",
         ["5:15: input.rate is too slow: 1000 records take 100s, and the run ends within 100s"],
     ),
     Case("wrong rate", GOOD + "input: {rate: 200}\n", ["4:15: input.rate must be a rate such as 200/s, not '200'"]),
@@ -212,17 +215,17 @@ CASES = [
         ],
     ),
     Case(
-        "wrong frontier",
-        ("name: n\npipeline: {entry: pipelines/pay.py, frontier: checkpiont}\nsink: {console: true}\n"),
+        "wrong progress",
+        ("name: n\npipeline: {entry: pipelines/pay.py, progress: checkpiont}\nsink: {console: true}\n"),
         [
-            "2:47: pipeline.frontier must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
+            "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
         ],
     ),
     Case(
-        "frontier that is a list",
-        ("name: n\npipeline: {entry: pipelines/pay.py, frontier: []}\nsink: {console: true}\n"),
+        "progress that is a list",
+        ("name: n\npipeline: {entry: pipelines/pay.py, progress: []}\nsink: {console: true}\n"),
         [
-            "2:47: pipeline.frontier must be checkpoint, group or a query (select, with) for the next offsets, not a list"
+            "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not a list"
         ],
     ),
     Case("no sink", PIPELINE, ["1:1: sink is missing: name one here, or in the header block of the pipeline"]),
@@ -390,7 +393,7 @@ CASES = [
     ),
     Case(
         "pause without end",
-        GOOD + "within: 60s\nschedule: [{when: {rows: 3}, do: pause driver, for: 60s}]\n",
+        GOOD + "timeout: 60s\nschedule: [{when: {rows: 3}, do: pause driver, for: 60s}]\n",
         ["5:53: schedule[0].for never ends: the run ends within 60s"],
     ),
     Case(
@@ -431,7 +434,7 @@ CASES = [
     Case(
         "when of nothing",
         GOOD + "schedule: [{when: {}, do: kill driver}]\n",
-        ["4:19: schedule[0].when is one of elapsed, failpoint, records, rows, window"],
+        ["4:19: schedule[0].when is one of elapsed, failpoint, point, records, rows"],
     ),
     Case(
         "when of two kinds",
@@ -439,9 +442,9 @@ CASES = [
         ["4:38: schedule[0].when holds rows and elapsed: one step has one trigger"],
     ),
     Case(
-        "window without batch",
-        GOOD + "schedule: [{when: {window: sink-committed}, do: kill driver}]\n",
-        ["4:19: schedule[0].when.batch is missing: the window of which batch?"],
+        "point without batch",
+        GOOD + "schedule: [{when: {point: sink-committed}, do: kill driver}]\n",
+        ["4:19: schedule[0].when.batch is missing: the crash point of which batch?"],
     ),
     Case(
         "query beside what belongs to none",
@@ -450,7 +453,7 @@ CASES = [
         + "  - {when: {rows: 0, query: a}, do: kill driver}\n"
         + "  - {when: {failpoint: f, query: a}, do: crash before offset commit}\n"
         + "  - {when: {batch: 1, query: a}, do: crash before offset commit}\n"
-        + "  - {when: {window: sink-committed, batch: 1, query: a}, do: kill driver}\n"
+        + "  - {when: {point: sink-committed, batch: 1, query: a}, do: kill driver}\n"
         + "  - {when: {records: 3, query: a}, do: kill driver}\n",
         [
             "5:29: schedule[0].when.query means nothing for rows: the pipeline's own code, or the table, says whose it is",
@@ -458,11 +461,11 @@ CASES = [
         ],
     ),
     Case(
-        "window that is not one",
-        GOOD + "schedule: [{when: {window: sink-comitted, batch: -1}, do: kill driver}]\n",
+        "point that is not one",
+        GOOD + "schedule: [{when: {point: sink-comitted, batch: -1}, do: kill driver}]\n",
         [
-            "4:28: schedule[0].when.window must be one of offsets-written, sink-committed, offsets-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
-            "4:50: schedule[0].when.batch must be a whole number from 0 to 1000000, not '-1'",
+            "4:27: schedule[0].when.point must be one of batch-planned, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
+            "4:49: schedule[0].when.batch must be a whole number from 0 to 1000000, not '-1'",
         ],
     ),
     Case(
@@ -472,8 +475,8 @@ CASES = [
     ),
     Case(
         "executor killed where it has nothing in hand",
-        GOOD + "schedule: [{when: {window: sink-committed, batch: 1}, do: kill executor}]\n",
-        ["4:28: at sink-committed no executor has anything in hand: kill it at rows"],
+        GOOD + "schedule: [{when: {point: sink-committed, batch: 1}, do: kill executor}]\n",
+        ["4:27: at sink-committed no executor has anything in hand: kill it at rows"],
     ),
     Case(
         "python killed where the JVM commits all the same",
@@ -576,13 +579,13 @@ CASES = [
         ["4:26: schedule[0].when.rows cannot be counted: no sink is a Postgres table named without a schema"],
     ),
     Case(
-        "windows without a checkpoint",
+        "points without a checkpoint",
         (
             "name: n\n"
-            "pipeline: {entry: pipelines/pay.py, frontier: group}\n"
+            "pipeline: {entry: pipelines/pay.py, progress: group}\n"
             "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
             "schedule:\n"
-            "  - {when: {window: sink-committed, batch: 3}, do: kill driver}\n"
+            "  - {when: {point: sink-committed, batch: 3}, do: kill driver}\n"
             "  - {when: {batch: 3}, do: crash before offset commit}\n"
             "  - {when: {rows: 3, batch: 3}, do: crash mid-sink}\n"
             "  - {when: {failpoint: f, batch: 3}, do: crash before offset commit}\n"
@@ -590,35 +593,35 @@ CASES = [
             "  - {when: {elapsed: 3s}, do: kill driver}\n"
         ),
         [
-            "5:21: schedule[0].when.window never comes: frontier is not checkpoint, so none is watched; use a failpoint or rows",
-            "6:12: crash before offset commit needs schedule[1].when.failpoint: frontier is not checkpoint, so only the pipeline's own code knows",
-            "7:29: schedule[2].when.batch cannot be told: frontier is not checkpoint, so batches are not seen; leave it out",
-            "10:22: schedule[5].when.elapsed may find nothing in hand: frontier is not checkpoint, so batches are not seen; use a failpoint or rows",
+            "5:20: schedule[0].when.point never comes: progress is not checkpoint, so none is watched; use a failpoint or rows",
+            "6:12: crash before offset commit needs schedule[1].when.failpoint: progress is not checkpoint, so only the pipeline's own code knows",
+            "7:29: schedule[2].when.batch cannot be told: progress is not checkpoint, so batches are not seen; leave it out",
+            "10:22: schedule[5].when.elapsed may find nothing in hand: progress is not checkpoint, so batches are not seen; use a failpoint or rows",
         ],
     ),
     Case(
         "a wrong part hides nothing and invents nothing",
         (
             "name: n\n"
-            "pipeline: {entry: pipelines/pay.py, frontier: checkpont}\n"
+            "pipeline: {entry: pipelines/pay.py, progress: checkpont}\n"
             "sink: [{postgres: T, effect: select id from ledger, key: [id]}]\n"
             "together: true\n"
             "input: {records: all}\n"
             "guarantee: at-leest-once\n"
-            "within: long\n"
+            "timeout: long\n"
             "expect: {violated: [duplicated, misordered]}\n"
             "schedule:\n"
             "  - {when: {records: 9999}, do: kill driver}\n"
             "  - {when: {elapsed: 9h}, do: kill driver}\n"
             "  - {when: {rows: 3}, do: kill driver}\n"
-            "  - {when: {window: sink-committed, batch: 3}, do: kill driver}\n"
+            "  - {when: {point: sink-committed, batch: 3}, do: kill driver}\n"
         ),
         [
-            "2:47: pipeline.frontier must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
+            "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
             "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T'",
             "5:18: input.records must be a whole number from 1 to 10000000, not 'all'",
             "6:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'at-leest-once'; did you mean 'at-least-once'?",
-            "7:9: within must be a duration such as 250ms, 3s or 2m, not 'long'",
+            "7:10: timeout must be a duration such as 250ms, 3s or 2m, not 'long'",
         ],
     ),
     Case(
@@ -650,11 +653,11 @@ HEADERS = [
     ),
     Case(
         "wrong values in a header",
-        ("# /// onceproof\r\n# executors: none\r\n# input: {replay: nope.csv}\r\n# frontier: '{x}'\r\n# ///\r\n"),
+        ("# /// onceproof\r\n# executors: none\r\n# input: {replay: nope.csv}\r\n# progress: '{x}'\r\n# ///\r\n"),
         [
             "2:14: executors must be a whole number from 1 to 64, not 'none'",
             "3:19: input.replay names 'nope.csv', and there is no such file in ROOT",
-            "4:13: frontier must be checkpoint, group or a query (select, with) for the next offsets, not '{x}'",
+            "4:13: progress must be checkpoint, group or a query (select, with) for the next offsets, not '{x}'",
         ],
     ),
     Case(

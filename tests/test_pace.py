@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.pace import SETTLE_S, UNSHOWN_S, Pace, quiet_s, settle_s
+from harness.run.pace import SETTLE_S, UNSHOWN_S, Pace, late_quiet_s, quiet_s
 
 
 class Clock:
@@ -107,12 +107,12 @@ def test_a_program_that_is_restarted_no_more_says_so() -> None:
     ],
 )
 def test_how_long_a_sink_must_stand_still(shown: dict[str, Any], quiet: float, settle: float) -> None:
-    assert (quiet_s(**shown), settle_s(**shown)) == (quiet, settle)
+    assert (quiet_s(**shown), late_quiet_s(**shown)) == (quiet, settle)
 
 
 @given(gap_s=st.floats(0, 1e4), interval_s=st.none() | st.floats(0.1, 1e4), unshown=st.booleans())
 def test_every_query_has_its_turn(gap_s: float, interval_s: float | None, unshown: bool) -> None:
     quiet = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
-    settle = settle_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
+    settle = late_quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
     assert settle >= max(quiet, SETTLE_S, interval_s or 0.0) and quiet >= gap_s
     assert not unshown or quiet >= (interval_s or UNSHOWN_S)

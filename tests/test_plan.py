@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_bytes(scenario: Scenario, seed: int) -> No
 
 
 def test_another_process_makes_the_same_bytes(scenario: Scenario) -> None:
-    command = [sys.executable, "-m", "harness", "run", scenario.path, "--dry", "--seed", "7"]
+    command = [sys.executable, "-m", "harness", "run", scenario.path, "--dry-run", "--seed", "7"]
     made = [
         subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=ROOT, env={"PYTHONHASHSEED": salt})
         for salt in ("1", "2")

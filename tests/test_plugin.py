@@ -34,7 +34,7 @@ sink:
     effect: select id, account, amount from ledger
     key: [id]
 schedule:
-  - {{when: {{window: sink-committed, batch: 3}}, do: kill driver}}
+  - {{when: {{point: sink-committed, batch: 3}}, do: kill driver}}
 expect: held
 """
 
@@ -149,7 +149,7 @@ def test_the_failure_text_is_ours_and_nothing_else(
         [
             "VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: an append",
             "  1. duplicated in postgres payments: id=17, 1 row too many",
-            "     record 0/217 (partition/offset); batch 3; after kill driver in window *",
+            "     record 0/217 (partition/offset); batch 3; after kill driver at *",
             "     !  amount   10.00   10.01",
             "again:  onceproof replay reports/an-append/*-r1",
             "report: reports/an-append/*-r1/report.html",

@@ -22,7 +22,7 @@ class Table:
 
     def look(self) -> dict[int, int]:
         if self.broken:
-            raise SetupError("asked the pipeline's frontier query; saw nonsense")
+            raise SetupError("asked the pipeline's progress query; saw nonsense")
         return dict(self.now)
 
 

@@ -30,7 +30,7 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("launched", {"number": 1, "pid": 10}),
     ("phase", {"name": "feeding"}),
     ("sent", {"records": 300, "total": 600}),
-    ("batch", {"batch": 3, "window": "sink-committed"}),
+    ("batch", {"batch": 3, "point": "sink-committed"}),
     ("missed", {**plain(sample.STEP), "hit": False}),
     ("step", plain(sample.STEP)),
     ("died", {"number": 1, "status": -9, "scheduled": True}),
@@ -67,8 +67,8 @@ PLAIN = """\
 2/18 driver dies after the sink committed
 [t] set up
 [t] feeding
-[t] fault MISSED: kill driver in sink-committed of batch 3
-[t] fault hit: kill driver in sink-committed of batch 3
+[t] fault MISSED: kill driver at sink-committed of batch 3
+[t] fault hit: kill driver at sink-committed of batch 3
 [t] driver 1 died, status -9
 [t] driver 2 launched
 [t] driver 2 died, status 1, which no fault caused
@@ -78,7 +78,7 @@ PLAIN = """\
                at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
                at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
                crash points struck: sink-committed (repetition; loss)
-               crash points not struck: offsets-written, while rows are written
+               crash points not struck: batch-planned, while rows are written
 """
 
 
@@ -111,7 +111,7 @@ def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:
     told(stream, {"TERM": "xterm", "COLUMNS": "120"}, held())
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
     assert "ok 2/18 held driver dies after the sink committed (31.2 s)" in text
-    assert "     crash points not struck: offsets-written, while rows are written" in text
+    assert "     crash points not struck: batch-planned, while rows are written" in text
     # The cursor is given back.
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
 
@@ -139,10 +139,10 @@ def test_a_hostile_name_stays_on_its_line() -> None:
 
 
 @example({"what": "batch", "batch": "\n"})
-@example({"what": "step", "name": "a", "batch": "\n", "window": "\n", "hit": True})
+@example({"what": "step", "name": "a", "batch": "\n", "point": "\n", "hit": True})
 @given(
     st.dictionaries(
-        st.sampled_from(["what", "name", "batch", "window", "hit", "at_s", "why", "status"]),
+        st.sampled_from(["what", "name", "batch", "point", "hit", "at_s", "why", "status"]),
         st.one_of(
             st.none(), st.text(), st.booleans(), st.sampled_from(["phase", "step", "died", "batch", "verdict", "new"])
         ),

@@ -96,7 +96,7 @@ def parts_with(text: str) -> Parts:
     )
     step = StepOutcome(
         name=text,
-        window=text,
+        point=text,
         batch=1,
         hit=True,
         attempt=1,
@@ -223,7 +223,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "rows the sink had been handed: 200",
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",
         "1 of 1",
-        "record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3, attempt 1",
+        "record 0/217 (partition/offset); batch 3; after kill driver at sink-committed of batch 3, attempt 1",
         "at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)",
         "sink-committed (repetition; loss)",
         "while rows are written",
@@ -369,7 +369,7 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     assert (entry["verdict"], entry["as_expected"], entry["seconds"]) == ("violated", False, 31.25)
     assert (entry["stack"], entry["tier"], entry["folder"]) == ("processes", "hard", str(folder.path))
     (fault,) = entry["faults"]
-    assert list(fault) == ["name", "window", "batch", "attempt", "hit", "evidence"]
+    assert list(fault) == ["name", "point", "batch", "attempt", "hit", "evidence"]
     assert fault["evidence"]["signalled"] == {"4711": "SIGKILL", "4720": "SIGKILL"}
 
 
@@ -384,7 +384,7 @@ def test_the_summary_lists_what_was_at_stake_and_what_was_not_tried() -> None:
 
 
 def test_empty_evidence_is_left_out_but_zero_rows_are_evidence() -> None:
-    step = StepOutcome(name="x", window="w", batch=None, hit=False, evidence=Evidence(rows_seen=0))
+    step = StepOutcome(name="x", point="w", batch=None, hit=False, evidence=Evidence(rows_seen=0))
     (fault,) = summary.entry(Run(scenario="a", verdict=sample.verdict(steps=(step,))))["faults"]
     assert fault["evidence"] == {"rows_seen": 0}
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.run.rhythm import Rhythm, unplanned
 from harness.run_folder.snapshot import QueryState
-from harness.scenario import Window
+from harness.scenario import CrashPoint
 
 
 def heard(*events: tuple[Any, ...]) -> Rhythm:
@@ -19,7 +19,7 @@ def heard(*events: tuple[Any, ...]) -> Rhythm:
         if isinstance(event[0], int):
             rhythm.heard({"what": "launched", "number": event[0], "at_s": event[1]})
         else:
-            told = {"what": "batch", "batch": 0, "window": Window.OFFSETS_COMMITTED}
+            told = {"what": "batch", "batch": 0, "point": CrashPoint.BATCH_COMMITTED}
             rhythm.heard({**told, "checkpoint": event[0], "at_s": event[1]})
     return rhythm
 
@@ -50,7 +50,7 @@ def test_a_query_has_shown_its_pace_with_its_third_commit() -> None:
 
 def test_an_event_names_its_own_attempt_and_query_where_it_can() -> None:
     rhythm = heard((2, 0.0))
-    told = {"what": "batch", "window": Window.OFFSETS_COMMITTED, "checkpoint": "c", "query": "x/c", "attempt": 1}
+    told = {"what": "batch", "point": CrashPoint.BATCH_COMMITTED, "checkpoint": "c", "query": "x/c", "attempt": 1}
     for at_s in (1.0, 3.0, 7.0):
         rhythm.heard({**told, "at_s": at_s})
     assert rhythm.shown("x/c") and not rhythm.shown("c")
@@ -58,8 +58,8 @@ def test_an_event_names_its_own_attempt_and_query_where_it_can() -> None:
 
 def test_what_is_no_commit_is_no_gap() -> None:
     rhythm = Rhythm()
-    for at_s, window in ((1.0, Window.OFFSETS_WRITTEN), (9.0, Window.SINK_COMMITTED), (30.0, "started")):
-        rhythm.heard({"what": "batch", "checkpoint": "a", "window": window, "batch": 0, "at_s": at_s})
+    for at_s, point in ((1.0, CrashPoint.BATCH_PLANNED), (9.0, CrashPoint.SINK_COMMITTED), (30.0, "started")):
+        rhythm.heard({"what": "batch", "checkpoint": "a", "point": point, "batch": 0, "at_s": at_s})
     rhythm.heard({"what": "phase", "name": "draining"})
     assert rhythm.gap_s() == 0.0
 

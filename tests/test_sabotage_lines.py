@@ -13,7 +13,7 @@ import pytest
 from bench import sabotage as bench
 from bench.sabotage import AS_IT_WAS, KINDS, Line, counted, wrong
 from harness.load import load
-from harness.scenario import Window
+from harness.scenario import CrashPoint
 from tests import folders, sabotage
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
@@ -81,11 +81,11 @@ def test_what_is_filtered_out_counts_no_rows_and_strikes_the_same_batch(path: Pa
     whole = load(path)
     steps = sabotage.filtered_out(whole).schedule
     assert [step.when.kind for step in steps] == [
-        "window" if step.when.kind == "rows" else step.when.kind for step in whole.schedule
+        "point" if step.when.kind == "rows" else step.when.kind for step in whole.schedule
     ]
     for step, other in zip(steps, whole.schedule, strict=True):
         if other.when.kind == "rows":
-            assert (step.when.point, step.when.batch) == (Window.SINK_COMMITTED, other.when.batch)
+            assert (step.when.point, step.when.batch) == (CrashPoint.SINK_COMMITTED, other.when.batch)
             assert step.do.kind != "kill executor"
 
 

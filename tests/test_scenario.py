@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario import Expect, Kind, Sink, Trigger, Window, Word, sink_names
+from harness.scenario import CrashPoint, Expect, Kind, Sink, Trigger, Word, sink_names
 from harness.triggers import trigger
 
 CASES = [
     (trigger("rows", 3), "after row 3 in the sink"),
     (trigger("rows", 0, batch=2), "before the first row in the sink of batch 2"),
     (
-        trigger("window", Window.SINK_COMMITTED, batch=3, query="totals"),
+        trigger("point", CrashPoint.SINK_COMMITTED, batch=3, query="totals"),
         "sink-committed of batch 3 of query totals",
     ),
     (Expect(), "held"),

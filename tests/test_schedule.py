@@ -22,7 +22,7 @@ from harness.hosts import signals
 from harness.hosts.local import LocalProcess
 from harness.run.evidence import agrees
 from harness.run.schedule import Schedule
-from harness.scenario import Restart, Step, Trigger, Victim, Window
+from harness.scenario import CrashPoint, Restart, Step, Trigger, Victim
 from harness.stack import Process
 from harness.triggers import base, trigger
 from harness.wait import until
@@ -30,19 +30,19 @@ from tests.worlds import BATCHES, SLOW_S, at, step, world
 
 
 @pytest.mark.parametrize(
-    ("window", "again"),
-    [(Window.OFFSETS_WRITTEN, 1), (Window.SINK_COMMITTED, 2), (Window.OFFSETS_COMMITTED, 1)],
+    ("point", "again"),
+    [(CrashPoint.BATCH_PLANNED, 1), (CrashPoint.SINK_COMMITTED, 2), (CrashPoint.BATCH_COMMITTED, 1)],
 )
-def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, window: Window, again: int) -> None:
+def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: CrashPoint, again: int) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(window, 3), "kill driver"), finish=True)
-        hit = outcome.batch or 0  # on a busy machine a window of 30 ms is sometimes missed, and the next one taken
+        (outcome,) = w.play(step(at(point, 3), "kill driver"), finish=True)
+        hit = outcome.batch or 0  # on a busy machine a crash point of 30 ms is sometimes missed, and the next one taken
         assert outcome.hit and hit >= 3
         assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
         assert len(outcome.evidence.signalled) == 3  # the program, its JVM, the wait status
         after = outcome.evidence.checkpoint_after
         assert max(after["offsets"]) == hit
-        assert max(after["commits"]) == (hit if window is Window.OFFSETS_COMMITTED else hit - 1)
+        assert max(after["commits"]) == (hit if point is CrashPoint.BATCH_COMMITTED else hit - 1)
         assert outcome.evidence.in_flight == "10 records"
         assert w.copies()[hit] == again
         assert {w.copies()[batch] for batch in range(BATCHES) if batch != hit} == {1}
@@ -50,14 +50,14 @@ def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, window:
 
 def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_file(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"))
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
         assert f"commits/.{outcome.batch}.*.tmp was begun and never renamed" in outcome.evidence.note
 
 
 def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with world(tmp_path) as w, monkeypatch.context() as patch:
         patch.setattr(signals, "kill", lambda processes: {str(p.pid): "alive" for p in processes})
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), "kill driver"), finish=True)
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)
         assert not outcome.hit
         assert w.copies()[3] == 1
         patch.undo()
@@ -66,7 +66,7 @@ def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest
 def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.5)
     with world(tmp_path, "--broken", "deaf") as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "stop driver"), finish=True)
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "stop driver"), finish=True)
         assert not outcome.hit
         assert outcome.evidence.signalled["driver 1"] == "alive"
         assert "lived on" in outcome.evidence.note
@@ -76,8 +76,8 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     "when",
     [
-        at(Window.OFFSETS_WRITTEN, 2),
-        at(Window.SINK_COMMITTED, 2),
+        at(CrashPoint.BATCH_PLANNED, 2),
+        at(CrashPoint.SINK_COMMITTED, 2),
         trigger("records", 30),
         trigger("elapsed", 0.1),
     ],
@@ -93,7 +93,7 @@ def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(
 
 def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), "kill executor"))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 3), "kill executor"))
         assert not outcome.hit
         assert outcome.evidence.signalled == {}
 
@@ -117,7 +117,7 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     monkeypatch.setattr(kill_executor, "lost_task", lambda scene, log, since: True)
     with world(tmp_path) as w:
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(Window.OFFSETS_COMMITTED, 3), "kill executor"))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_COMMITTED, 3), "kill executor"))
         assert not outcome.hit
         assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
     sleeper.wait()
@@ -155,17 +155,17 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path, step_s=SLOW_S) as w:
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 3), "kill executor"))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 3), "kill executor"))
         assert (outcome.hit, kill_executor.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
 
 
 def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> None:
-    kills = [step(at(Window.OFFSETS_WRITTEN, batch), "kill driver") for batch in range(1, 9)]
+    kills = [step(at(CrashPoint.BATCH_PLANNED, batch), "kill driver") for batch in range(1, 9)]
     with world(tmp_path, batches=10, step_s=SLOW_S) as w:
         outcomes = w.play(*kills, within_s=60.0)
         assert [o.hit for o in outcomes] == [True] * 8
-        assert len(w.supervisor.deaths) == 8 > Restart().times
+        assert len(w.supervisor.deaths) == 8 > Restart().max_restarts
         assert w.supervisor.gave_up == ""
 
 
@@ -183,7 +183,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     here = trigger("failpoint", "here")
     with world(tmp_path, batches=60, step_s=SLOW_S) as w:
-        schedule = Schedule((step(at(Window.OFFSETS_WRITTEN, 1), "kill driver"), step(here, "kill driver")), w.scene)
+        schedule = Schedule((step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver"), step(here, "kill driver")), w.scene)
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         schedule.start()
         w.supervisor.start(Restart(), w.life)
@@ -200,7 +200,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
 
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 99), "kill driver"))
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 99), "kill driver"))
         assert not outcome.hit
         assert outcome.evidence.note == "sink-committed of batch 99 never came: all batches are done"
 
@@ -218,7 +218,7 @@ def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
 
     monkeypatch.setattr("harness.run.evidence.agrees", closed_for_batch_3)
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 3), "kill driver"), finish=True)
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)
         assert refused and outcome.hit and outcome.batch in (4, 5)
         assert outcome.evidence.note.startswith(f"batch 3 was missed, batch {outcome.batch} was tried instead")
         assert w.copies()[3] == 1 and w.copies()[outcome.batch] == 2
@@ -228,7 +228,7 @@ def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
 def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
     # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
     with world(tmp_path, step_s=2.0) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 1), "kill driver", victim=victim))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver", victim=victim))
         assert outcome.hit
         assert outcome.evidence.signalled["driver 1"] == ("exit status 1" if victim is Victim.JVM else "SIGKILL")
         assert len(outcome.evidence.signalled) == 2
@@ -236,8 +236,8 @@ def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> No
 
 def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
     steps = (
-        step(at(Window.SINK_COMMITTED, 2), "kill driver"),
-        step(at(Window.SINK_COMMITTED, 5), "kill driver"),
+        step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"),
+        step(at(CrashPoint.SINK_COMMITTED, 5), "kill driver"),
     )
     with world(tmp_path) as w:
         outcomes = w.play(*steps, finish=True)
@@ -252,7 +252,7 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
         w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "crash application"))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "crash application"))
         assert outcome.hit
         assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
     assert sleeper.wait() == -9
@@ -270,7 +270,7 @@ def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -
 
 def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "pause driver", for_s=0.2))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "pause driver", for_s=0.2))
         assert outcome.hit
         assert set(outcome.evidence.signalled.values()) == {"stood still for 0.2 s"}
         assert w.supervisor.deaths == []
@@ -289,7 +289,7 @@ def test_a_process_that_has_ended_does_not_move() -> None:
 
 def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w:
-        w.supervisor.start(Restart(times=2), w.life)
+        w.supervisor.start(Restart(max_restarts=2), w.life)
         until("the supervisor to give up", lambda: w.supervisor.gave_up, within_s=10.0)
         assert w.supervisor.gave_up == "the driver died 3 times and is restarted at most 2 times"
         assert [d.status for d in w.supervisor.deaths] == [1, 1, 1]
@@ -391,7 +391,7 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
 def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
         first, second = w.play(
-            step(at(Window.SINK_COMMITTED, 0), "kill driver"), step(at(Window.OFFSETS_WRITTEN, 3), "kill driver")
+            step(at(CrashPoint.SINK_COMMITTED, 0), "kill driver"), step(at(CrashPoint.BATCH_PLANNED, 3), "kill driver")
         )
         assert (first.hit, second.hit) == (True, True)
         assert (first.batch, second.batch) == (1, 4)
@@ -408,7 +408,7 @@ def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when:
 
 
 def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -> None:
-    hop = trigger("window", Window.SINK_COMMITTED, batch=2, query="hop")
+    hop = trigger("point", CrashPoint.SINK_COMMITTED, batch=2, query="hop")
     with world(tmp_path, "--broken", "hop", step_s=SLOW_S) as w:
         w.scene = replace(w.scene, in_flight=lambda: "")
         (outcome,) = w.play(step(hop, "kill driver"))
@@ -433,7 +433,7 @@ def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path
     with world(tmp_path) as w:
         heard: list[str] = []
         w.scene.journal.listen(lambda event: heard.append(str(event["what"])))
-        schedule = Schedule((step(at(Window.SINK_COMMITTED, 10_000), "kill driver"),), w.scene)
+        schedule = Schedule((step(at(CrashPoint.SINK_COMMITTED, 10_000), "kill driver"),), w.scene)
         schedule.start()
         schedule.stop()
         assert [outcome.hit for outcome in schedule.outcomes] == [False]
@@ -442,7 +442,7 @@ def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path
 
 def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "HOP_S", 0.3)
-    never = trigger("window", Window.SINK_COMMITTED, batch=1, query="nowhere")
+    never = trigger("point", CrashPoint.SINK_COMMITTED, batch=1, query="nowhere")
     with world(tmp_path) as w:
         (outcome,) = w.play(step(never, "kill driver"))
         assert not outcome.hit

@@ -29,7 +29,7 @@ name: a second hop every twenty seconds
 pipeline: programs/second_hop.py
 input: {records: 300}
 schedule:
-  - {when: {window: offsets-written, batch: 1}, do: kill driver}
+  - {when: {point: batch-planned, batch: 1}, do: kill driver}
 expect: held
 """
 UPSERT = """
@@ -74,7 +74,7 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     assert run["digest"] == told[1][0]["digest"]
     assert run["outcome"]["drained"] and run["outcome"]["error"] is None and run["outcome"]["deaths"] == []
     assert 0 < run["outcome"]["gap_s"] < run["outcome"]["seconds"]
-    assert checkpoint["end"] == checkpoint["frontier"]
+    assert checkpoint["end"] == checkpoint["committed"]
     batches = json.loads((first.folder / "checkpoint.json").read_text())["batches"]
     assert sum(run["portions"]) == 600
     assert run["portions"] == [size for size in map(taken, batches) if size]

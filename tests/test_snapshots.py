@@ -14,7 +14,7 @@ from harness.errors import StackError
 from harness.run import snap
 from harness.run_folder.snapshot import Snapshot
 from harness.run_folder.store import noun
-from harness.scenario import Restart, Sink, Victim, Window
+from harness.scenario import CrashPoint, Restart, Sink, Victim
 from harness.sinks.table import load, save
 from harness.wait import until
 from tests.worlds import SLOW_S, World, at, rows, step, world
@@ -74,7 +74,7 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
             seen.append((w.supervisor.driver.number, w.supervisor.alive, len(w.supervisor.deaths)))
 
         database.asked = asked
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"), finish=True)
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), finish=True)
         batch = outcome.batch or 0
         assert (outcome.hit, outcome.attempt, outcome.checkpoint) == (True, 1, "checkpoint")
         assert seen[0] == (1, False, 1), "dead, noted, and not yet started again"
@@ -89,7 +89,7 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
 
 
 def test_a_second_strike_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
-    kills = [step(at(Window.SINK_COMMITTED, batch), "kill driver") for batch in (1, 3)]
+    kills = [step(at(CrashPoint.SINK_COMMITTED, batch), "kill driver") for batch in (1, 3)]
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         outcomes = w.play(*kills)
         assert [o.attempt for o in outcomes] == [1, 2]
@@ -105,7 +105,7 @@ def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
         w.sleeper()
         stood: list[bool] = []
         database.asked = lambda: stood.extend(p.stands() for p in w.supervisor.processes(Victim.JVM))
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), kind, **options), finish=True)
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), kind, **options), finish=True)
         assert stood == [True]
         assert outcome.attempt == 1
         assert not (w.kept / "snapshots" / "1-restart").exists()
@@ -118,14 +118,14 @@ def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_befo
     with world(tmp_path, step_s=2.0, snapshots=True) as w:
         left: list[bool] = []
         database.asked = lambda: left.extend(p.stands() for p in w.supervisor.living())
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 1), "kill driver", victim=Victim.PYTHON))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver", victim=Victim.PYTHON))
         assert outcome.hit
         assert left[0]
 
 
 def test_nothing_is_kept_of_a_fault_that_hurt_nobody(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
-        (outcome,) = w.play(step(at(Window.OFFSETS_WRITTEN, 2), "kill executor"))
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "kill executor"))
         assert (outcome.hit, outcome.attempt) == (False, 0)
         assert not (w.kept / "snapshots").exists()
 
@@ -138,7 +138,7 @@ def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_strike_goes_on(
 
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         database.asked = down
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"), finish=True)
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), finish=True)
         assert outcome.hit
         assert snapshot(w, "1-strike").error == "asked Postgres to read the sink fake; saw nothing"
         table = load(w.kept / "snapshots" / "1-strike", 0)
@@ -173,7 +173,7 @@ def test_what_an_orphan_wrote_after_the_strike_is_in_the_second_snapshot(restart
         return word
 
     database.busy = busy
-    (outcome,) = restarted.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"))
+    (outcome,) = restarted.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
     finish(restarted)
     assert outcome.hit
     assert (snapshot(restarted, "1-restart").attempt, snapshot(restarted, "1-restart").moment) == (1, "restart")
@@ -210,7 +210,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
         database.asked = once
     else:
         database.busy = busy
-    (outcome,) = restarted.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"))
+    (outcome,) = restarted.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
     finish(restarted)
     assert outcome.hit and done
     assert not (restarted.kept / "snapshots" / "1-restart").exists()
@@ -219,7 +219,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
 
 def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
-        (outcome,) = w.play(step(at(Window.SINK_COMMITTED, 2), "kill driver"), after_s=60.0)
+        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), after_s=60.0)
         assert outcome.hit
         w.camera.finish()
         assert not any(thread.is_alive() for thread in w.camera._threads)

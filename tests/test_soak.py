@@ -20,7 +20,7 @@ from harness.judge.strikes import Strike
 from harness.load import dump, load
 from harness.report.summary import Run
 from harness.run_folder.snapshot import QueryState, Snapshot
-from harness.scenario import Finding, Harm, Kind, StepOutcome, Verdict, Victim, Window, Word, plain
+from harness.scenario import CrashPoint, Finding, Harm, Kind, StepOutcome, Verdict, Victim, Word, plain
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import TRIGGERS
 from tests import folders
@@ -64,15 +64,15 @@ def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
     drawn = [draw(0, index) for index in range(400)]
     assert {each.twin for each in drawn} == {*REPAIRED, *BROKEN}
     steps = [step for each in drawn for step in each.schedule]
-    assert Counter(step.when.point for step in steps).keys() == {*Window, None}
+    assert Counter(step.when.point for step in steps).keys() == {*CrashPoint, None}
     assert {step.when.kind for step in steps} == set(TRIGGERS.all())
     assert {step.do.options.get("victim", Victim.TREE) for step in steps} == set(Victim)
-    assert all(any(step.when.point is not Window.OFFSETS_COMMITTED for step in each.schedule) for each in drawn)
+    assert all(any(step.when.point is not CrashPoint.BATCH_COMMITTED for step in each.schedule) for each in drawn)
     counted = [(each, step) for each in drawn for step in each.schedule if step.when == replace(step.when, batch=None)]
     loose = [(each.twin, step.do.kind) for each, step in counted if step.when.kind == "rows"]
     assert {twin for twin, _ in loose} == {AT_MOST} and "kill executor" not in {kind for _, kind in loose}
     between = Counter(s.when.point for e in drawn if len(e.schedule) > 1 for s in e.schedule)
-    assert between[Window.OFFSETS_COMMITTED] > 9
+    assert between[CrashPoint.BATCH_COMMITTED] > 9
 
 
 def violated(*findings: Finding, **changes: Any) -> Verdict:

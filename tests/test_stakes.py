@@ -661,7 +661,7 @@ def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
 def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
     folder: Folder, guarantee: Guarantee, holds: int, reason: str, untried: tuple[str, ...]
 ) -> None:
-    folder.steps, folder.strikes = [replace(HIT, window="after 3.0 s")], [Struck(holds=holds)]
+    folder.steps, folder.strikes = [replace(HIT, point="after 3.0 s")], [Struck(holds=holds)]
     folder.claim(guarantee=guarantee)
     verdict = judge(folder.write())
     (said,) = verdict.reasons
@@ -698,7 +698,7 @@ def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: 
         {"attempt": 1, "at_s": 2.0, "next": {"0": 20}},
         {"attempt": 2, "at_s": 4.0, "next": {"0": 20}},
     ]
-    folder.steps = [replace(BEFORE, window="", batch=None, checkpoint="")]
+    folder.steps = [replace(BEFORE, point="", batch=None, checkpoint="")]
     folder.tables = [[row for row in payments(folder.records) if not 10 <= int(row[0] or 0) < 20]]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.point for stake in verdict.stakes]) == (Word.VIOLATED, [EARLY])
@@ -732,7 +732,7 @@ def test_totals_that_were_wrong_when_the_fault_struck_and_are_right_now_are_unkn
     words = "when step 1 struck, 4 totals of postgres totals were not what the batches of that moment come to"
     assert verdict.word is Word.UNKNOWN
     assert verdict.reasons[0].startswith(words)
-    folder.claim(settle_s=5.0)
+    folder.claim(quiet_period_s=5.0)
     folder.path = folder.path.parent / "late"
     assert judge(folder.write()).word is Word.UNKNOWN, "a sink that is late is behind, and never ahead"
     bench.effects.__exit__(None, None, None)

@@ -77,7 +77,7 @@ def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
         ({"batch": 2}, False),
         ({"batch": None}, False),
         ({"checkpoint": "other"}, False),
-        ({"window": "offsets-written"}, False),
+        ({"point": "batch-planned"}, False),
     ],
 )
 def test_after_is_what_spark_says_of_this_query(changes: dict[str, Any], after: bool) -> None:
@@ -255,8 +255,8 @@ def test_offsets_that_were_never_saved_have_nothing_before_them() -> None:
 def test_a_hit_is_named_by_fault_place_batch_and_attempt() -> None:
     assert Strike(number=1, outcome=HIT).label == "kill driver at sink-committed of batch 1, attempt 1"
     assert Strike(number=1, outcome=replace(HIT, batch=None)).label == "kill driver at sink-committed, attempt 1"
-    assert Strike(number=1, outcome=replace(HIT, window="")).label == "kill driver of batch 1, attempt 1"
-    assert Strike(number=1, outcome=replace(HIT, window="", batch=None, attempt=0)).label == "kill driver"
+    assert Strike(number=1, outcome=replace(HIT, point="")).label == "kill driver of batch 1, attempt 1"
+    assert Strike(number=1, outcome=replace(HIT, point="", batch=None, attempt=0)).label == "kill driver"
     assert (
         Strike(number=1, outcome=replace(HIT, batch=0, attempt=0)).label == "kill driver at sink-committed of batch 0"
     )

@@ -36,7 +36,7 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
     place = tmp_path_factory.mktemp("whole")
     plain = Folder(place / "plain")
     plain.tables = [payments(plain.records)]
-    both = Folder(place / "both", frontier=30)
+    both = Folder(place / "both", progress=30)
     both.claim(sinks=(PER_RECORD, TOTALS), together=True)
     totals = [(f"a{i}", "10", "1") for i in range(4)]
     both.tables = [[*payments(both.records)[1:31], payments(both.records)[5]], list(totals)]

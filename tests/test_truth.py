@@ -22,7 +22,7 @@ from harness.faults import fault, killing
 from harness.hosts import signals
 from harness.load import load
 from harness.run.loop import Result
-from harness.scenario import Kind, Scenario, Step, Victim, Window, Word
+from harness.scenario import CrashPoint, Kind, Scenario, Step, Victim, Word
 from harness.triggers import trigger
 from tests.socks import Socks
 
@@ -76,7 +76,7 @@ def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_faul
         assert finding.faults == (f"crash before offset commit at sink-committed of batch {batch}, attempt 1",)
         assert len(finding.records) == 1
     assert len(ids(result, Kind.DUPLICATED)) == len(verdict.findings) > 10
-    assert verdict.steps[0].window == "sink-committed"
+    assert verdict.steps[0].point == "sink-committed"
 
 
 def test_a_kill_without_effect_is_void_and_never_held(
@@ -166,7 +166,7 @@ setup:
     create function lose() returns trigger language plpgsql as
       'begin if new.id = 17 then return null; end if; return new; end';
     create trigger lose before insert on payments for each row execute function lose()
-settle: 2s
+quiet_period: 2s
 """
     result = run_scenario(scenario(project, more=more))
     (finding,) = result.verdict.findings
@@ -190,10 +190,10 @@ def test_sparks_own_wordcount_is_launched_hurt_restarted_and_void(run_scenario: 
 
 
 def steps() -> Iterator[st.SearchStrategy[Step]]:
-    for window in Window:
+    for point in CrashPoint:
         yield st.builds(
-            lambda batch, kind, victim, window=window: Step(
-                when=trigger("window", window, batch=batch),
+            lambda batch, kind, victim, point=point: Step(
+                when=trigger("point", point, batch=batch),
                 do=fault(kind, victim=victim if kind == "kill driver" else Victim.TREE),
             ),
             st.integers(1, 3),
@@ -216,9 +216,9 @@ def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: 
     name = "append_before_offset_commit" if broken else "upsert_before_offset_commit"
     base = load(HOUSE / "scenarios" / "proving" / f"{name}.yaml")
     verdict = run_scenario(replace(base, schedule=(step,))).verdict
-    twice = broken and step.when.point is Window.SINK_COMMITTED
+    twice = broken and step.when.point is CrashPoint.SINK_COMMITTED
     assert [outcome.hit for outcome in verdict.steps] == [True]
-    idle = step.when.point is Window.OFFSETS_COMMITTED
+    idle = step.when.point is CrashPoint.BATCH_COMMITTED
     assert verdict.word is (Word.VIOLATED if twice else Word.VOID if idle else Word.HELD)
     assert set(verdict.kinds()) == ({"duplicated"} if twice else set())
     assert all(finding.batches == (verdict.steps[0].batch,) for finding in verdict.findings)

@@ -16,7 +16,7 @@ from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, S
 EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
 HIT = StepOutcome(
     name="kill driver",
-    window="sink-committed",
+    point="sink-committed",
     batch=2,
     hit=True,
     evidence=Evidence(signalled={"driver 1": "SIGKILL"}, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)}),
@@ -163,11 +163,11 @@ def test_what_the_guarantee_allows_tests_nothing() -> None:
     assert word(stakes=(allowed, replace(shown, shown=False))) is Word.VOID
 
 
-@pytest.mark.parametrize("window", ["offsets-written", "sink-committed"])
-def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
+@pytest.mark.parametrize("point", ["batch-planned", "sink-committed"])
+def test_evidence_that_contradicts_a_step_makes_it_void(point: str) -> None:
     def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:
         evidence = Evidence(signalled={"7": "SIGKILL", "driver 1": "SIGKILL"}, checkpoint_after=logs)
-        return (replace(HIT, window=window, evidence=evidence),)
+        return (replace(HIT, point=point, evidence=evidence),)
 
     late = "step `kill driver` came too late: batch 2 is in the commit log"
     early = "step `kill driver` came too early: batch 2 is not in the offset log"
@@ -177,8 +177,8 @@ def test_evidence_that_contradicts_a_step_makes_it_void(window: str) -> None:
     assert reasons(steps=after(commits=(0, 1))) == ()
     assert reasons(steps=after(offsets=(2,))) == ()
     assert reasons(steps=(replace(after(offsets=(1,), commits=(2,))[0], batch=None),)) == ()
-    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="offsets-committed"),)) == ()
-    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], window="row 7"),)) == ()
+    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], point="batch-committed"),)) == ()
+    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], point="row 7"),)) == ()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests import sample_runs as sample
 
 FAILURE = """\
 VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
-  hit: kill driver in sink-committed of batch 3, attempt 1, at 12.35 s
+  hit: kill driver at sink-committed of batch 3, attempt 1, at 12.35 s
     hurt: 4711 SIGKILL, 4720 SIGKILL
     checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
     rows the sink had been handed: 200
@@ -30,10 +30,10 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
     at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
   crash points struck: sink-committed (repetition; loss)
-  crash points not struck: offsets-written, while rows are written
+  crash points not struck: batch-planned, while rows are written
 
   1. duplicated in postgres payments: id=17, 1 row too many
-     record 0/217 (partition/offset); batch 3; after kill driver in window sink-committed of batch 3, attempt 1
+     record 0/217 (partition/offset); batch 3; after kill driver at sink-committed of batch 3, attempt 1
                  ledger  sink   sink, once more
         id       17      17     17
         account  A-3     A-3    A-3
@@ -59,8 +59,8 @@ report: reports/a b/1/report.html"""
 
 VOID = """\
 VOID, expected held: driver dies after the sink committed
-  because: step `kill driver` missed its window
-  MISSED: kill driver in sink-committed of batch 3
+  because: step `kill driver` missed its crash point
+  MISSED: kill driver at sink-committed of batch 3
 
 again:  onceproof replay reports/a/1
 report: reports/a/1/report.html"""
@@ -78,14 +78,14 @@ def test_the_failure_text() -> None:
 
 
 def test_a_void_run_says_its_word_and_why() -> None:
-    step = StepOutcome(name="kill driver", window="sink-committed of batch 3", batch=3, hit=False)
+    step = StepOutcome(name="kill driver", point="sink-committed of batch 3", batch=3, hit=False)
     verdict = sample.verdict(
         word=Word.VOID,
         findings=(),
         steps=(step,),
         stakes=(),
         untried=(),
-        reasons=("step `kill driver` missed its window",),
+        reasons=("step `kill driver` missed its crash point",),
     )
     assert words.failure(sample.NAME, verdict, Path("reports/a/1")) == VOID
 
@@ -135,11 +135,11 @@ def finding(**changes: Any) -> Finding:
 @pytest.mark.parametrize(
     ("steps", "fault", "said"),
     [
-        ((sample.STEP,), "kill driver", "after kill driver in window sink-committed of batch 3, attempt 1"),
+        ((sample.STEP,), "kill driver", "after kill driver at sink-committed of batch 3, attempt 1"),
         ((sample.STEP,), LABEL, f"after {LABEL}, attempt 1"),
         ((sample.STEP,), "another one, attempt 2", "after another one, attempt 2"),
         ((sample.STEP, replace(sample.STEP, attempt=2)), "kill driver", "after kill driver"),
-        ((replace(sample.STEP, attempt=0, window=""),), "kill driver", "after kill driver"),
+        ((replace(sample.STEP, attempt=0, point=""),), "kill driver", "after kill driver"),
     ],
 )
 def test_a_cause_names_crash_point_and_attempt_if_they_are_those_of_one_step(
@@ -226,7 +226,7 @@ def test_crash_points_are_told_by_sink() -> None:
     verdict = sample.verdict(stakes=own, untried=(*sample.UNTRIED, "postgres third: sink-committed", "anywhere"))
     assert stakes.lines(verdict) == [
         "crash points struck: postgres payments: sink-committed (repetition)",
-        "crash points not struck: postgres payments: offsets-written, while rows are written; "
+        "crash points not struck: postgres payments: batch-planned, while rows are written; "
         "postgres third: sink-committed; anywhere",
     ]
     assert stakes.struck(verdict) == ["postgres payments: sink-committed (repetition)"]
@@ -247,7 +247,7 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
         "at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed",
         "note: the sink's query folds equal rows: a repetition does not show in it",
         "crash points struck: sink-committed (repetition; loss)",
-        "crash points not struck: offsets-written, while rows are written",
+        "crash points not struck: batch-planned, while rows are written",
     ]
     assert stakes.rests(sample.verdict()) == []
 

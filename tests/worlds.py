@@ -24,7 +24,7 @@ from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
-from harness.scenario import Pipeline, Restart, Sink, Step, StepOutcome, Trigger, Window
+from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutcome, Trigger
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.triggers import trigger
 from harness.wait import until
@@ -186,5 +186,5 @@ def step(when: Trigger, kind: str, **options: Any) -> Step:
     return Step(when=when, do=fault(kind, **options))
 
 
-def at(window: Window, batch: int) -> Trigger:
-    return trigger("window", window, batch=batch)
+def at(point: CrashPoint, batch: int) -> Trigger:
+    return trigger("point", point, batch=batch)

@@ -25,7 +25,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Window, Word
+from harness.scenario import (
+    CrashPoint,
+    Evidence,
+    Expect,
+    Finding,
+    Guarantee,
+    Harm,
+    Kind,
+    Stake,
+    StepOutcome,
+    Verdict,
+    Word,
+)
 
 SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 
@@ -212,7 +224,7 @@ def _missed(step: StepOutcome) -> str:
     if step.evidence == Evidence():
         return "says that it hit and has no evidence"
     logs = _stood(step.evidence)
-    if step.batch is None or step.window not in (Window.OFFSETS_WRITTEN, Window.SINK_COMMITTED):
+    if step.batch is None or step.point not in (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED):
         return ""
     if step.batch in logs.get("commits", ()):
         return f"came too late: batch {step.batch} is in the commit log"

@@ -41,7 +41,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="How often to run each; all must be as expected."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="The world it runs in; `external` is a cluster that is there already."),
-        click.option("--able", is_flag=True, help="Leave out, by name, what the stack does not support."),
+        click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
         *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
           for name, (word, text) in SAID.items()),
     ):  # fmt: skip
@@ -110,20 +110,20 @@ def kinds() -> None:
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("-k", "words", multiple=True, metavar="WORD", help="Only files whose name holds WORD (or another -k).")
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
-@click.option("--dry", is_flag=True, help="Print the plans and touch nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plans and touch nothing.")
 @running
 @click.pass_context
 def run(
-    ctx: click.Context, /, paths: tuple[Path, ...], words: tuple[str, ...], seed: int | None, dry: bool, **rest: Any
+    ctx: click.Context, /, paths: tuple[Path, ...], words: tuple[str, ...], seed: int | None, dry_run: bool, **rest: Any
 ) -> None:
     """Put scenarios to the test."""
     files = chosen(paths, words)
-    if dry:
+    if dry_run:
         from harness.load import load_all
         from harness.supported import Named, refuse, unsupported
 
         scenarios, stack = load_all(files), Named(rest["stack"])
-        if not rest["able"]:
+        if not rest["skip_unsupported"]:
             refuse(scenarios, stack)
         show_plans([each for each in scenarios if not unsupported(each, stack)], seed)
         return

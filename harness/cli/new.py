@@ -16,9 +16,9 @@ pipeline: pipelines/__NAME__.py         # its header block says how it is starte
 guarantee: exactly-once
 input: {workload: transactions, records: 600, keys: 50, partitions: 3}     # or {replay: data/your.jsonl}
 schedule:
-  - {when: {window: sink-committed, batch: 3}, do: kill driver}
+  - {when: {point: sink-committed, batch: 3}, do: kill driver}
 expect: held                            # of a broken twin you expect: {violated: [duplicated]}
-within: 120s
+timeout: 120s
 """
 
 PIPELINE = '''\

@@ -36,10 +36,10 @@ FETCH_ROWS = 50_000
 OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
 """What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
 
-HIDDEN = "_behind, __partition, __offset"
+HIDDEN = "_committed, __partition, __offset"
 """What `records` has besides, for our own use: a workload's columns cannot hide it."""
 
-RESERVED = frozenset({"_partition", "_offset", "_batch", "_behind"})
+RESERVED = frozenset({"_partition", "_offset", "_batch", "_committed"})
 """What a record is told by: a workload's column of that name would hide it."""
 
 CLOSED = {
@@ -88,13 +88,13 @@ class Table:
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
-    over `value` and `key`), `batches` the entries of checkpoint.json, `frontier` the next offsets by partition; None
+    over `value` and `key`), `batches` the entries of checkpoint.json, `progress` the next offsets by partition; None
     means that all records count."""
 
     parquet: Path | None
     columns: tuple[tuple[str, str, str], ...]
     batches: Sequence[Mapping[str, Any]] = ()
-    frontier: Mapping[int, int] | None = None
+    committed: Mapping[int, int] | None = None
 
 
 class Effects:
@@ -126,11 +126,11 @@ class Effects:
         self._thread.shutdown()
         self._db.close()
 
-    def table(self, sql: str, *, behind: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
-        """The effect over all records, or only those behind the frontier, of one batch, or of a cut.
+    def table(self, sql: str, *, committed: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
+        """The effect over all records, or only those committed by the pipeline, of one batch, or of a cut.
 
         Raises UsageError with DuckDB's words if the SQL is wrong."""
-        self._narrow(behind=behind, batch=batch, cut=cut)
+        self._narrow(committed=committed, batch=batch, cut=cut)
         names, types = self.shape(sql)
         families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
         cells = [_as_text(position, family) for position, family in enumerate(families)]
@@ -198,7 +198,7 @@ class Effects:
 
     def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
         """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
-        self._narrow(behind=False, batch=None)
+        self._narrow(committed=False, batch=None)
         kinds = {str(row[0]): str(row[1]) for row in self._db.execute("describe ledger").fetchall()}
         families = [self._family(name, kinds[name]) for name in names]
         named = ", ".join(_quoted(name) for name in names)
@@ -215,9 +215,9 @@ class Effects:
         """The columns of `ledger`."""
         return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
 
-    def size(self, *, behind: bool = False, cut: Cut = WHOLE) -> int:
+    def size(self, *, committed: bool = False, cut: Cut = WHOLE) -> int:
         """How many records there are."""
-        self._narrow(behind=behind, batch=None, cut=cut)
+        self._narrow(committed=committed, batch=None, cut=cut)
         row = self._db.execute("select count(*) from ledger").fetchone()
         return int(row[0]) if row else 0
 
@@ -233,8 +233,8 @@ class Effects:
             raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
         return tree
 
-    def _narrow(self, *, behind: bool, batch: int | None, cut: Cut = WHOLE) -> None:
-        tests = [*(["_behind"] if behind else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
+    def _narrow(self, *, committed: bool, batch: int | None, cut: Cut = WHOLE) -> None:
+        tests = [*(["_committed"] if committed else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
         tests += [_inside(cut.only)] if cut.only is not None else []
         tests += [f"not {_inside(cut.without)}"] if cut.without else []
         kept = " and ".join(tests) or "true"
@@ -255,7 +255,7 @@ class Effects:
         table = SOURCE.empty_table() if source.parquet is None else read_source(source.parquet)
         self._db.register("source", table)
         self._db.register("ranges", _ranges(source.batches))
-        self._db.register("front", _frontier(source.frontier, table))
+        self._db.register("front", _next_offsets(source.committed, table))
         taken = {name.lower() for name, _, _ in source.columns}
         asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
         if hidden := sorted(taken & RESERVED):
@@ -267,7 +267,7 @@ class Effects:
             self._bounded(lambda: self._db.execute(records))
         except REFUSALS as failure:
             raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
-        self._narrow(behind=False, batch=None)
+        self._narrow(committed=False, batch=None)
         if self.size() != table.num_rows:
             raise HarnessError(f"the view of {self._where} has {self.size()} records, its source {table.num_rows}")
 
@@ -318,7 +318,7 @@ create table records as
 with raw as (
     select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
            case when s."offset" < r."end" then r.batch end as _batch,
-           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _behind,
+           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _committed,
            s.partition as __partition, s."offset" as __offset
     from source s
     left join front f on f.partition = s.partition
@@ -351,15 +351,15 @@ def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
         raise HarnessError(f"{words}. Run the scenario again") from failure
 
 
-def _frontier(frontier: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
+def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
     """The first offset of each partition that does not count."""
     partitions = sorted(set(source["partition"].to_pylist()))
     everything = 2**62
-    ends = [everything if frontier is None else frontier.get(partition, 0) for partition in partitions]
+    ends = [everything if committed is None else committed.get(partition, 0) for partition in partitions]
     try:
         return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
     except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
-        words = f"the frontier of checkpoint.json is damaged: {failure!r}"
+        words = f"`committed` of checkpoint.json is damaged: {failure!r}"
         raise HarnessError(f"{words}. Run the scenario again") from failure
 
 

@@ -14,7 +14,7 @@ from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
 
-NOT_BORNE_OUT = "the evidence does not bear out that it died in the window"
+NOT_BORNE_OUT = "the evidence does not bear out that it died at the crash point"
 
 
 class NoOptions(Shape):

@@ -9,7 +9,7 @@ from harness.faults import killing
 from harness.faults.base import Injection, Proof
 from harness.faults.killing import COMMITS, victim_of
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger, Victim, Window
+from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
 from harness.triggers import TRIGGERS
 from harness.triggers.base import AtPoint, Planned, Trait, has
@@ -17,7 +17,7 @@ from harness.triggers.base import AtPoint, Planned, Trait, has
 NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
 NEEDS = "crash before offset commit needs {path}.failpoint: "
-UNSEEN = "frontier is not checkpoint, so only the pipeline's own code knows"
+UNSEEN = "progress is not checkpoint, so only the pipeline's own code knows"
 
 
 class CrashBeforeOffsetCommit:
@@ -35,7 +35,7 @@ class CrashBeforeOffsetCommit:
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
         """The crash point between the sink's commit and Spark's."""
         at = next(kind for kind in TRIGGERS if isinstance(kind, AtPoint))
-        return WHERE if batch is None else at.implied_at(Window.SINK_COMMITTED, batch=batch, query=query)
+        return WHERE if batch is None else at.implied_at(CrashPoint.SINK_COMMITTED, batch=batch, query=query)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Any other trigger says something else."""

@@ -17,7 +17,7 @@ class KillDriver:
     about = About(
         name="kill driver",
         summary="SIGKILL to the driver: its whole tree, its Python program or its JVM",
-        example="{when: {window: sink-committed, batch: 3}, do: kill driver}",
+        example="{when: {point: sink-committed, batch: 3}, do: kill driver}",
         options=killing.Victims,
     )
     impact = Impact.DRIVER_KILLED

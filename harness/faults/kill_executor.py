@@ -16,7 +16,7 @@ from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger, Window
+from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 from harness.stack import Means, Process
 from harness.triggers.base import Planned
 from harness.wait import until
@@ -53,7 +53,7 @@ class KillExecutor:
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Not at a crash point at which the driver works alone."""
-        if trigger is not None and trigger.point in (Window.SINK_COMMITTED, Window.OFFSETS_COMMITTED):
+        if trigger is not None and trigger.point in (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED):
             words = f"at {trigger.point} no executor has anything in hand: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)
 

@@ -10,7 +10,7 @@ from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.hosts import signals
 from harness.kinds import Refusal, Refusals
-from harness.scenario import Fault, Trigger, Victim, Window
+from harness.scenario import CrashPoint, Fault, Trigger, Victim
 from harness.stack import Driver, Process
 
 DEATH_WITHIN_S = 20.0
@@ -32,7 +32,7 @@ def victim_of(fault: Fault) -> Victim:
 
 def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:
     """Without its program the JVM goes on for a moment."""
-    if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is Window.SINK_COMMITTED:
+    if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is CrashPoint.SINK_COMMITTED:
         yield COMMITS
 
 

@@ -20,7 +20,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from harness.component import COMPONENTS, SetsUp
 from harness.fields.phrases import did_you_mean, seen
 from harness.fields.placeholders import NAME, wrong_in
-from harness.scenario import Guarantee, Kind, Victim, Window, Word
+from harness.scenario import CrashPoint, Guarantee, Kind, Victim, Word
 
 WRONG_MAX = 5
 """How many wrong placeholders of one text are named."""
@@ -219,7 +219,7 @@ def _query(value: object) -> str:
     raise refusal("a query (select or with)", value)
 
 
-def _frontier(value: object) -> str:
+def _progress(value: object) -> str:
     if isinstance(value, str) and QUERY.match(value):
         return _template(value)
     if value in ("checkpoint", "group"):
@@ -235,7 +235,7 @@ Line = Annotated[str, typed(_line, type="string", minLength=1, maxLength=200)]
 Template = Annotated[str, typed(_template, type=["string", "number", "boolean"])]
 TableOrQuery = Annotated[str, typed(_table_or_query, type="string", minLength=1)]
 Query = Annotated[str, typed(_query, type="string", pattern=f"^{QUERY.pattern}")]
-Frontier = Annotated[str, typed(_frontier, type="string", minLength=1)]
+Progress = Annotated[str, typed(_progress, type="string", minLength=1)]
 Prepared = Annotated[str, typed(_prepared, type="string")]
 Rate = Annotated[float, typed(_rate, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]
@@ -248,7 +248,7 @@ Conf = Annotated[str, matching(r"spark\.[A-Za-z0-9_.-]{1,200}", "a Spark setting
 Duration = Annotated[float, duration()]
 Pause = Annotated[float, duration(zero=True)]
 Promise = Annotated[Guarantee, choice(Guarantee)]
-Place = Annotated[Window, choice(Window)]
+Place = Annotated[CrashPoint, choice(CrashPoint)]
 Prey = Annotated[Victim, choice(Victim)]
 PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID), "{violated: [KIND]}")]
 FindingKind = Annotated[Kind, choice(kind for kind in Kind if kind is not Kind.RECOVERED)]

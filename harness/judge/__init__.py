@@ -4,7 +4,7 @@
 `checkpoint.json` which batch took which offsets, `snapshots/` where everything stood at each strike. For each sink the
 effect is run over the ledger, compared with the rows that were read back, and the canaries are planted; each hit is
 weighed by what it put at stake there. Findings that no snapshot explains are held against `controls/`. While records
-lie beyond the frontier nothing that is missing is called lost: it is `unseen`, and the verdict is unknown.
+are not committed by the pipeline nothing that is missing is called lost: it is `unseen`, and the verdict is unknown.
 """
 
 from __future__ import annotations
@@ -133,10 +133,10 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
         parquet=run.source,
         columns=run.columns,
         batches=run.checkpoint.get("batches") or (),
-        frontier=run.frontier,
+        committed=run.committed,
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
-        drained = run.drained and run.reached and effects.size(behind=True) == effects.size()
+        drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
         names, numbering = sink_names(run.scenario.sinks), numbered(run.progressed)
         out = [
             examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])
@@ -159,7 +159,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     """What each hit put at stake in one sink, and which findings it caused."""
     read = taken(run.progressed, sink.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     # Who says that the sink shows its rows late may find it behind, and never ahead.
-    late = run.scenario.settle_s is not None
+    late = run.scenario.quiet_period_s is not None
     queries = [[each for each in query if each[1]] for query in read]
     scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=bool(ended(run)))
     if scale is None:
@@ -185,7 +185,7 @@ _VAGUE = (
     "under {}, nobody can tell what a wrong row of {} hides: a record that comes again, or not at all, may change or "
     "take away rows of others. Let the effect be one SELECT from `ledger`, with at most a GROUP BY"
 )
-_LATE = "shown late (then say `settle`)"
+_LATE = "shown late (then say `quiet_period`)"
 _CANCEL = "one batch lost and another counted twice"
 
 
@@ -235,10 +235,12 @@ def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
 def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:
     """Whether all was drained, by the run loop's word and by the ledger; and what that leaves open."""
     reasons = [reason for sink in examined for reason in sink.unknown]
-    behind = all(sink.drained for sink in examined)
-    if run.drained and not behind:
-        reasons.append("not drained: records of the source lie beyond the frontier, though the run says otherwise")
-    return run.drained and behind, reasons
+    committed = all(sink.drained for sink in examined)
+    if run.drained and not committed:
+        reasons.append(
+            "not drained: the pipeline did not commit all records of the source, though the run says otherwise"
+        )
+    return run.drained and committed, reasons
 
 
 def _canaries(examined: list[Examined]) -> dict[str, bool]:

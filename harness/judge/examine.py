@@ -57,7 +57,7 @@ class Examined:
     expected_rows: int = 0
     sink_rows: int = 0
     moving: set[Key] = field(default_factory=set)
-    """Keys of records that lie beyond the frontier."""
+    """Keys of records that are not committed by the pipeline."""
     holds: set[Key] = field(default_factory=set)
     bad: set[Key] = field(default_factory=set)
 
@@ -126,8 +126,8 @@ def examine(
         out.void.append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
-    behind = effect if drained else _behind(effects, sink.effect, effect)
-    out.sink_rows, out.expected_rows = len(table.rows), len(behind.rows)
+    committed = effect if drained else _of_committed(effects, sink.effect, effect)
+    out.sink_rows, out.expected_rows = len(table.rows), len(committed.rows)
     out.void += misfit(sink, effect.described, table.columns, name=name)
     if out.void:
         return out
@@ -137,7 +137,7 @@ def examine(
     out.case = case
     out.notes += filter(None, [_shared(out, case)])
     out.plain = drained or effects.plain(sink.effect)
-    out.moving = set() if drained else _moving(case, behind)
+    out.moving = set() if drained else _moving(case, committed)
     _compare(out, case)
     _shuffled(out, case, effects)
     if sink.order is not None:
@@ -146,17 +146,17 @@ def examine(
     return out
 
 
-def _behind(effects: Effects, sql: str, effect: Table) -> Table:
-    """The effect over the records behind the frontier; over all of them if it cannot be run over a part."""
+def _of_committed(effects: Effects, sql: str, effect: Table) -> Table:
+    """The effect over the records committed by the pipeline; over all of them if it cannot be run over a part."""
     try:
-        return effects.table(sql, behind=True)
+        return effects.table(sql, committed=True)
     except UsageError:
         return effect
 
 
-def _moving(case: Case, behind: Table) -> set[Key]:
-    """The keys that records beyond the frontier have rows of."""
-    places, done = case.key_places(), Counter(behind.rows)
+def _moving(case: Case, committed: Table) -> set[Key]:
+    """The keys that records not committed by the pipeline have rows of."""
+    places, done = case.key_places(), Counter(committed.rows)
     return {key_of(row, places) for row, count in Counter(case.expected).items() if count > done[row]}
 
 

@@ -14,7 +14,7 @@ from harness.run_folder.snapshot import Offsets, Progressed, Query
 from harness.scenario import Scenario, StepOutcome
 
 CHECKPOINT = "checkpoint"
-"""The frontier of a pipeline whose offsets are in Spark's checkpoints."""
+"""What is committed by a pipeline whose offsets are in Spark's checkpoints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +46,18 @@ class Run:
 
     @property
     def drained(self) -> bool:
-        """Does the run loop say that every record lies behind the frontier?"""
+        """Does the run loop say that every record is committed by the pipeline?"""
         return bool(self.outcome.get("drained")) and self.progressed.drained
 
     @property
-    def frontier(self) -> dict[int, int]:
+    def committed(self) -> dict[int, int]:
         """Next offsets by partition, as far as the pipeline has committed."""
-        return dict(self.progressed.frontier)
+        return dict(self.progressed.committed)
 
     @property
     def reached(self) -> bool:
         """Has each query of the newest attempt committed the whole topic, as far as checkpoints say?"""
-        if self.scenario.pipeline.frontier != CHECKPOINT:
+        if self.scenario.pipeline.progress != CHECKPOINT:
             return True
         # A checkpoint that was deleted and begun anew comes again: the last one counts.
         ours = {query.checkpoint: query for query in self.progressed.queries if query.ours}.values()

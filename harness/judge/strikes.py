@@ -16,7 +16,7 @@ from harness.checkers.spans import Offsets, Spans, between, highest, joined, low
 from harness.judge.folder import Run, done, read_json
 from harness.run_folder import store
 from harness.run_folder.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
-from harness.scenario import Impact, Sink, StepOutcome, Window
+from harness.scenario import CrashPoint, Impact, Sink, StepOutcome
 from harness.sinks.table import SinkTable, load
 
 SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
@@ -86,7 +86,7 @@ class Strike:
         step = self.outcome
         batch = f" of batch {step.batch}" if step.batch is not None else ""
         batch += f" of {step.checkpoint}" if batch and self.beside and step.checkpoint else ""
-        where = f" at {step.window}{batch}" if step.window else batch
+        where = f" at {step.point}{batch}" if step.point else batch
         return f"{step.name}{where}" + (f", attempt {step.attempt}" if step.attempt else "")
 
 
@@ -386,7 +386,7 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
         since=last if committed else (),
         batch=batch,
         checkpoint=state.checkpoint,
-        after=step.window == Window.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
+        after=step.point == CrashPoint.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
     )
 
 

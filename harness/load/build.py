@@ -38,16 +38,16 @@ def scenario(claim: Claim, *, path: str) -> Scenario:
         sinks=tuple(sink(each) for each in claim.sinks),
         input=given(claim.input),
         schedule=tuple(step(each) for each in top.sections("schedule")),
-        restart=Restart(**named(top.section("restart"), {"after": "delay_s", "at most": "times"})),
+        restart=Restart(**named(top.section("restart"), {"after": "delay_s", "max_restarts": "max_restarts"})),
         expect=expect(top.section("expect")),
         tags=tuple(top.get("tags", ())),
         path=path,
-        **named(top, {"name": "name", "why": "why", "guarantee": "guarantee", "within": "within_s", "seed": "seed"}),
+        **named(top, {"name": "name", "why": "why", "guarantee": "guarantee", "timeout": "timeout_s", "seed": "seed"}),
         **{name: claim.get(key) for key, name in LAYERED.items() if claim.get(key) is not None},
     )
 
 
-LAYERED = {"together": "together", "settle": "settle_s"}
+LAYERED = {"together": "together", "quiet_period": "quiet_period_s"}
 
 
 def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
 
 def pipeline(claim: Claim) -> Pipeline:
     """The program under test."""
-    known = {key: claim.get(key) for key in ("env", "conf", "executors", "frontier") if claim.get(key) is not None}
+    known = {key: claim.get(key) for key in ("env", "conf", "executors", "progress") if claim.get(key) is not None}
     args = tuple(claim.get("args", ()))
     return Pipeline(entry=claim.pipeline.get("entry"), args=args, interval_s=claim.get("interval"), **known)
 

@@ -41,10 +41,10 @@ def dump(scenario: Scenario) -> str:
         together=s.together,
         input=given(s.input),
         schedule=CommentedSeq(step(each) for each in s.schedule),
-        restart=flow({"after": lasting(s.restart.delay_s), "at most": s.restart.times}),
+        restart=flow({"after": lasting(s.restart.delay_s), "max_restarts": s.restart.max_restarts}),
         expect=expect(s.expect),
-        within=lasting(s.within_s),
-        settle=lasting(s.settle_s),
+        timeout=lasting(s.timeout_s),
+        quiet_period=lasting(s.quiet_period_s),
         tags=flows(s.tags),
         seed=s.seed,
     )
@@ -105,7 +105,7 @@ def pipeline(p: Pipeline) -> CommentedMap:
         env=block(p.env),
         conf=block(p.conf),
         executors=p.executors,
-        frontier=p.frontier,
+        progress=p.progress,
         interval=lasting(p.interval_s),
     )
 

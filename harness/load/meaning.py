@@ -1,4 +1,4 @@
-"""What no single value can tell: windows that cannot come, sinks that cannot be read, words that contradict another.
+"""What no single value can tell: crash points that never come, sinks that cannot be read, words that contradict others.
 
 Each check reads good values only (a bad one was reported when it was read) and puts a mistake where the text is
 that should change.
@@ -23,7 +23,7 @@ from harness.sinks.base import CountsRows, Queries, SinkKind
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
-WITHIN_S = Scenario(name="", pipeline=Pipeline(entry="")).within_s
+TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
 
 
 def check(claim: Claim, *, root: Path) -> None:
@@ -156,18 +156,18 @@ def planned(claim: Claim) -> Planned:
         for kind in SINKS
         if isinstance(kind, CountsRows) and sink.has(kind.about.name)
     ]
-    frontier = claim.get("frontier") if claim.owner("frontier").has("frontier") else None
+    progress = claim.get("progress") if claim.owner("progress").has("progress") else None
     return Planned(
         records=limit(claim),
         timeout_s=lasting(claim),
         countable=any(counted) or not claim.sinks_are_known,
-        checkpoint=frontier in (None, "checkpoint"),
+        checkpoint=progress in (None, "checkpoint"),
     )
 
 
 def lasting(claim: Claim) -> float:
     """The seconds that the run may take; infinity if the file says them wrongly."""
-    return float(claim.top.get("within", math.inf if claim.top.has("within") else WITHIN_S))
+    return float(claim.top.get("timeout", math.inf if claim.top.has("timeout") else TIMEOUT_S))
 
 
 def pace(claim: Claim) -> None:

@@ -40,7 +40,7 @@ class LaunchShape(Shape):
     env: Annotated[dict[v.Variable, v.Template], Field(None)]
     conf: Annotated[dict[v.Conf, v.Template], Field(None, description="Spark's own dotted names")]
     executors: Annotated[int, v.whole(1, 64), Field(None)]
-    frontier: Annotated[v.Frontier, Field(None, description="checkpoint, group, or SQL for (partition, next offset)")]
+    progress: Annotated[v.Progress, Field(None, description="checkpoint, group, or SQL for (partition, next offset)")]
     interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
 
 
@@ -74,7 +74,7 @@ class RestartShape(Shape):
     """What the supervisor does after a death of the driver."""
 
     after: Annotated[v.Pause, Field(None)]
-    at_most: Annotated[int, v.whole(0, 1000), Field(None, alias="at most")]
+    max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
 
 
 class ExpectShape(Shape):
@@ -94,7 +94,7 @@ class DefaultsShape(Shape):
         dict[v.Prepared, v.Template], Field(None, description="by component, such as SQL before the start")
     ]
     together: Annotated[v.Flag, Field(None, description="true when the sinks must agree")]
-    settle: Annotated[v.Duration, Field(None, description="how long the sink must stay unchanged")]
+    quiet_period: Annotated[v.Duration, Field(None, description="how long the sink must stay unchanged")]
 
 
 class StartShape(LaunchShape, DefaultsShape):
@@ -110,7 +110,7 @@ class ClaimShape(DefaultsShape):
     guarantee: Annotated[v.Promise, Field(None)]
     restart: Annotated[RestartShape, Field(None)]
     expect: Annotated[ExpectShape, Field(None)]
-    within: Annotated[v.Duration, Field(None, description="how long the run may take, e.g. 120s")]
+    timeout: Annotated[v.Duration, Field(None, description="how long the run may take, e.g. 120s")]
     tags: Annotated[list[v.Tag], Field(None)]
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]
 
@@ -183,7 +183,7 @@ def _when(triggers: tuple[About, ...]) -> type[Shape]:
         __doc__=f"A trigger: one of {names}; some take a batch.",
         **named,
         batch=(Annotated[int, v.whole(0, BATCH_MAX)], Field(None)),
-        query=(v.Folder, Field(None, description="a window of this query only, by its checkpoint's folder")),
+        query=(v.Folder, Field(None, description="a crash point of this query only, by its checkpoint's folder")),
     )
 
 

@@ -85,5 +85,5 @@ def _properties(item: pytest.Item, done: Run) -> None:
         ("seed", stored.get("seed", "")),
         ("verdict", done.verdict.word.value),
         ("run_folder", str(short(done.folder))),
-        ("faults", "; ".join(f"{step.name} ({step.window}): {'hit' if step.hit else 'MISSED'}" for step in steps)),
+        ("faults", "; ".join(f"{step.name} ({step.point}): {'hit' if step.hit else 'MISSED'}" for step in steps)),
     ]

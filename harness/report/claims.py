@@ -83,7 +83,7 @@ def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     out = [("Tier", TIERS.get(verdict.tier, verdict.tier))]
     out += [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
-    out.append(("Faults that hit their window", f"{hit} of {len(verdict.steps)}"))
+    out.append(("Faults that hit their crash point", f"{hit} of {len(verdict.steps)}"))
     out.append(("At stake and shown", stakes.harms(verdict)))
     out.append(("Canaries found", canaries(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())

@@ -31,7 +31,7 @@ class StepText:
     """One step of the schedule and its proof."""
 
     name: str
-    window: str
+    point: str
     batch: str
     attempt: str
     hit: str
@@ -188,7 +188,7 @@ def build(parts: Parts) -> Page:
 def _step(step: StepOutcome) -> StepText:
     return StepText(
         name=step.name,
-        window=step.window or "-",
+        point=step.point or "-",
         batch="-" if step.batch is None else str(step.batch),
         attempt=str(step.attempt or "-"),
         hit="✓ hit" if step.hit else "✗ missed",

@@ -1,7 +1,7 @@
 """What a suite says of itself to other programs: `reports/latest/summary.json`.
 
     {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
-               "faults": [{"name", "window", "batch", "attempt", "hit", "evidence"}], "seconds",
+               "faults": [{"name", "point", "batch", "attempt", "hit", "evidence"}], "seconds",
                "canaries": {name: found}, "tier", "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
                "struck": [crash point], "untried": [crash point], "notes"}]}
@@ -60,7 +60,7 @@ class Run:
         return plain(self) | {"folder": str(self.folder) if self.folder else None}
 
     def hits(self) -> tuple[int, int]:
-        """How many faults hit their window, of how many."""
+        """How many faults hit their crash point, of how many."""
         return sum(step.hit for step in self.verdict.steps), len(self.verdict.steps)
 
 
@@ -111,7 +111,7 @@ def entry(run: Run) -> dict[str, Any]:
 def _fault(step: StepOutcome) -> dict[str, Any]:
     told = plain(step.evidence).items()
     evidence = {name: value for name, value in told if value is not False and value not in ({}, "", None)}
-    place = {"window": step.window, "batch": step.batch, "attempt": step.attempt}
+    place = {"point": step.point, "batch": step.batch, "attempt": step.attempt}
     return {"name": step.name, **place, "hit": step.hit, "evidence": evidence}
 
 

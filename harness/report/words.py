@@ -1,4 +1,4 @@
-"""What a failed run says in the terminal and in pytest: which records, which batch, which fault, which window;
+"""What a failed run says in the terminal and in pytest: which records, which batch, which fault, which crash point;
 the ledger's row and the sink's row beside each other; last, the command that repeats it and the report's path.
 
 Pure: it reads no file.
@@ -88,8 +88,8 @@ def _by_label(steps: Sequence[StepOutcome]) -> dict[str, str]:
     for step in steps:
         attempt = f", attempt {step.attempt}" if step.attempt else ""
         batch = "" if step.batch is None else f" of batch {step.batch}"
-        point = f" in window {visible(step.window, 60)}" if step.window else ""
-        for name, more in ((step.name, point + attempt), (f"{step.name} at {step.window}{batch}", attempt)):
+        point = f" at {visible(step.point, 60)}" if step.point else ""
+        for name, more in ((step.name, point + attempt), (f"{step.name} at {step.point}{batch}", attempt)):
             out[name] = more if out.get(name, more) == more else ""
     return out
 
@@ -104,14 +104,15 @@ def step_lines(step: StepOutcome) -> list[str]:
     """One step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
     word = "hit" if step.hit else "MISSED"
-    head = f"{word}: {visible(step.name, 120)}{where(step.window, step.batch, step.attempt)}{at}"
+    head = f"{word}: {visible(step.name, 120)}{where(step.point, step.batch, step.attempt)}{at}"
     return [head, *(f"  {line}" for line in evidence_lines(step.evidence))]
 
 
-def where(window: str, batch: int | None, attempt: int = 0) -> str:
-    """` in sink-committed of batch 3, attempt 1`; some windows name their batch themselves."""
-    own = "" if batch is None or "batch" in window else f", batch {visible(str(batch), 30)}"
-    return (f" in {visible(window, 80)}" if window else "") + own + (f", attempt {attempt}" if attempt else "")
+def where(point: str, batch: int | None, attempt: int = 0) -> str:
+    """` at sink-committed of batch 3, attempt 1`; some points name their batch themselves."""
+    own = "" if batch is None or "batch" in point else f", batch {visible(str(batch), 30)}"
+    preposition = "" if point.startswith("after ") else "at "
+    return (f" {preposition}{visible(point, 80)}" if point else "") + own + (f", attempt {attempt}" if attempt else "")
 
 
 def evidence_lines(evidence: Evidence) -> list[str]:

@@ -1,6 +1,6 @@
 """After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
 
-The sinks are read when every record lies behind the committed frontier, no query has a batch in hand, and the sinks
+The sinks are read when every record is committed by the pipeline, no query has a batch in hand, and the sinks
 have stood still for as long as the program's own pace asks (`pace.quiet_s`). If rows are missing then, or a sink is not
 there yet, they may be late: the sinks are watched for longer (`pace.settle_s`). Last, the whole application is ended,
 so that no writer is left, and the sinks are read once more: that reading is judged.
@@ -11,11 +11,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from harness.checkpoint import behind, count
+from harness.checkpoint import caught_up, count
 from harness.errors import UsageError
 from harness.judge import judge
 from harness.run.live import Live
-from harness.run.pace import quiet_s, settle_s
+from harness.run.pace import late_quiet_s, quiet_s
 from harness.run.rhythm import unplanned
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Sink, plain
@@ -46,7 +46,7 @@ class Drain:
         self._stalled: dict[str, Any] | None = None
         self._drained = False
         self._silence: dict[int, Deadline] = {}
-        self._settle_s: float | None = None
+        self._quiet_period_s: float | None = None
 
     def drain(self) -> None:
         """Drain, read, save 1."""
@@ -75,12 +75,12 @@ class Drain:
         self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
-        """True once every record lies behind the committed frontier; else says why not."""
+        """True once every record is committed by the pipeline; else says why not."""
         live = self._live
         while True:
             live.healthy()
-            now = live.frontier.committed()
-            if behind(now, ends) and self._at_work():
+            now = live.progress.committed()
+            if caught_up(now, ends) and self._at_work():
                 return True
             live.look(committed=count(now), outstanding=True)
             if live.supervisor.gave_up:
@@ -89,10 +89,10 @@ class Drain:
             if live.deadline.over():
                 break
             self._pause.wait(TICK_S)
-        if behind(now, ends):
+        if caught_up(now, ends):
             self._reasons.append("not drained: the newest life of the driver had not shown yet where it goes on from")
             return False
-        words = f"{count(ends) - count(now)} of {count(ends)} records were not behind the committed frontier"
+        words = f"{count(ends) - count(now)} of {count(ends)} records were not committed by the pipeline"
         when = LAST_DEATH if live.supervisor.gave_up else f"{live.deadline.seconds:g} s after the warm-up"
         self._reasons.append(f"not drained: {words} {when}")
         self._stalled = self._stalled or live.pace.stalled()
@@ -110,7 +110,7 @@ class Drain:
         return False
 
     def _at_work(self) -> bool:
-        """Has the newest life shown where it goes on from? Until then the frontier is a dead one's, and a pipeline that
+        """Has the newest life shown where it goes on from? Until then the progress is a dead one's, and a pipeline that
         lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long as a
         start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would do."""
         live = self._live
@@ -167,7 +167,7 @@ class Drain:
         return {"gap_s": live.rhythm.steady_s(), "interval_s": interval_s, "unshown": unshown}
 
     def _quiet_s(self) -> float:
-        own_s, asked_s = quiet_s(**self._asked()), self._live.scenario.settle_s
+        own_s, asked_s = quiet_s(**self._asked()), self._live.scenario.quiet_period_s
         return own_s if asked_s is None else min(own_s, asked_s)
 
     def _quiet(self) -> None:
@@ -193,8 +193,9 @@ class Drain:
     def _settle(self, ends: dict[int, int]) -> None:
         live = self._live
         # Who names a time says that the sink may show its rows late: then doubled ones may come late too.
-        asked, for_s = live.scenario.settle_s is not None, live.scenario.settle_s or settle_s(**self._asked())
-        self._settle_s = for_s
+        asked = live.scenario.quiet_period_s is not None
+        for_s = live.scenario.quiet_period_s or late_quiet_s(**self._asked())
+        self._quiet_period_s = for_s
         limit = Deadline(max(for_s * 2, live.deadline.left_s()))
         doubtful = asked or self._missing()
         while doubtful and not limit.over():
@@ -232,8 +233,8 @@ class Drain:
         return Progressed(
             queries=live.observer.queries(),
             positions=live.positions.seen(),
-            batches=known[0].batches() if alone and live.frontier.kind == "checkpoint" else (),
-            frontier=dict(sorted(live.frontier.committed().items())),
+            batches=known[0].batches() if alone and live.progress.kind == "checkpoint" else (),
+            committed=dict(sorted(live.progress.committed().items())),
             end=dict(sorted(ends.items())),
             drained=self._drained,
             gap_s=round(live.rhythm.gap_s(), 3),
@@ -248,6 +249,6 @@ class Drain:
             "stalled": self._stalled,
             "error": None,
             "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
-            "settle_s": self._settle_s,
+            "settle_s": self._quiet_period_s,
             "gap_s": round(live.rhythm.gap_s(), 3),
         }

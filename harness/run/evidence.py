@@ -6,14 +6,14 @@ from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS, killing
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
 from harness.hosts import signals
-from harness.scenario import Evidence, Impact, Step, StepOutcome, Window
+from harness.scenario import CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.triggers import TRIGGERS, release
 
 NOBODY = Injection(signalled={})
 
 
 def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
-    """Do the fault. If the checkpoint no longer stands in the window, nobody is hurt and `hit` is false."""
+    """Do the fault. If the checkpoint no longer stands at the crash point, nobody is hurt and `hit` is false."""
     in_flight = run.in_flight() or beyond(run, hit)
     open_still = agrees(step, hit, hit.before)
     done, after = NOBODY, hit.before
@@ -40,7 +40,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     struck = run.struck(hit)
     return StepOutcome(
         name=step.name,
-        window=step.when.place,
+        point=step.when.place,
         batch=hit.batch,
         hit=not why,
         evidence=Evidence(
@@ -76,10 +76,10 @@ def beside(run: RunContext, hit: TriggerHit) -> str:
 def missed(in_flight: str, open_still: bool, done: Injection) -> str:
     """Why nobody can have been hurt; empty if somebody was."""
     if not open_still:
-        return "the window had closed before anyone could be hurt"
+        return "the crash point was over before anyone could be hurt"
     if not done.signalled:
         return "there was no process to hurt"
-    return done.why if in_flight else "nothing was in flight: every record sent was behind the committed frontier"
+    return done.why if in_flight else "nothing was in flight: every record sent was committed by the pipeline"
 
 
 def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:
@@ -88,7 +88,7 @@ def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:
 
 
 def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool:
-    """Does the evidence say that the fault happened, to the right process, in its window, with a batch in hand?"""
+    """Does the evidence say that the fault happened, to the right process, at its crash point, with a batch in hand?"""
     if not signals.all_died(dict(done.signalled)):
         return False
     if done.proof is Proof.IN_PROGRESS and after:
@@ -102,7 +102,7 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
     words = []
     if step.when.batch is not None and hit.batch not in (None, step.when.batch):
         words.append(f"batch {step.when.batch} was missed, batch {hit.batch} was tried instead")
-    if step.when.point is Window.SINK_COMMITTED and hit.batch in after.get("begun", ()):
+    if step.when.point is CrashPoint.SINK_COMMITTED and hit.batch in after.get("begun", ()):
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
     if done.note:
         words.append(done.note)

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.checkpoint import count
 from harness.errors import HarnessError
-from harness.run.frontier import Frontier
+from harness.run.progress import Progress
 from harness.run_folder.journal import Journal
 from harness.sources.base import Producer
 
@@ -61,7 +61,7 @@ class Feeder:
     def __init__(
         self,
         producer: Producer,
-        frontier: Frontier,
+        progress: Progress,
         journal: Journal,
         *,
         rate_per_s: float | None,
@@ -70,7 +70,7 @@ class Feeder:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._producer = producer
-        self._frontier = frontier
+        self._progress = progress
         self._journal = journal
         self._rate = rate_per_s
         self._seed = seed
@@ -127,7 +127,7 @@ class Feeder:
             self._send(portion)
             # A record that was refused is in no batch.
             wanted = self._producer.acknowledged if self._exact else self._producer.sent - portion
-            self._wait(lambda wanted=wanted: count(self._frontier.planned()) >= wanted)  # type: ignore[misc]
+            self._wait(lambda wanted=wanted: count(self._progress.planned()) >= wanted)  # type: ignore[misc]
         self._send(self._producer.total - self._producer.sent)
 
     def _wait(self, reached: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from harness.checkpoint import Offsets, behind, count
+from harness.checkpoint import Offsets, caught_up, count
 from harness.component import SetsUp, able
 from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
@@ -16,10 +16,10 @@ from harness.fields.placeholders import filled
 from harness.resources import RunResources
 from harness.run import before
 from harness.run.feed import PATIENCE_S, Feeder
-from harness.run.frontier import Frontier, frontier
 from harness.run.observer import Observer
 from harness.run.pace import Pace
 from harness.run.positions import Positions
+from harness.run.progress import Progress, progress
 from harness.run.rhythm import Rhythm
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
@@ -76,8 +76,8 @@ class Live:
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first life took until it was at work, as far as can be seen."""
-        self._warm_up_s = min(WARM_UP_S, scenario.within_s) + (scenario.pipeline.interval_s or 0.0)
-        self.deadline = Deadline(scenario.within_s + self._warm_up_s)
+        self._warm_up_s = min(WARM_UP_S, scenario.timeout_s) + (scenario.pipeline.interval_s or 0.0)
+        self.deadline = Deadline(scenario.timeout_s + self._warm_up_s)
 
     def close(self) -> None:
         """End the pipeline and drop what the run was given."""
@@ -93,7 +93,7 @@ class Live:
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
-        self.deadline = Deadline(self.scenario.within_s)
+        self.deadline = Deadline(self.scenario.timeout_s)
         self.pace = Pace(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
         self._fed(workload)
@@ -111,9 +111,9 @@ class Live:
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
         self.observer = Observer(own.folder, self.source.name, journal)
         self._exit.callback(self.observer.close)
-        self.frontier: Frontier = frontier(self.scenario, own, self.observer)
-        self._exit.callback(self.frontier.close)
-        self.positions = Positions(self.frontier.committed, journal)
+        self.progress: Progress = progress(self.scenario, own, self.observer)
+        self._exit.callback(self.progress.close)
+        self.positions = Positions(self.progress.committed, journal)
         self._exit.callback(self.positions.close)
         self.tripwire = self._tripwire()
         self.attempts = Attempts(self.folder.attempts)
@@ -122,7 +122,7 @@ class Live:
         self._exit.callback(self.producer.close)
         self.feeder = Feeder(
             self.producer,
-            self.frontier,
+            self.progress,
             journal,
             rate_per_s=self.scenario.input.rate_per_s,
             seed=self._seed,
@@ -174,7 +174,7 @@ class Live:
         )
 
     def _looked_at(self) -> Parts:
-        by_hand = self.frontier.kind != "checkpoint"
+        by_hand = self.progress.kind != "checkpoint"
         return Parts(
             folder=self.folder.path,
             sinks=self.scenario.sinks,
@@ -184,19 +184,19 @@ class Live:
             journal=self.journal,
             tripwire=self.tripwire,
             sent=lambda: self.producer.reached,
-            position=self.frontier.committed if by_hand else lambda: None,
+            position=self.progress.committed if by_hand else lambda: None,
             moved=self.positions.moved if by_hand else lambda attempt: False,
             start_s=lambda: self.start_s,
-            saving=self.frontier.saving,
+            saving=self.progress.saving,
         )
 
     def _in_flight(self) -> str:
-        waiting = self.producer.acknowledged - count(self.frontier.committed())
+        waiting = self.producer.acknowledged - count(self.progress.committed())
         return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
 
     def look(self, *, committed: int, outstanding: bool) -> None:
-        """Keep the pace: so many records lie behind the frontier, and there are more or not."""
-        if self.frontier.kind != "checkpoint":
+        """Keep the pace: so many records is committed by the pipeline, and there are more or not."""
+        if self.progress.kind != "checkpoint":
             self.rhythm.stood(committed, self.observer.life, self.journal.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
         self.pace.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
@@ -205,9 +205,9 @@ class Live:
         """Has the newest life of the driver done something, and is it there? `whole`: has each of its queries?"""
         if not self.supervisor.alive:
             return False
-        if self.frontier.kind == "checkpoint":
+        if self.progress.kind == "checkpoint":
             return self.observer.whole() if whole else self.observer.awake()
-        return self.frontier.committed() != self._found
+        return self.progress.committed() != self._found
 
     def _hopeless(self) -> str:
         if self.supervisor.gave_up:
@@ -225,8 +225,8 @@ class Live:
         return self._ends
 
     def done(self) -> bool:
-        """True once all was sent and lies behind the committed frontier."""
-        return self.feeder.done and behind(self.frontier.committed(), self.ends())
+        """True once all was sent and is committed by the pipeline."""
+        return self.feeder.done and caught_up(self.progress.committed(), self.ends())
 
     def healthy(self) -> None:
         """Raise if a part of the harness or of the stack failed that nobody hurt."""
@@ -237,17 +237,17 @@ class Live:
     def _warm_up(self) -> None:
         """The pipeline commits something, or a fault was there first; anything else is an error of the set-up."""
         began = monotonic()
-        if self.frontier.kind != "checkpoint":
+        if self.progress.kind != "checkpoint":
             self.positions.start()
         self.supervisor.start(self.scenario.restart, self._launched)
         try:
-            if self.frontier.kind == "checkpoint":
+            if self.progress.kind == "checkpoint":
                 until("the pipeline's query to begin", self._begun, within_s=self._warm_up_s)
             self.start_s = monotonic() - began
             self.schedule.start()
             self.feeder.start()
             until("the unhurt pipeline to commit its first batch", self._committed, within_s=self._warm_up_s)
-            if self.frontier.kind != "checkpoint":
+            if self.progress.kind != "checkpoint":
                 self.start_s = monotonic() - began
         except WaitError as failure:
             raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
@@ -257,17 +257,17 @@ class Live:
         if number > 1:
             self.snapshots.launched()
         # Where a pipeline without a checkpoint goes on from: once it has moved, this life is at work.
-        self._found = {} if self.frontier.kind == "checkpoint" else self.positions.launched(number)
+        self._found = {} if self.progress.kind == "checkpoint" else self.positions.launched(number)
 
     def _begun(self) -> bool | Waiting:
         self._unhurt()
         return self.observer.started() or Waiting(
-            "no checkpoint; a pipeline that keeps its offsets itself says `frontier`"
+            "no checkpoint; a pipeline that keeps its offsets itself says `progress`"
         )
 
     def _committed(self) -> bool | Waiting:
         self._unhurt()
-        if self.schedule.acted or count(self.frontier.committed()) > 0:
+        if self.schedule.acted or count(self.progress.committed()) > 0:
             return True
         return Waiting(f"{self.producer.sent} records sent, none committed")
 
@@ -292,7 +292,7 @@ class Live:
             if rest.over() and not self.schedule.striking:
                 before.late(self.scenario, workload, self.own, self._looked)
                 rest = Deadline(LATE_S)
-            committed = count(self.frontier.committed())
+            committed = count(self.progress.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up or self.deadline.over()):
                 return True

@@ -51,7 +51,7 @@ def run(
     Raises HarnessError (SetupError if the unhurt pipeline does not work, StackError if a component died that nobody
     hurt, any for a full disk); the run folder then says `error` and keeps the logs."""
     began = monotonic()
-    # The thread that watches for a window some 50 ms wide must not wait its turn behind the producer.
+    # The thread that watches for a crash point some 50 ms wide must not wait its turn behind the producer.
     sys.setswitchinterval(SWITCH_S)
     seed = scenario.seed if seed is None else seed
     root = project_root(Path(scenario.path))

@@ -13,7 +13,7 @@ from harness.context import Hook, Sight
 from harness.errors import HarnessError
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
-from harness.scenario import Window
+from harness.scenario import CrashPoint
 from harness.triggers.watch import CheckpointWatch
 
 
@@ -68,7 +68,7 @@ class Observer:
         self._journal.write(
             "batch",
             batch=seen.batch,
-            window=seen.window or "started",
+            point=seen.point or "started",
             checkpoint=seen.folder.name,
             query=self.name(seen.folder),
             attempt=attempt,
@@ -78,7 +78,7 @@ class Observer:
         """What is kept of the checkpoint."""
         progress = self._known.get(seen.folder)
         # Where a source begins is written once: another time, it is another checkpoint in the old one's place.
-        anew = progress is not None and seen.window is None and seen.source in progress.begun
+        anew = progress is not None and seen.point is None and seen.source in progress.begun
         if progress is not None and anew:
             progress.gone = True
         if progress is None or anew:
@@ -91,14 +91,14 @@ class Observer:
     def _note(self, seen: Sight, progress: Progress, attempt: int) -> None:
         progress.life = attempt
         self._touched.setdefault(attempt, set()).add(seen.folder)
-        if seen.window is None:
+        if seen.point is None:
             progress.begun.add(seen.source)
             progress.note_start(seen.source)
             return
         progress.note_work(seen.batch, attempt)
-        if seen.window is Window.OFFSETS_WRITTEN:
+        if seen.point is CrashPoint.BATCH_PLANNED:
             progress.note_offsets(seen.batch)
-        elif seen.window is Window.OFFSETS_COMMITTED:
+        elif seen.point is CrashPoint.BATCH_COMMITTED:
             progress.committed.add(seen.batch)
 
     def _ours(self, seen: Sight) -> bool:
@@ -106,12 +106,12 @@ class Observer:
         progress = self._known.get(seen.folder)
         if progress is not None and progress.ends:
             return True
-        if seen.window is Window.OFFSETS_WRITTEN:
+        if seen.point is CrashPoint.BATCH_PLANNED:
             return read_offsets(seen.folder / "offsets" / str(seen.batch), self._topic) is not None
         return progress is None or not progress.elsewhere
 
     def healthy(self) -> None:
-        """Raise HarnessError if the watch died: from then on no window could be seen."""
+        """Raise HarnessError if the watch died: from then on no crash point could be seen."""
         if self._watch.failure is not None:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
 
@@ -210,7 +210,7 @@ class Observer:
 
     def committed(self) -> Offsets:
         """Next offsets that are committed in every checkpoint of the current life."""
-        return lowest([p.frontier() for p in self.current()])
+        return lowest([p.done() for p in self.current()])
 
 
 def lowest(many: list[Offsets]) -> Offsets:

@@ -28,7 +28,7 @@ def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = Fa
     return max(QUIET_S, QUIET_GAPS * gap_s, own_s)
 
 
-def settle_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
+def late_quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
     """The same where something is missing, or a sink is not there yet: then the declared interval counts for every
     query, as one that closes a watermark shows its last rows a trigger later."""
     asked_s = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
@@ -55,8 +55,8 @@ class Pace:
         self._longest_s = 0.0
 
     def look(self, *, committed: int, outstanding: bool, faults: int, alive: bool = True) -> None:
-        """`committed` records lie behind the frontier, `outstanding` says that there are more, and `faults` were done
-        so far: time counts from the last commit or, if that is later, from the last fault. It stands still while no
+        """The pipeline has `committed` records, `outstanding` says that there are more, and `faults` were done so
+        far: time counts from the last commit or, if that is later, from the last fault. It stands still while no
         driver is `alive` and the policy waits before a restart: nobody could commit anything."""
         now, moved = self._now(), committed != self._committed
         if moved:

@@ -13,7 +13,7 @@ from harness.faults import FAULTS
 from harness.scenario import Input, Scenario, Step, plain, sink_names
 from harness.workloads import WORKLOADS
 
-VERSION = 3
+VERSION = 4
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
@@ -32,8 +32,8 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
         "steps": [opened(number, step) for number, step in enumerate(scenario.schedule, 1)],
         "restart": whole["restart"],
         "expect": {"words": str(scenario.expect), **whole["expect"]},
-        "within_s": scenario.within_s,
-        "settle_s": scenario.settle_s,
+        "timeout_s": scenario.timeout_s,
+        "quiet_period_s": scenario.quiet_period_s,
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.checkpoint import listing
 from harness.run_folder.snapshot import QueryState
-from harness.scenario import Window
+from harness.scenario import CrashPoint
 
 DEEPEST = 6
 """As deep below the run's folder as checkpoints are watched for."""
@@ -46,7 +46,7 @@ class Rhythm:
         attempt = int(event.get("attempt", self._attempt))
         with self._lock:
             self._touched[query] = max(attempt, self._touched.get(query, 0))
-        if event["window"] == Window.OFFSETS_COMMITTED:
+        if event["point"] == CrashPoint.BATCH_COMMITTED:
             self.committed(query, attempt, float(event["at_s"]))
 
     def committed(self, query: str, attempt: int, at_s: float) -> None:

@@ -1,6 +1,6 @@
 """Carries out the schedule: waits for each step's trigger, does its fault, and keeps the proof.
 
-Steps go in order, one armed at a time. A step whose window had closed before anyone was hurt lets its victim go on
+Steps go in order, one armed at a time. A step whose crash point was over before anyone was hurt lets its victim go on
 and tries the next batch, `TRIES` times in all; the outcome says which batch it was in the end.
 """
 
@@ -78,14 +78,14 @@ class Schedule:
             self.failure = failure
 
     def _perform(self, number: int, step: Step) -> StepOutcome:
-        outcome = StepOutcome(name=step.name, window=step.when.place, batch=step.when.batch, hit=False)
+        outcome = StepOutcome(name=step.name, point=step.when.place, batch=step.when.batch, hit=False)
         for later in range(TRIES):
             try:
                 hit = self._wait(step, later)
             except WaitError as never:
                 return StepOutcome(
                     name=step.name,
-                    window=step.when.place,
+                    point=step.when.place,
                     batch=step.when.batch,
                     hit=False,
                     evidence=Evidence(note=str(never)),

@@ -26,7 +26,7 @@ from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import OFFSETS, RESTART, STRIKE, QueryState, Snapshot
 from harness.run_folder.store import save_snapshot
-from harness.scenario import Sink, Window
+from harness.scenario import CrashPoint, Sink
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
 from harness.sinks.table import SinkTable, save
@@ -116,7 +116,7 @@ class Snapshots:
 
     def _count(self, seen: Sight) -> None:
         # No row of the next batch can be in yet.
-        if seen.window is Window.OFFSETS_COMMITTED and self._parts.tripwire is not None:
+        if seen.point is CrashPoint.BATCH_COMMITTED and self._parts.tripwire is not None:
             with suppress(HarnessError):
                 self._rows[seen.folder, seen.batch] = self._parts.tripwire.rows()
 

@@ -86,8 +86,8 @@ class Supervisor:
             # A clean end is not a death: a program that does what is there and ends is started again, as by a
             # scheduler.
             failed = sum(death.status != 0 and death.number not in self._hurt for death in self.deaths)
-            if failed > restart.times:
-                self.gave_up = f"the driver died {failed} times and is restarted at most {restart.times} times"
+            if failed > restart.max_restarts:
+                self.gave_up = f"the driver died {failed} times and is restarted at most {restart.max_restarts} times"
                 self._journal.write("gave up", why=self.gave_up)
                 return
             if self._stopping.wait(restart.delay_s) or not self._let():

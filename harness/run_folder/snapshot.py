@@ -101,7 +101,7 @@ class Progressed:
     queries: tuple[Query, ...] = ()
     positions: tuple[Position, ...] = ()
     batches: tuple[Batch, ...] = ()
-    frontier: Offsets = field(default_factory=dict)
+    committed: Offsets = field(default_factory=dict)
     end: Offsets = field(default_factory=dict)
     drained: bool = True
     gap_s: float = 0.0

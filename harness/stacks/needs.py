@@ -33,7 +33,7 @@ def needed(scenarios: Iterable[Scenario]) -> Collection[str]:
 def _labels(scenario: Scenario) -> Iterator[str]:
     yield from _sinks(scenario)
     yield from scenario.setup
-    if scenario.pipeline.frontier not in OWN_PROGRESS:
+    if scenario.pipeline.progress not in OWN_PROGRESS:
         yield asked(scenario)
     for text in (*_texts(scenario.pipeline), *scenario.setup.values()):
         yield from filter(None, (label(name) for name in used(text)))
@@ -45,7 +45,7 @@ def _sinks(scenario: Scenario) -> list[str]:
 
 
 def _texts(pipeline: Pipeline) -> Iterator[str]:
-    yield from (pipeline.entry, pipeline.frontier, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
+    yield from (pipeline.entry, pipeline.progress, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
 
 
 def asked(scenario: Scenario) -> str:

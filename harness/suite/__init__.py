@@ -38,7 +38,7 @@ class Options:
 
     stack: str = "processes"
     where: Where | None = None
-    able: bool = False
+    skip_unsupported: bool = False
     seed: int | None = None
     repeat: int = 1
     reports: Path = Path("reports")
@@ -105,12 +105,12 @@ def run(paths: Sequence[Path], options: Options) -> int:
 
     scenarios = load_all(find(paths))
     bind(scenarios)
-    if options.able:
-        scenarios = able(scenarios, Named(options.stack))
+    if options.skip_unsupported:
+        scenarios = supported(scenarios, Named(options.stack))
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)
 
 
-def able(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
+def supported(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
     """Those that the stack supports; the others are named. Raises UsageError if none is left."""
     out = []
     for scenario in scenarios:

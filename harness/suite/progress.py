@@ -53,7 +53,7 @@ class Seen:
     place: str = ""
     phase: str = ""
     batch: int | None = None
-    window: str = ""
+    point: str = ""
     life: int = 0
     sent: int = 0
     total: int = 0
@@ -66,7 +66,7 @@ class Seen:
         if what == "phase":
             return replace(self, phase=str(event.get("name", "")))
         if what == "batch":
-            return replace(self, batch=event.get("batch"), window=str(event.get("window") or ""))
+            return replace(self, batch=event.get("batch"), point=str(event.get("point") or ""))
         if what == "launched":
             return replace(self, life=int(event.get("number") or 0))
         if what == "sent":
@@ -98,7 +98,7 @@ def line(event: Mapping[str, Any]) -> str | None:
         return f"driver {get('number')} launched"
     if what in {"step", "missed"}:
         hit = "hit" if get("hit") else "MISSED"
-        return f"fault {hit}: {visible(str(get('name')), 120)}{where(str(get('window') or ''), get('batch'))}"
+        return f"fault {hit}: {visible(str(get('name')), 120)}{where(str(get('point') or ''), get('batch'))}"
     if what == "control":
         number, state = get("number"), get("state")
         if state == "begins":

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from harness.context import Listing, RunContext, TriggerHit
 from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Step, Trigger, Window
+from harness.scenario import CrashPoint, Step, Trigger
 from harness.wait import Waiting, until
 
 TICK_S = 0.004
@@ -71,7 +71,7 @@ class TriggerKind(Protocol):
 class AtPoint(Protocol):
     """A trigger that waits for a crash point."""
 
-    def implied_at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
+    def implied_at(self, point: CrashPoint, *, batch: int, query: str | None = None) -> Trigger:
         """The noun for one that a fault implies."""
 
 
@@ -127,7 +127,7 @@ def alone(run: RunContext, trigger: Trigger) -> None:
 def unseen(trigger: Trigger, planned: Planned) -> Refusals:
     """Batches are seen in a checkpoint only."""
     if trigger.batch is not None and not planned.checkpoint:
-        words = "cannot be told: frontier is not checkpoint, so batches are not seen; leave it out"
+        words = "cannot be told: progress is not checkpoint, so batches are not seen; leave it out"
         yield Refusal("batch", words)
 
 

@@ -36,7 +36,7 @@ def works(hit: TriggerHit, listing: Listing) -> bool:
 def blind(trigger: Trigger, planned: Planned) -> Refusals:
     """Without a checkpoint nobody sees whether something is in hand."""
     if not planned.checkpoint:
-        words = "may find nothing in hand: frontier is not checkpoint, so batches are not seen; use a failpoint or rows"
+        words = "may find nothing in hand: progress is not checkpoint, so batches are not seen; use a failpoint or rows"
         yield Refusal(trigger.kind, words)
 
 

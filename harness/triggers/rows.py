@@ -9,7 +9,7 @@ from harness.context import Listing, RunContext, Sight, TriggerHit, Tripwire, ru
 from harness.errors import HarnessError, WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Step, Trigger, Window
+from harness.scenario import CrashPoint, Step, Trigger
 from harness.triggers.base import Planned, Trait, alone, no_query, unseen, wait_until
 
 ROWS_MAX = 10_000_000
@@ -92,7 +92,7 @@ def _hold(run: RunContext, tripwire: Tripwire, when: Trigger) -> None:
 
     def hook(seen: Sight) -> None:
         named = run.feeds in (None, seen.folder.name)
-        if named and seen.window is Window.OFFSETS_COMMITTED and seen.batch == batch - 1:
+        if named and seen.point is CrashPoint.BATCH_COMMITTED and seen.batch == batch - 1:
             hold(tripwire.rows() + rows)
 
     def look() -> bool:

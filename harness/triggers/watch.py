@@ -1,7 +1,7 @@
 """Sees Spark write its checkpoint, as it happens: inotify where there is one, else polling.
 
 Watches every folder under a root, so a checkpoint is found wherever the pipeline puts it, also a temporary one.
-Whoever listens is called in the watching thread, at once: a window such as "sink committed, `commits/N` not yet
+Whoever listens is called in the watching thread, at once: a crash point such as "sink committed, `commits/N` not yet
 visible" is only some 0.05 s wide.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.context import Sight
 from harness.errors import HarnessError
-from harness.scenario import Window
+from harness.scenario import CrashPoint
 
 TEMPORARY = re.compile(r"^\.(\d+)\.[^.]+\.tmp$")
 DEEPEST = 6
@@ -27,13 +27,13 @@ def sight(path: Path) -> Sight | None:
     """What the appearance of a file means, if it means anything."""
     kind, name = path.parent.name, path.name
     if kind == "offsets" and name.isdecimal():
-        return Sight(Window.OFFSETS_WRITTEN, int(name), path.parent.parent)
+        return Sight(CrashPoint.BATCH_PLANNED, int(name), path.parent.parent)
     if kind == "commits" and name.isdecimal():
-        return Sight(Window.OFFSETS_COMMITTED, int(name), path.parent.parent)
+        return Sight(CrashPoint.BATCH_COMMITTED, int(name), path.parent.parent)
     if path.parent.parent.name == "sources" and kind.isdecimal() and name == "0":
         return Sight(None, 0, path.parents[2], int(kind))
     temporary = TEMPORARY.match(name) if kind == "commits" else None
-    return Sight(Window.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
+    return Sight(CrashPoint.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
 
 
 class CheckpointWatch:
@@ -58,7 +58,7 @@ class CheckpointWatch:
         self._thread.join(5.0)
 
     def _guarded(self, loop: Callable[[], None]) -> None:
-        # A watch that died in silence would turn every window into "never came".
+        # A watch that died in silence would turn every crash point into "never came".
         try:
             loop()
         except BaseException as failure:
@@ -108,7 +108,7 @@ class CheckpointWatch:
             while not self._stop.is_set():
                 for event in notify.read(timeout=100):
                     if event.mask & flags.Q_OVERFLOW:
-                        raise HarnessError("the kernel dropped events: windows may have gone unseen")
+                        raise HarnessError("the kernel dropped events: crash points may have gone unseen")
                     folder = folders.get(event.wd)
                     if folder is None or not event.name:
                         continue

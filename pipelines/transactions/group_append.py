@@ -20,7 +20,7 @@ Repair: group_upsert.py (or the offsets in the sink: offsets_together.py)
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# frontier: group
+# progress: group
 # ///
 
 from __future__ import annotations

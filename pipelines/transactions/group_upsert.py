@@ -19,7 +19,7 @@ Broken twin: group_append.py
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# frontier: group
+# progress: group
 # ///
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ The other wrong order: offsets_before.py. Repair: offsets_together.py
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# frontier: select partition, next_offset from progress
+# progress: select partition, next_offset from progress
 # ///
 
 from __future__ import annotations

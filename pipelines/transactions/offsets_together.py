@@ -20,7 +20,7 @@ Broken twins: offsets_before.py, offsets_after.py
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# frontier: select partition, next_offset from progress
+# progress: select partition, next_offset from progress
 # ///
 
 from __future__ import annotations

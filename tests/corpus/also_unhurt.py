@@ -13,7 +13,7 @@ from tests.corpus.stalled import stall
 
 LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
 ROWS = "after row 1"
-FIRST = blame(0, window="offsets-written")
+FIRST = blame(0, point="batch-planned")
 
 
 @adversary(5, violated(LOST, 10, batches=(0,), unhurt=True, fits=()), twin=violated(
@@ -21,7 +21,7 @@ FIRST = blame(0, window="offsets-written")
 ))  # fmt: skip
 def a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
     """The program drops what it takes for done: batch 0, hurt or not. The driver was killed before that one wrote."""
-    run.strike(0, window="offsets-written", holds=0)
+    run.strike(0, point="batch-planned", holds=0)
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
@@ -61,7 +61,7 @@ def a_pipeline_that_hangs_by_itself(run: Scene) -> Iterator[str]:
     """It stops at the same record, hurt or not, and says how long it may go without a commit."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
-    run.calm(*["10 of 40 records were not behind the committed frontier"] * 2)
+    run.calm(*["10 of 40 records were not committed by the pipeline"] * 2)
     yield "without faults it gets done"
     run.calm()
 
@@ -73,7 +73,7 @@ def at_most_once_of_what_never_arrives(run: Scene) -> Iterator[str]:
     """Five records of the batch that was at stake are lost, hurt or not: at-most-once allows what a fault does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     left = [row for row in run.rows((0, 40)) if row[0] not in {"11", "13", "15", "17", "19"}]
     run.tables = [left]
     run.calm(*[[left]] * 3)
@@ -82,13 +82,13 @@ def at_most_once_of_what_never_arrives(run: Scene) -> Iterator[str]:
 
 
 @adversary(9, violated(LOST, 10, batches=(1,), unhurt=True, fits=()), twin=held(
-    "1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, window=ROWS),), batches=(1,)
+    "1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, point=ROWS),), batches=(1,)
 ))  # fmt: skip
 def at_most_once_of_a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
     """The whole batch that was in hand is lost, hurt or not."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     there = {"0": ("insert into payments",)}
-    run.strike(1, window=ROWS, holds=10, writing=there, left=there)
+    run.strike(1, point=ROWS, holds=10, writing=there, left=there)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm(*[run.tables] * 3)
     yield "without faults it arrives"
@@ -105,7 +105,7 @@ def a_total_that_had_it_and_has_not(run: Scene) -> Iterator[str]:
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window=ROWS, tables=[[("a0", "8"), ("a1", "3")]])
+    run.strike(1, point=ROWS, tables=[[("a0", "8"), ("a1", "3")]])
     run.tables = [run.rows((0, 6), (16, 38))]
     run.calm()
     yield "both have it in the end"

@@ -16,7 +16,7 @@ from tests.folders import PER_RECORD
 
 LOST = Kind.LOST
 ROWS = "after 15 rows"
-HALF = blame(1, window=ROWS)
+HALF = blame(1, point=ROWS)
 
 
 def at_most_once(run: Scene) -> None:
@@ -31,7 +31,7 @@ def at_most_once(run: Scene) -> None:
 def two_of_forty(run: Scene) -> Iterator[str]:
     """One fault, and two of forty records arrive: nothing came twice."""
     at_most_once(run)
-    run.strike(1, window=ROWS, holds=15)
+    run.strike(1, point=ROWS, holds=15)
     run.tables = [run.rows((0, 2))]
     run.calm()
     yield "all that is missing is what the struck batch had not written yet"
@@ -47,7 +47,7 @@ def gone_after_it_was_there(run: Scene) -> Iterator[str]:
     """The rows of the struck batch were all in the sink when the fault struck, and are gone in the end: what was
     delivered was not at stake."""
     at_most_once(run)
-    run.strike(1, window=ROWS)
+    run.strike(1, point=ROWS)
     run.tables = [run.rows((0, 15), (20, 40))]
     run.calm()
     yield "they were not there yet"
@@ -56,8 +56,8 @@ def gone_after_it_was_there(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(LOST, 20, blame(1, window=ROWS, of="checkpoints/1"), fits=None),
-    twin=held("1 loss", "1 repetition", kinds={LOST: 15}, faults=(blame(1, window=ROWS, of="checkpoints/1"),)),
+    violated(LOST, 20, blame(1, point=ROWS, of="checkpoints/1"), fits=None),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 15}, faults=(blame(1, point=ROWS, of="checkpoints/1"),)),
 )
 def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
     """The checkpoint was lost, and the next attempt began at the end of the topic: it may miss what was sent meanwhile.
@@ -65,7 +65,7 @@ def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
     at_most_once(run)
     run.queries = [query("checkpoints/1", 10, first={1: 0}), query("checkpoints/2", 40, start=30, first={2: 0})]
     first = state("checkpoints/1", planned=(2, 20), committed=(1, 10))
-    run.strike(1, window=ROWS, checkpoint="checkpoints/1", again=None, holds=15, states=(first,))
+    run.strike(1, point=ROWS, checkpoint="checkpoints/1", again=None, holds=15, states=(first,))
     run.tables = [run.rows((0, 15), (35, 40))]
     run.calm()
     yield "all that it took has arrived"
@@ -84,7 +84,7 @@ def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
     columns = [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")]
     run.sink(*[replace(PER_RECORD, target=table.format(half)) for half in (0, 1)], types=[columns, columns])
     run.claim(together=True)
-    run.strike(1, window=ROWS, holds=15)
+    run.strike(1, point=ROWS, holds=15)
     part = run.rows((0, 15), (20, 40))
     run.tables = [run.rows((0, 40)), part]
     run.calm([], [], [])
@@ -96,7 +96,7 @@ def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
 def nothing_but_a_loss_at_stake(run: Scene) -> Iterator[str]:
     """Killed before the batch wrote anything: no program could have written it twice."""
     at_most_once(run)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     yield "half of the batch was in the sink"
     run.found(holds=15)
 
@@ -105,7 +105,7 @@ def nothing_but_a_loss_at_stake(run: Scene) -> Iterator[str]:
 def nothing_but_a_repetition_at_stake(run: Scene) -> Iterator[str]:
     """Killed when all of the batch was in the sink: no program could have lost it, and only that is forbidden."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, window=ROWS)
+    run.strike(1, point=ROWS)
     yield "half of the batch was in the sink"
     run.found(holds=15)
 
@@ -118,7 +118,7 @@ def nothing_but_a_repetition_at_stake(run: Scene) -> Iterator[str]:
 def lost_before_the_fault(run: Scene) -> Iterator[str]:
     """Batch 0 was committed and not in the sink when the fault struck batch 1."""
     at_most_once(run)
-    run.strike(1, window=ROWS, tables=[run.rows((10, 15))])
+    run.strike(1, point=ROWS, tables=[run.rows((10, 15))])
     run.tables = [run.rows((10, 40))]
     run.calm()
     yield "it was in the sink, and the rest of batch 1 never came"
@@ -134,7 +134,7 @@ def lost_before_the_fault(run: Scene) -> Iterator[str]:
 def half_of_it_was_there_and_is_gone(run: Scene) -> Iterator[str]:
     """Half of the struck batch was in the sink. In the end none of it is: what was delivered was not at stake."""
     at_most_once(run)
-    run.strike(1, window=ROWS, holds=15)
+    run.strike(1, point=ROWS, holds=15)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "what was there is there"
@@ -151,7 +151,7 @@ def one_record_that_is_always_left_out(run: Scene) -> Iterator[str]:
     never came, as if the fault had lost it."""
     at_most_once(run)
     rest = run.rows((0, 15), (16, 40))
-    run.strike(1, window=ROWS, tables=[run.rows((0, 15), (16, 20))])
+    run.strike(1, point=ROWS, tables=[run.rows((0, 15), (16, 20))])
     run.tables = [rest]
     run.calm(*[[rest]] * 3)
     yield "without faults it is there"

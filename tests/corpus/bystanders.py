@@ -28,7 +28,7 @@ def a_query_beside_it_has_no_checkpoint(run: Scene) -> Iterator[str]:
     beside, anew = CONSOLE
     queries = {name: query(name, 10, first={1: 0}) for name in (beside, "checkpoint")}
     states = tuple(state(name, planned=(1, 10), committed=(1, 10)) for name in queries)
-    run.strike(0, window="offsets-committed", holds=10, states=states, planned=1, committed=1)
+    run.strike(0, point="batch-committed", holds=10, states=states, planned=1, committed=1)
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
     run.queries, run.batches = [queries[beside], whole, query(anew, *run.ends, first={2: 0})], []
     yield "both begin with the first record again"
@@ -43,17 +43,17 @@ def an_executor_of_nobody_knows_which_query(run: Scene) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(each, *run.ends, first={1: 0}) for each in (PAYMENTS, AUDIT)]
     busy = tuple(state(each, planned=(2, 20), committed=(1, 10)) for each in (PAYMENTS, AUDIT))
-    run.strike(1, checkpoint=PAYMENTS, window="after 3.0 s", holds=15, states=busy)
+    run.strike(1, checkpoint=PAYMENTS, point="after 3.0 s", holds=15, states=busy)
     executor(run)
     run.claim(pipeline=replace(run.scenario.pipeline, executors=2))
     yield "it stood before a row of this sink"
     run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, rows_seen=15))
 
 
-def wiped(run: Scene, *, window: str = "sink-committed", holds: int = 20) -> None:
+def wiped(run: Scene, *, point: str = "sink-committed", holds: int = 20) -> None:
     """Killed in batch 1. The program deletes its checkpoint when it starts, and had done so when the second look was
     taken."""
-    run.strike(1, window=window, holds=holds, again=None)
+    run.strike(1, point=point, holds=holds, again=None)
     gone = (QueryState(checkpoint="checkpoint"),)
     run.moments.append(replace(run.moments[0], moment=RESTART, states=gone, holds=holds, at_s=3.8))
     first, last = query("checkpoint", 10, 20, first={1: 0}).batches
@@ -78,7 +78,7 @@ def lost_before_a_checkpoint_was_deleted(run: Scene) -> Iterator[str]:
     """At-most-once; the rest of batch 1 was in hand. Two records of batch 0, which was committed, had never been there:
     no fault had them at stake. The second look shows a checkpoint without a batch, for the next attempt had begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    wiped(run, window=HALF, holds=15)
+    wiped(run, point=HALF, holds=15)
     early = [row for row in run.rows((0, 15)) if row[0] not in ("3", "4")]
     run.moments = [replace(moment, tables=[early]) for moment in run.moments]
     run.tables = [[*early, *run.rows((20, 40))]]
@@ -92,7 +92,7 @@ def lost_before_a_checkpoint_was_deleted(run: Scene) -> Iterator[str]:
 def a_heartbeat_while_the_next_attempt_writes(run: Scene) -> Iterator[str]:
     """Offsets kept by hand, killed between two slices. By the second look the next attempt has written five rows and
     saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
-    by_hand(run, 10, 20, 30, 40, window="failpoint idle", holds=10)
+    by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.found(writing={"": ("update heartbeat set at = now()",)}, left={})
     run.edits = {"snapshots/1-strike/snapshot.json": {"alive": []}}
@@ -115,7 +115,7 @@ def one_record_of_a_total_is_there_twice(run: Scene) -> Iterator[str]:
 
 
 @adversary(5, unknown("only 1 of 3", kinds={TOTAL: 1}, fits=None, wants=2), twin=violated(
-    TOTAL, 2, blame(1, window="offsets-written")
+    TOTAL, 2, blame(1, point="batch-planned")
 ))  # fmt: skip
 def all_but_one_record_of_a_batch_are_filtered_out(run: Scene) -> Iterator[str]:
     """Nine of ten records of the struck batch do not pass the effect, and the total lacks the tenth."""
@@ -126,7 +126,7 @@ def all_but_one_record_of_a_batch_are_filtered_out(run: Scene) -> Iterator[str]:
     for record in run.records:
         record["account"] = f"a{record['id'] % 2}"
     run.batch_sizes(10, 10, 14, 6)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (11, 40))]
     run.calm([])
     yield "four pass"
@@ -151,20 +151,20 @@ def hangs_long_after_a_hit_that_no_snapshot_tells_of(run: Scene) -> Iterator[str
 
 
 @adversary(6, error("does not work without faults either", kinds={LOST: 10}, fits=None), twin=violated(
-    LOST, 10, blame(1, window="offsets-written")
+    LOST, 10, blame(1, point="batch-planned")
 ))  # fmt: skip
 def two_controls_failed_and_one_did_not_get_done(run: Scene) -> Iterator[str]:
     """Two control runs died by themselves, and one was slow: no run without a fault came to its end."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm("boom", "boom", [])
-    run.edits = {"controls/3/checkpoint.json": {"frontier": {"0": 30}}}
+    run.edits = {"controls/3/checkpoint.json": {"committed": {"0": 30}}}
     yield "the third one did"
     run.edits = {}
 
 
-@adversary(5, violated(TOTAL, 4, fits=(blame(1, window="offsets-written", of="checkpoint"),)), twin=violated(
-    TOTAL, 4, blame(1, window="offsets-written", of="checkpoint")
+@adversary(5, violated(TOTAL, 4, fits=(blame(1, point="batch-planned", of="checkpoint"),)), twin=violated(
+    TOTAL, 4, blame(1, point="batch-planned", of="checkpoint")
 ))  # fmt: skip
 def sums_of_doubles_that_are_wrong_in_the_end(run: Scene) -> Iterator[str]:
     """The checkpoint was lost, and the next attempt began beyond batch 1: its records are in no total. A look does not
@@ -174,7 +174,7 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: Scene) -> Iterator[str]:
         replace(TOTALS, effect=double), types=[[("account", "text", "text"), ("total", "double precision", "float")]]
     )
     run.batch_sizes(6, 14, 12, 8)
-    run.strike(1, window="offsets-written", holds=6, again=None)
+    run.strike(1, point="batch-planned", holds=6, again=None)
     first, last = query("checkpoint", 6, 20, first={1: 0}).batches
     left = Query(checkpoint="checkpoint", batches=(first, replace(last, committed=False)), first={1: 0})
     run.queries, run.batches = [left, query("checkpoint", 32, 40, start=20, first={2: 0})], []
@@ -191,7 +191,7 @@ def begins_at_the_last_row_of_the_sink(run: Scene) -> Iterator[str]:
     """At-least-once: the next attempt asks the sink how far it is, and begins there under a new checkpoint. The rest of
     the struck batch would have been lost had it begun beyond that."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, window=HALF, holds=15)
+    run.strike(1, point=HALF, holds=15)
     first, last = query("checkpoint", 10, 20, first={1: 0}).batches
     left = Query(checkpoint="checkpoint", batches=(first, replace(last, committed=False)), first={1: 0})
     run.queries, run.batches = [left, query("checkpoint", 20, 30, 40, start=15, first={2: 0})], []
@@ -203,7 +203,7 @@ def begins_at_the_last_row_of_the_sink(run: Scene) -> Iterator[str]:
 def an_executor_died_whose_task_had_finished(run: Scene) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed, and the batch was not committed yet. The
     driver lived: Spark writes none of them again, whatever the program is."""
-    run.strike(1, window=HALF, holds=20)
+    run.strike(1, point=HALF, holds=20)
     executor(run)
     yield "the task was in the middle of them"
     run.found(tables=[run.rows((0, 15))])
@@ -213,7 +213,7 @@ def an_executor_died_whose_task_had_finished(run: Scene) -> Iterator[str]:
 def a_driver_that_did_not_outlive_its_executor(run: Scene) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed. The driver ended by itself, and the next one
     did the whole batch again."""
-    run.strike(1, window=HALF, holds=20)
+    run.strike(1, point=HALF, holds=20)
     executor(run)
     run.queries, run.batches = [query("checkpoint", 10, 20, 30, 40, first={1: 0, 2: 1})], []
     yield "it went on"

@@ -40,7 +40,7 @@ def already_wrong_when_it_struck(run: Scene) -> Iterator[str]:
 def already_wrong_when_an_executor_died(run: Scene) -> Iterator[str]:
     """The same, and only an executor was killed, when batch 2 was planned. Its driver stood still meanwhile."""
     counting(run, 2, 3, 5, 2)
-    run.strike(2, window="offsets-written", tables=[run.rows((0, 20), again=[(0, 4)])])
+    run.strike(2, point="batch-planned", tables=[run.rows((0, 20), again=[(0, 4)])])
     executor(run)
     yield "the totals were right when it struck, and batch 2 was in none"
     run.found(tables=[run.rows((0, 10))])
@@ -51,7 +51,7 @@ def ahead_in_a_sink_that_is_late(run: Scene) -> Iterator[str]:
     """The scenario says that the sink shows its rows late. When the fault struck, its totals were ahead of every batch:
     no delay does that. In the end they are right, as if nothing had been."""
     counting(run, 2, 3, 5, 2)
-    run.claim(settle_s=5.0)
+    run.claim(quiet_period_s=5.0)
     run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
     yield "they were behind, as after batch 0"
     run.found(tables=[run.rows((0, 4))])
@@ -63,7 +63,7 @@ def one_fault_doubles_what_the_next_one_loses(run: Scene) -> Iterator[str]:
     were what they would be with batch 3 written, and in the end they are right."""
     counting(run, 2, 3, 4, 3)
     run.strike(1)
-    run.strike(3, window="offsets-written", tables=[run.rows((0, 18), again=[(4, 10)])])
+    run.strike(3, point="batch-planned", tables=[run.rows((0, 18), again=[(4, 10)])])
     yield "batch 3 is of another size, so that the second snapshot shows what the first fault did"
     run.batch_sizes(4, 6, 8, 4)
 

@@ -72,14 +72,14 @@ def second_checkpoint_counts_from_zero_again(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 50), again=[(20, 30)])]
 
 
-@adversary(5, violated(DUPLICATED, 10, blame(None, window="after row 15"), batches=(1,)), twin=violated(
-    DUPLICATED, 10, blame(None, window="after row 35", attempt=2), batches=(3,)
+@adversary(5, violated(DUPLICATED, 10, blame(None, point="after row 15"), batches=(1,)), twin=violated(
+    DUPLICATED, 10, blame(None, point="after row 35", attempt=2), batches=(3,)
 ))  # fmt: skip
 def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: Scene) -> Iterator[str]:
     """The pipeline keeps its offsets itself, so no fault names a batch. Two faults struck, and one did it."""
-    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
-    for window, saved in (("after row 15", 10), ("after row 35", 30)):
-        run.strike(None, window=window, position={0: saved}, again=None, holds=saved + 10)
+    run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
+    for point, saved in (("after row 15", 10), ("after row 35", 30)):
+        run.strike(None, point=point, position={0: saved}, again=None, holds=saved + 10)
     moves = [(1, 1.0, 0), (1, 2.0, 10), (2, 3.5, 10), (2, 4.0, 20), (2, 5.0, 30), (3, 6.5, 30), (3, 7.0, 40)]
     run.positions = [{"attempt": a, "at_s": s, "next": {"0": n}} for a, s, n in moves]
     run.tables = [run.rows((0, 40), again=[TWICE])]
@@ -89,12 +89,10 @@ def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: Scene) -> Iterator
     run.tables = [run.rows((0, 40), again=[(30, 40)])]
 
 
-@adversary(
-    5, violated(LOST, 10, batches=(2,)), twin=violated(LOST, 10, blame(1, window="offsets-written"), batches=(1,))
-)
+@adversary(5, violated(LOST, 10, batches=(2,)), twin=violated(LOST, 10, blame(1, point="batch-planned"), batches=(1,)))
 def the_batch_beside_the_struck_one(run: Scene) -> Iterator[str]:
     """The lost rows are those of the batch after the struck one, which was not even planned when the fault struck."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
     yield "they are those of the struck batch"
@@ -103,13 +101,13 @@ def the_batch_beside_the_struck_one(run: Scene) -> Iterator[str]:
 
 @adversary(
     5,
-    violated(LOST, 1, batches=(1,), fits=(blame(1, window="offsets-written"),)),
-    twin=violated(LOST, 10, blame(1, window="offsets-written"), batches=(1,)),
+    violated(LOST, 1, batches=(1,), fits=(blame(1, point="batch-planned"),)),
+    twin=violated(LOST, 10, blame(1, point="batch-planned"), batches=(1,)),
 )
 def one_row_of_the_struck_batch(run: Scene) -> Iterator[str]:
     """One row of the struck batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
     and nothing shows it."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm()
     yield "the whole batch is missing"
@@ -130,11 +128,11 @@ def twice_before_the_fault(run: Scene) -> Iterator[str]:
 
 
 @adversary(5, violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)), twin=violated(
-    DUPLICATED, 10, blame(1, window="after row 20"), batches=(1,)
+    DUPLICATED, 10, blame(1, point="after row 20"), batches=(1,)
 ))  # fmt: skip
 def one_batch_struck_twice(run: Scene) -> Iterator[str]:
     """Two faults struck the same batch in two attempts; the snapshots say after which of them the rows came again."""
-    run.strike(1, window="after row 20")
+    run.strike(1, point="after row 20")
     run.strike(1)
     run.tables = [run.rows((0, 40), again=[TWICE])]
     yield "the second snapshot has the rows twice already"
@@ -142,12 +140,12 @@ def one_batch_struck_twice(run: Scene) -> Iterator[str]:
 
 
 @adversary(5, violated(WRONG, 2, blame(1, attempt=2), batches=(1,)), twin=violated(
-    WRONG, 2, blame(1, window="after row 6"), batches=(1,)
+    WRONG, 2, blame(1, point="after row 6"), batches=(1,)
 ))  # fmt: skip
 def a_total_struck_twice(run: Scene) -> Iterator[str]:
     """The same with totals: which of the two attempts counted the batch again is in the second snapshot."""
     counting(run, 2, 3, 5, 7)
-    run.strike(1, window="after row 6")
+    run.strike(1, point="after row 6")
     run.strike(1)
     run.tables = [run.rows((0, 34), again=[(4, 10)])]
     yield "the second snapshot has it twice already"
@@ -174,12 +172,12 @@ def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
 @adversary(
     5,
     violated(LOST, 10, batches=(0,), unhurt=True),
-    twin=violated(LOST, 10, blame(None, window="offsets-committed"), batches=(0,)),
+    twin=violated(LOST, 10, blame(None, point="batch-committed"), batches=(0,)),
 )
 def gone_before_the_fault_and_without_it(run: Scene) -> Iterator[str]:
     """Killed between two batches; the rows of the one before were not in the sink, and never came. So it is in every
     control run."""
-    run.strike(None, window="offsets-committed", planned=1, committed=1, again=1, tables=[[]])
+    run.strike(None, point="batch-committed", planned=1, committed=1, again=1, tables=[[]])
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
     yield "it was planned and not committed yet, and arrives without faults"

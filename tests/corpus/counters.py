@@ -15,7 +15,7 @@ COUNTED = [("account", "text", "text"), ("n", "bigint", "number")]
 WRONG = Kind.WRONG_AGGREGATE
 OPEN = "nothing shows which explanation is the right one"
 LATE1 = blame(1, attempt=2)
-EARLY, LATE = blame(1, window="offsets-written", attempt=2), blame(2, attempt=2)
+EARLY, LATE = blame(1, point="batch-planned", attempt=2), blame(2, attempt=2)
 """The second fault of a run. The first one puts at stake what the guarantee forbids, and nothing comes of it."""
 
 
@@ -33,7 +33,7 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
     that lost records."""
     counting(run, 2, 3, 5, 7)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, window="offsets-written", holds=4)
+    run.strike(1, point="batch-planned", holds=4)
     run.strike(2)
     run.tables = [run.rows((0, 4), (10, 34), again=[(10, 20)])]
     run.calm()
@@ -48,7 +48,7 @@ def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
     counting(run, 2, 4, 5, 7)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=4)
+    run.strike(1, point="batch-planned", holds=4)
     run.tables = [run.rows((0, 22), again=[(0, 4)])]
     run.calm()
     yield "the struck batch is missing, and nothing else is wrong"
@@ -60,7 +60,7 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: Scene) -> Iterator[str]
     """Batches 1 and 2 doubled, batch 0 lost: just what batch 1 counted three times would come to."""
     counting(run, 2, 3, 5, 7)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, window="offsets-written", holds=4)
+    run.strike(1, point="batch-planned", holds=4)
     run.strike(2)
     run.tables = [run.rows((4, 34), again=[(4, 10), (10, 20)])]
     run.calm()
@@ -76,7 +76,7 @@ def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
     counting(run, 3, 3, 3, 3)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 6), (12, 24))]
     yield "the batches are of unequal sizes"
     run.records = [{**run.records[0], "id": i, "account": f"a{i % 2}"} for i in range(40)]
@@ -93,7 +93,7 @@ def another_batch_is_missing(run: Scene) -> Iterator[str]:
     counting(run, 3, 5, 6, 4)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 16), (28, 36))]
     run.calm()
     yield "the missing batch is the struck one"
@@ -106,7 +106,7 @@ def a_lost_and_a_doubled_batch_come_to_the_struck_one(run: Scene) -> Iterator[st
     that is just what the struck one would have added."""
     counting(run, 2, 5, 3, 8)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(0, window="offsets-written", holds=0)
+    run.strike(0, point="batch-planned", holds=0)
     run.strike(1)
     run.tables = [run.rows((0, 14), (20, 36), again=[(20, 36)])]
     yield "no batch was lost, and none doubled"
@@ -125,7 +125,7 @@ def a_total_that_repetition_makes_smaller(run: Scene) -> Iterator[str]:
     run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])
     run.records = [{**record, "amount": "-1.00" if 6 <= record["id"] < 16 else "2.00"} for record in run.records]
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(0, window="offsets-written", holds=0)
+    run.strike(0, point="batch-planned", holds=0)
     run.strike(1)
     run.tables = [run.rows((0, 36), again=[(6, 16)])]
     run.calm()

@@ -35,10 +35,10 @@ def predecessor_was_purged(run: Scene) -> Iterator[str]:
 
 @adversary(1, void("batch 0 held no record"), twin=held("1 loss"))
 def after_the_first_record(run: Scene) -> Iterator[str]:
-    """`{records: 1}`: a record is acknowledged and not behind the frontier, a batch is planned and not committed. The
-    one is not in the other."""
+    """`{records: 1}`: a record is acknowledged and not committed, a batch is planned and not committed. One is
+    not in the other."""
     run.batch_sizes(0, 1, 19, 20)
-    run.strike(None, window="after 1 records sent", planned=1, committed=0)
+    run.strike(None, point="after 1 records sent", planned=1, committed=0)
     yield "the batch in hand was the next one, with that record"
     run.found(planned=2, committed=1, holds=0)
 
@@ -46,7 +46,7 @@ def after_the_first_record(run: Scene) -> Iterator[str]:
 @adversary(1, void("every planned batch was committed: nothing was in hand"), twin=held("1 loss"))
 def after_a_while(run: Scene) -> Iterator[str]:
     """`{elapsed: 3s}`: the pipeline slept between two triggers, with records waiting for it that it had not planned."""
-    run.strike(None, window="after 3.0 s", planned=2, committed=2, again=2)
+    run.strike(None, point="after 3.0 s", planned=2, committed=2, again=2)
     yield "it had planned the next batch"
     run.found(planned=3, holds=20)
 
@@ -54,7 +54,7 @@ def after_a_while(run: Scene) -> Iterator[str]:
 @adversary(1, void("every planned batch was committed: nothing was in hand"), twin=held("1 repetition"))
 def between_two_batches(run: Scene) -> Iterator[str]:
     """Killed right after `commits/1`: the next attempt goes on with batch 2, as it would have without the fault."""
-    run.strike(None, window="offsets-committed", planned=2, committed=2, again=2)
+    run.strike(None, point="batch-committed", planned=2, committed=2, again=2)
     yield "the checkpoint was lost, and the next attempt began at batch 0"
     run.found(again=0)
 
@@ -73,8 +73,8 @@ def every_step_in_an_empty_batch(run: Scene) -> Iterator[str]:
 def idle_before_a_sink_that_is_late(run: Scene) -> Iterator[str]:
     """Killed between two batches. The sink shows its rows late, and has not got those of the last one yet: Spark's
     commit log has them."""
-    run.claim(settle_s=5.0)
-    run.strike(None, window="after 3.0 s", planned=2, committed=2, again=2, holds=10)
+    run.claim(quiet_period_s=5.0)
+    run.strike(None, point="after 3.0 s", planned=2, committed=2, again=2, holds=10)
     yield "the last batch is not in the commit log"
     run.found(committed=1, again=1)
 
@@ -83,7 +83,7 @@ def idle_before_a_sink_that_is_late(run: Scene) -> Iterator[str]:
 def an_orphan_committed_the_batch(run: Scene) -> Iterator[str]:
     """Killed when half of the batch was in the sink. A process that outlived the driver wrote the rest and committed:
     the second snapshot has it in Spark's commit log."""
-    run.strike(1, window="after 15 rows", holds=15, again=2)
+    run.strike(1, point="after 15 rows", holds=15, again=2)
     run.moments.append(Moment(moment=RESTART, planned=2, committed=2, again=2, holds=20))
     yield "it wrote nothing more"
     run.found(again=1)

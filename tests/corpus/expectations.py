@@ -78,7 +78,7 @@ def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
     rows of batch 0 are twice, which no fault touched. What nobody knows is no cause."""
     expected(run, DUPLICATED)
     run.strike(1)
-    run.strike(2, window="after 25 rows", holds=25)
+    run.strike(2, point="after 25 rows", holds=25)
     run.unread["2-strike/0"] = "a lock kept readers out"
     run.edits = {"snapshots/2-strike/snapshot.json": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
     run.tables = [run.rows((0, 40), again=[(0, 3)])]
@@ -88,12 +88,12 @@ def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
 
 
 @adversary(7, violated(LOST, 10, batches=(2,), said="nothing shows that a hit did it"), twin=violated(
-    LOST, 10, blame(1, window="offsets-written"), batches=(1,), as_expected=True
+    LOST, 10, blame(1, point="batch-planned"), batches=(1,), as_expected=True
 ))  # fmt: skip
 def a_loss_beside_the_fault(run: Scene) -> Iterator[str]:
     """Lost rows were expected of the batch that was struck before it was written; those of the next one are lost."""
     expected(run, LOST)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
     yield "they are those of the struck batch"

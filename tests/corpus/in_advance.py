@@ -32,7 +32,7 @@ def accounts(run: Scene) -> None:
 def a_counter_made_in_advance(run: Scene) -> Iterator[str]:
     """Killed between two slices. The program makes a counter at zero for each account before it is needed."""
     accounts(run)
-    by_hand(run, 10, 20, 30, 40, window=TIMED, holds=10)
+    by_hand(run, 10, 20, 30, 40, point=TIMED, holds=10)
     run.found(tables=[[*run.rows((0, 10)), MADE]])
     yield "two payments had gone into it"
     run.found(tables=[run.rows((0, 12))])
@@ -42,7 +42,7 @@ def a_counter_made_in_advance(run: Scene) -> Iterator[str]:
 def rows_made_in_advance(run: Scene) -> Iterator[str]:
     """The table has a row for each payment that is due, and the program fills in the amounts. It was killed between two
     slices."""
-    by_hand(run, 10, 20, 30, 40, window=TIMED, holds=10)
+    by_hand(run, 10, 20, 30, 40, point=TIMED, holds=10)
     due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
     run.found(tables=[[*run.rows((0, 10)), *due]])
     yield "three had got theirs"
@@ -55,20 +55,20 @@ def a_counter_made_in_advance_at_a_kill_before_the_sink(run: Scene) -> Iterator[
     occurs in it first was made in advance."""
     accounts(run)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window="offsets-written")
+    run.strike(1, point="batch-planned")
     run.found(tables=[[*run.rows((0, 10)), MADE]])
     yield "the batch was in the sink"
     run.found(tables=[run.rows((0, 20))])
 
 
 @adversary(9, void(OPEN, shown=("1 loss",), kinds={CORRUPTED: 10}), twin=violated(
-    CORRUPTED, 10, fits=(blame(1, window="offsets-written"),)
+    CORRUPTED, 10, fits=(blame(1, point="batch-planned"),)
 ))  # fmt: skip
 def an_update_that_never_came(run: Scene) -> Iterator[str]:
     """Under at-most-once the struck batch was to fill in ten amounts, and they stay as they were made."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
-    run.strike(1, window="offsets-written", tables=[[*run.rows((0, 10)), *due]])
+    run.strike(1, point="batch-planned", tables=[[*run.rows((0, 10)), *due]])
     run.tables = [[*run.rows((0, 10)), *due[:10], *run.rows((20, 40))]]
     run.calm()
     yield "they were not there when it struck"
@@ -80,8 +80,8 @@ def totals_of_a_hop_with_slices_of_its_own(run: Scene) -> Iterator[str]:
     """A second program writes the totals in portions of its own, and has come to thirteen records of twenty. The first
     one was killed between two slices."""
     run.sink(TOTALS)
-    by_hand(run, 20, 32, 40, window=TIMED, holds=13)
-    run.claim(settle_s=5.0)
+    by_hand(run, 20, 32, 40, point=TIMED, holds=13)
+    run.claim(quiet_period_s=5.0)
     yield "it has come to twenty-five, beyond what is saved"
     run.found(holds=25)
 
@@ -89,11 +89,11 @@ def totals_of_a_hop_with_slices_of_its_own(run: Scene) -> Iterator[str]:
 def struck_twice(run: Scene) -> None:
     """The slice from 10 to 20 is lost before any fault. Killed between two slices, and again in the next one, of which
     some is in the sink."""
-    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
+    run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     run.batches = []
-    run.strike(None, window=TIMED, checkpoint="", position={0: 20}, again=None, tables=[run.rows((0, 10))])
+    run.strike(None, point=TIMED, checkpoint="", position={0: 20}, again=None, tables=[run.rows((0, 10))])
     there = run.rows((0, 10), (20, 25))
-    run.strike(None, window="after 15 rows", checkpoint="", position={0: 20}, again=None, tables=[there])
+    run.strike(None, point="after 15 rows", checkpoint="", position={0: 20}, again=None, tables=[there])
     saved = [(1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40)]
     run.positions = [{"attempt": attempt, "at_s": at_s, "next": {"0": next_}} for attempt, at_s, next_ in saved]
     run.tables = [run.rows((0, 10), (20, 40))]
@@ -105,7 +105,7 @@ def struck_again(run: Scene) -> None:
     run.found(2, tables=[run.rows((0, 10))])
 
 
-@adversary(5, violated(LOST, 10), twin=violated(LOST, 10, blame(None, window=TIMED)))
+@adversary(5, violated(LOST, 10), twin=violated(LOST, 10, blame(None, point=TIMED)))
 def a_habit_that_another_snapshot_shows(run: Scene) -> Iterator[str]:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
     rows beyond the saved offsets: it writes first, and had lost the slice before anything was hurt."""

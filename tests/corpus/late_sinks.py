@@ -33,9 +33,9 @@ def a_late_sink_of_the_other_query(run: Scene) -> Iterator[str]:
     """The payments were all committed and are shown late; only the audit had a batch in hand. As many rows as it had
     committed are there by chance."""
     side_by_side(run)
-    run.claim(settle_s=5.0)
+    run.claim(quiet_period_s=5.0)
     there = (state(PAYMENTS, planned=(2, 20), committed=(2, 20)), state(AUDIT, planned=(2, 20), committed=(1, 10)))
-    run.strike(1, window="offsets-written", checkpoint=AUDIT, holds=10, states=there)
+    run.strike(1, point="batch-planned", checkpoint=AUDIT, holds=10, states=there)
     yield "the sink is said to be the audit's"
     run.sink(replace(PER_RECORD, query="audit"))
 
@@ -48,21 +48,21 @@ def an_orphan_commits_before_the_next_attempt(run: Scene) -> Iterator[str]:
     audit = state(AUDIT, planned=(2, 20), committed=(1, 10))
     before = (state(PAYMENTS, planned=(2, 20), committed=(1, 10)), audit)
     after = (state(PAYMENTS, planned=(2, 20), committed=(2, 20)), audit)
-    run.strike(1, window=ROWS, checkpoint=PAYMENTS, holds=10, states=before)
+    run.strike(1, point=ROWS, checkpoint=PAYMENTS, holds=10, states=before)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=20, states=after))
     yield "the sink is said to be the audit's"
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-IDLE = blame(None, window="failpoint idle")
+IDLE = blame(None, point="failpoint idle")
 
 
 @adversary(10, void("nothing shows that a slice was in hand"), twin=violated(Kind.LOST, 10, fits=None))
 def saved_offsets_of_a_late_sink(run: Scene) -> Iterator[str]:
     """The offsets are saved after the rows were handed on, and the sink that is judged gets them later: so the scenario
     says. Killed between two slices."""
-    by_hand(run, 20, 30, 40, window="failpoint idle", holds=10)
-    run.claim(settle_s=5.0)
+    by_hand(run, 20, 30, 40, point="failpoint idle", holds=10)
+    run.claim(quiet_period_s=5.0)
     run.calm()
     yield "they never come"
     run.tables = [run.rows((0, 10), (20, 40))]
@@ -71,7 +71,7 @@ def saved_offsets_of_a_late_sink(run: Scene) -> Iterator[str]:
 @adversary(10, void("an orphan wrote it"), twin=violated(Kind.LOST, 10, IDLE, batches=(), fits=None))
 def saved_offsets_of_a_sink_that_is_late_unsaid(run: Scene) -> Iterator[str]:
     """The same, and the scenario does not say that rows come late. Nobody took that slice again, and it came."""
-    by_hand(run, 20, 30, 40, window="failpoint idle", holds=10)
+    by_hand(run, 20, 30, 40, point="failpoint idle", holds=10)
     run.calm()
     yield "it never comes"
     run.tables = [run.rows((0, 10), (20, 40))]
@@ -81,7 +81,7 @@ def saved_offsets_of_a_sink_that_is_late_unsaid(run: Scene) -> Iterator[str]:
 def an_orphan_finished_the_batch(run: Scene) -> Iterator[str]:
     """Killed in the middle of batch 1. An orphan wrote the rest and committed it, the next attempt began with batch 2,
     and was too quick for a second snapshot: nothing was done again, and nothing was lost."""
-    run.strike(1, window=ROWS, holds=15, again=2)
+    run.strike(1, point=ROWS, holds=15, again=2)
     yield "the next attempt did batch 1 again"
     run.found(again=1)
 
@@ -89,7 +89,7 @@ def an_orphan_finished_the_batch(run: Scene) -> Iterator[str]:
 @adversary(2, void("an orphan wrote it"), twin=held("1 loss", "1 repetition"))
 def an_orphan_finished_after_the_second_snapshot(run: Scene) -> Iterator[str]:
     """The same, and the second snapshot was taken before the orphan had committed."""
-    run.strike(1, window=ROWS, holds=15, again=2)
+    run.strike(1, point=ROWS, holds=15, again=2)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15))
     yield "the next attempt did batch 1 again"
     run.found(1, again=1)
@@ -103,7 +103,7 @@ def committed_by_sparks_own_word(run: Scene) -> Iterator[str]:
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.strike(1, holds=10)
     yield "it was planned, and had not begun to write"
-    run.steps[0] = replace(run.steps[0], window="offsets-written")
+    run.steps[0] = replace(run.steps[0], point="batch-planned")
 
 
 @adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
@@ -111,7 +111,7 @@ def a_transaction_that_is_gone(run: Scene) -> Iterator[str]:
     """The writer was killed in an open transaction. Once it was dead the server had nothing of it: it cannot come
     twice."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
+    run.strike(1, point=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
     yield "the transaction was still there when all had been read"
     run.found(left={"0": ("insert into payments",)})
 
@@ -127,7 +127,7 @@ def the_last_digit_of_a_double(run: Scene) -> Iterator[str]:
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": f"{i}.{(i * 37) % 100:02d}"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     there = [(account, n, repr(math.nextafter(float(str(sum_)), 1e9))) for account, n, sum_ in sorted(run.rows((0, 6)))]
     run.found(tables=[there])
     yield "one of two totals has the batch"
@@ -138,7 +138,7 @@ def the_last_digit_of_a_double(run: Scene) -> Iterator[str]:
 def spark_says_that_a_late_sink_has_it(run: Scene) -> Iterator[str]:
     """Killed when the sink was committed, by Spark's own word; nothing of it shows, also not before the next attempt
     worked, and no transaction is open: the sink is late. It may come twice."""
-    run.claim(settle_s=5.0, guarantee=Guarantee.AT_LEAST_ONCE)
+    run.claim(quiet_period_s=5.0, guarantee=Guarantee.AT_LEAST_ONCE)
     run.strike(1, holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=10))
     yield "it may not"

@@ -31,13 +31,13 @@ STRAY = {Kind.LOST: 20, Kind.UNEXPECTED: 1}
 
 @adversary(11, Right(
     word=Word.VIOLATED, said=APART, kinds={Kind.LOST: 25, Kind.UNEXPECTED: 1}, fits=None,
-    faults=(blame(1, window="offsets-written"),),
-), twin=void(APART, kinds=STRAY, fits=None, shown=None, faults=(blame(1, window="offsets-written"),)))  # fmt: skip
+    faults=(blame(1, point="batch-planned"),),
+), twin=void(APART, kinds=STRAY, fits=None, shown=None, faults=(blame(1, point="batch-planned"),)))  # fmt: skip
 def findings_of_a_namesake(run: Scene) -> Iterator[str]:
     """The first sink is the wrong table, so what is missing there says nothing. Its namesake lost a batch, and that is
     thrown away with it."""
     namesakes(run)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     stray: list[Row] = [("-1", "a", "1")]
     run.tables = [stray, run.rows((0, 10), (20, 40), sink=1)]
     run.calm()

@@ -50,7 +50,7 @@ def nobody_says_which_query(run: Scene) -> Iterator[str]:
     """Two queries read the topic, one was struck, and the sink agrees with both of them."""
     run.queries = two_queries(run)
     idle, struck = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
-    run.strike(1, checkpoint=AUDIT, window="offsets-written", holds=10)
+    run.strike(1, checkpoint=AUDIT, point="batch-planned", holds=10)
     run.found(states=(state(PAYMENTS, **idle), state(AUDIT, **struck)))
     yield "the scenario names the query that feeds it"
     run.sink(replace(PER_RECORD, query="audit"))
@@ -65,7 +65,7 @@ def nothing_new_in_the_batch(run: Scene) -> Iterator[str]:
     """The sink has the accounts that were ever seen. A batch that brings none may be lost or repeated, and nothing
     changes."""
     run.sink(ACCOUNTS, types=[FLAGGED])
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     yield "one record of the batch is of an account that no other has"
     run.records[15]["account"] = "a9"
 
@@ -94,7 +94,7 @@ def the_query_that_feeds_the_sink_had_not_begun(run: Scene) -> Iterator[str]:
 @adversary(2, void("went on with what it had in hand"), twin=held("1 loss"))
 def a_driver_that_only_stood_still(run: Scene) -> Iterator[str]:
     """The driver was paused when a batch was planned, and went on with it: nobody could have lost it."""
-    run.strike(1, window="offsets-written", holds=10, again=None)
+    run.strike(1, point="batch-planned", holds=10, again=None)
     stood = Evidence(signalled={"4711": "stood still for 3 s"}, checkpoint_after=run.steps[0].evidence.checkpoint_after)
     killed, run.steps[0] = run.steps[0], replace(run.steps[0], name="pause driver", evidence=stood)
     run.claim(schedule=(replace(STEP, do=fault("pause driver", for_s=3.0)),))
@@ -165,7 +165,7 @@ def a_minimum_of_the_first_batch(run: Scene) -> Iterator[str]:
     all the same, and there is one row of each."""
     run.sink(FIRST, types=[PEAK])
     run.strike(0)
-    yield "each batch has a window of its own, whose row would stand beside the first one"
+    yield "each batch has a crash point of its own, whose row would stand beside the first one"
     run.sink(WINDOWS, types=[PEAK])
 
 

@@ -13,13 +13,13 @@ from tests.corpus.scene import Scene, blame
 from tests.folders import TOTALS
 
 ROWS = "after 15 rows"
-HALF = blame(None, window=ROWS)
+HALF = blame(None, point=ROWS)
 
 
-def by_hand(run: Scene, position: int, *moves: int, window: str = ROWS, holds: int) -> None:
+def by_hand(run: Scene, position: int, *moves: int, point: str = ROWS, holds: int) -> None:
     """Killed while `position` was saved. The next attempt saved `moves` one after the other."""
-    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
-    run.strike(None, window=window, checkpoint="", position={0: position}, holds=holds, again=None)
+    run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
+    run.strike(None, point=point, checkpoint="", position={0: position}, holds=holds, again=None)
     run.batches = []
     before = [offset for offset in (0, 10, 20, 30) if offset <= position]
     run.positions = [
@@ -111,7 +111,7 @@ def doubles_between_two_slices(run: Scene) -> Iterator[str]:
 def a_heartbeat_beside_the_sink(run: Scene) -> Iterator[str]:
     """Killed between two slices. A connection that has written its heartbeat is idle in transaction: that says nothing
     of a slice."""
-    by_hand(run, 10, 20, 30, 40, window="failpoint idle", holds=10)
+    by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     beside = {"": ("update heartbeat set at = now()",)}
     run.found(writing=beside, left=beside)
     yield "it had written into the table of offsets"
@@ -124,9 +124,9 @@ def a_heartbeat_beside_the_sink(run: Scene) -> Iterator[str]:
 def a_heartbeat_under_at_most_once(run: Scene) -> Iterator[str]:
     """The second fault struck between two slices, and the next one never comes. A heartbeat beside the sink does not
     make it one that was at stake."""
-    run.claim(guarantee=Guarantee.AT_MOST_ONCE, pipeline=replace(run.scenario.pipeline, frontier="group"))
-    run.strike(None, window="after row 5", checkpoint="", position={0: 0}, holds=5, again=None)
-    run.strike(None, window="after 9.0 s", checkpoint="", position={0: 20}, holds=20, again=None)
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE, pipeline=replace(run.scenario.pipeline, progress="group"))
+    run.strike(None, point="after row 5", checkpoint="", position={0: 0}, holds=5, again=None)
+    run.strike(None, point="after 9.0 s", checkpoint="", position={0: 20}, holds=20, again=None)
     beside = {"": ("update heartbeat set at = now()",)}
     run.found(2, writing=beside, left=beside)
     run.batches = []
@@ -143,7 +143,7 @@ def a_heartbeat_under_at_most_once(run: Scene) -> Iterator[str]:
 def the_next_attempt_before_it_saves(run: Scene) -> Iterator[str]:
     """Killed between two slices, and nobody of the dead attempt was left. Before the next one had saved any offsets,
     half of its first slice was in the sink: it writes from a process that shows nowhere else."""
-    by_hand(run, 10, 20, 30, 40, window="failpoint idle", holds=10)
+    by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.edits = {"snapshots/1-strike/snapshot.json": {"alive": []}}
     yield "an executor of the dead attempt was"
@@ -163,17 +163,17 @@ def offsets_that_arrive_after_the_strike(run: Scene) -> Iterator[str]:
     run.positions.insert(3, {"attempt": 2, "at_s": 4.5, "next": {"0": 20}})
 
 
-SAVED = blame(None, window="failpoint saved")
-LATER = blame(None, window="after 9.0 s", attempt=2)
+SAVED = blame(None, point="failpoint saved")
+LATER = blame(None, point="after 9.0 s", attempt=2)
 
 
 @adversary(5, violated(Kind.LOST, 10, SAVED, batches=()), twin=violated(Kind.LOST, 10, LATER, batches=()))
 def an_attempt_that_saved_nothing(run: Scene) -> Iterator[str]:
     """Offsets are saved before the sink has the slice, and the first fault lost one. The second one struck an attempt
     that had not moved them: what they call done had long been lost."""
-    run.claim(pipeline=replace(run.scenario.pipeline, frontier="group"))
-    run.strike(None, window="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)
-    run.strike(None, window="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)
+    run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
+    run.strike(None, point="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)
+    run.strike(None, point="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)
     run.batches = []
     saved = ((1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40))
     run.positions = [{"attempt": each, "at_s": at_s, "next": {"0": at}} for each, at_s, at in saved]

@@ -13,18 +13,18 @@ from tests.corpus.scene import Scene, blame, query, state
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 DUPLICATED, WRONG = Kind.DUPLICATED, Kind.WRONG_AGGREGATE
-SAVED = blame(None, window="failpoint saved", attempt=2)
+SAVED = blame(None, point="failpoint saved", attempt=2)
 
 
 def by_saved_offsets(run: Scene, *sizes: int) -> None:
     """The pipeline keeps its offsets itself, and was killed in the first slice and in the second."""
     counting(run, *sizes)
     one, two, three, four = run.ends
-    run.claim(guarantee=Guarantee.AT_LEAST_ONCE, pipeline=replace(run.scenario.pipeline, frontier="group"))
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE, pipeline=replace(run.scenario.pipeline, progress="group"))
     run.steps, run.moments, run.batches = [], [], []
     for holds, writing in ((one, {"0": ("insert into totals",)}), (two, {})):
         run.strike(
-            None, window="failpoint saved", checkpoint="", position={0: one}, holds=holds, again=None, writing=writing
+            None, point="failpoint saved", checkpoint="", position={0: one}, holds=holds, again=None, writing=writing
         )
     seen = [(1, 0.1, 0), (1, 0.2, one), (2, 4.0, one), (3, 7.0, one), (3, 8.0, two), (3, 8.5, three), (3, 9.0, four)]
     run.positions = [{"attempt": attempt, "at_s": at_s, "next": {"0": place}} for attempt, at_s, place in seen]
@@ -56,7 +56,7 @@ def averaged(run: Scene, *sizes: int) -> None:
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": amounts[i // 2]} for i in range(2 * sum(sizes))]
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.steps, run.moments = [], []
-    run.strike(0, window="offsets-written", holds=0)
+    run.strike(0, point="batch-planned", holds=0)
     run.strike(1)
 
 
@@ -86,7 +86,7 @@ def in_two_checkpoints(run: Scene, *sizes: int) -> None:
     run.queries = [one, query("checkpoints/2", *ends[1:], start=ends[0], first={2: 0})]
     run.batches = list(first)
     there = (state("checkpoints/1", planned=(2, ends[1]), committed=(1, ends[0])),)
-    run.strike(1, window="after row 2", checkpoint="checkpoints/1", again=None, holds=ends[1], states=there)
+    run.strike(1, point="after row 2", checkpoint="checkpoints/1", again=None, holds=ends[1], states=there)
 
 
 @adversary(4, void("comes to the same totals"), twin=held("1 repetition"))

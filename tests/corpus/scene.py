@@ -27,10 +27,10 @@ EVERYTHING = 10**9
 Pair = tuple[int, int]
 
 
-def blame(batch: int | None = 1, *, window: str = "sink-committed", attempt: int = 1, of: str = "") -> str:
+def blame(batch: int | None = 1, *, point: str = "sink-committed", attempt: int = 1, of: str = "") -> str:
     """What findings call a hit; `of` is the checkpoint, where there are several."""
     number = "" if batch is None else f" of batch {batch}" + (f" of {of}" if of else "")
-    return f"kill driver at {window}{number}, attempt {attempt}"
+    return f"kill driver at {point}{number}, attempt {attempt}"
 
 
 def state(checkpoint: str, *, planned: Pair, committed: Pair) -> QueryState:
@@ -110,7 +110,7 @@ class Scene(Folder):
         self,
         batch: int | None = 1,
         *,
-        window: str = "sink-committed",
+        point: str = "sink-committed",
         attempt: int | None = None,
         checkpoint: str = CHECKPOINT,
         **changes: Any,
@@ -129,7 +129,7 @@ class Scene(Folder):
         self.steps.append(
             StepOutcome(
                 name="kill driver",
-                window=window,
+                point=point,
                 batch=batch,
                 hit=True,
                 evidence=evidence,
@@ -181,7 +181,7 @@ class Scene(Folder):
 
     def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
         whole = None if self.positions else [query(CHECKPOINT, len(self.records), first={1: 0})]
-        calm = replace(self, frontier=None, queries=whole, moments=[], unread={}, edits={}, tamper=None)
+        calm = replace(self, progress=None, queries=whole, moments=[], unread={}, edits={}, tamper=None)
         Folder._control(calm, number, tables)
         if not isinstance(tables, str):
             path = self.path / "controls" / str(number) / "checkpoint.json"

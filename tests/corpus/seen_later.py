@@ -15,8 +15,8 @@ from tests.corpus.scene import Scene, blame, query, state
 from tests.folders import PER_RECORD, TOTALS
 
 LOST, WRONG = Kind.LOST, Kind.WRONG_AGGREGATE
-PLANNED = blame(1, window="offsets-written")
-SECOND = blame(1, window="offsets-written", attempt=2)
+PLANNED = blame(1, point="batch-planned")
+SECOND = blame(1, point="batch-planned", attempt=2)
 
 
 @adversary(5, violated(LOST, 10, batches=(1,), fits=(blame(1, attempt=2),)), twin=violated(
@@ -25,12 +25,12 @@ SECOND = blame(1, window="offsets-written", attempt=2)
 def there_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
     """Killed before the batch wrote; the next attempt wrote all of it, and was killed as well. In the end it is not
     there: the first fault did not lose it."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.strike(1, holds=20)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "the next attempt had not written it either"
-    run.steps[1] = replace(run.steps[1], window="offsets-written")
+    run.steps[1] = replace(run.steps[1], point="batch-planned")
     run.found(2, holds=10)
 
 
@@ -41,8 +41,8 @@ def totals_that_had_it_later(run: Scene) -> Iterator[str]:
     """At-most-once: the batch that was at stake in the first fault was in the totals when the second one struck."""
     counting(run, 2, 5, 4, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window="offsets-written", holds=4)
-    run.strike(2, window="after row 1", holds=22)
+    run.strike(1, point="batch-planned", holds=4)
+    run.strike(2, point="after row 1", holds=22)
     run.tables = [run.rows((0, 4), (14, 38))]
     run.calm()
     yield "both batches that were at stake are missing, and one more"
@@ -56,7 +56,7 @@ def controls_that_did_not_get_done(run: Scene) -> Iterator[str]:
     """At-most-once allows a loss that is not there without faults, and no control run got so far that it could tell."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     run.edits = {f"controls/{number}/checkpoint.json": {"drained": False} for number in (1, 2, 3)}
@@ -68,7 +68,7 @@ def controls_that_did_not_get_done(run: Scene) -> Iterator[str]:
            twin=violated(LOST, 10, PLANNED, batches=(1,)))  # fmt: skip
 def a_control_that_lost_another_batch(run: Scene) -> Iterator[str]:
     """The run lost the struck batch. The control lost another one, without a fault: a program that loses."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([run.rows((0, 20), (30, 40))])
     yield "the control lost none"
@@ -97,7 +97,7 @@ def a_batch_that_was_lost_before(run: Scene) -> Iterator[str]:
     """When the fault struck, the totals were those of one batch: batch 0, of the same size, was lost, and not batch 1,
     which the next attempt counts twice. In the end they are right."""
     counting(run, 5, 5, 6, 8)
-    run.claim(settle_s=5.0)
+    run.claim(quiet_period_s=5.0)
     run.strike(1, tables=[run.rows((10, 20))])
     yield "the totals were those of both"
     run.found(tables=[run.rows((0, 20))])
@@ -113,12 +113,12 @@ def a_late_sink_of_a_query_with_other_batches(run: Scene) -> Iterator[str]:
         query(PAYMENTS, *run.ends, first={1: 0, 2: 2}),
     ]
     run.batches = list(audit)
-    run.claim(settle_s=5.0)
+    run.claim(quiet_period_s=5.0)
     there = (
         QueryState(checkpoint=AUDIT, offsets=(0,), planned={0: 30}),
         state(PAYMENTS, planned=(2, 20), committed=(2, 20)),
     )
-    run.strike(0, window="offsets-written", checkpoint=AUDIT, holds=10, again=None, states=there)
+    run.strike(0, point="batch-planned", checkpoint=AUDIT, holds=10, again=None, states=there)
     yield "the sink is said to be the audit's"
     run.sink(replace(PER_RECORD, query="audit"))
 
@@ -133,7 +133,7 @@ def nothing_but_a_sum_of_doubles(run: Scene) -> Iterator[str]:
     run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
     run.batch_sizes(6, 14, 12, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window="after row 15", holds=15)
+    run.strike(1, point="after row 15", holds=15)
     yield "there is a count beside the sum"
     run.sink(COUNTS, types=[COUNTED])
 
@@ -166,12 +166,12 @@ def as_much_in_the_next_batch(run: Scene) -> Iterator[str]:
     not there: the totals of that moment look like those of an honest run with it."""
     lettered(run, "abcd", "ab", "abccd", "aabcd")
     run.strike(1)
-    run.strike(2, window="offsets-written", tables=[run.rows((0, 6), again=[(4, 6)])])
+    run.strike(2, point="batch-planned", tables=[run.rows((0, 6), again=[(4, 6)])])
     run.tables = [run.rows((0, 16), again=[(4, 6)])]
     run.calm()
     yield "it had come once, and the batch in hand was there"
     run.found(2, tables=[run.rows((0, 11))])
-    run.steps[1] = replace(run.steps[1], window="sink-committed")
+    run.steps[1] = replace(run.steps[1], point="sink-committed")
 
 
 @adversary(5, violated(WRONG, 4, blame(1), blame(2, attempt=2), batches=(1, 2)), twin=violated(
@@ -182,7 +182,7 @@ def two_hits_with_a_part_each(run: Scene) -> Iterator[str]:
     lettered(run, "abcd", "ccdd", "abb", "acd")
     run.strike(1)
     run.strike(2, tables=[run.rows((0, 11), again=[(4, 8)])])
-    run.strike(3, window="offsets-written", tables=[run.rows((0, 11), again=[(4, 8), (8, 11)])])
+    run.strike(3, point="batch-planned", tables=[run.rows((0, 11), again=[(4, 8), (8, 11)])])
     run.tables = [run.rows((0, 14), again=[(4, 8), (8, 11)])]
     run.calm()
     yield "only batch 2 did"
@@ -191,7 +191,7 @@ def two_hits_with_a_part_each(run: Scene) -> Iterator[str]:
     run.tables = [run.rows((0, 14), again=[(8, 11)])]
 
 
-IDLE = blame(None, window="after 2.0 s", attempt=2)
+IDLE = blame(None, point="after 2.0 s", attempt=2)
 
 
 @adversary(5, violated(Kind.DUPLICATED, 10, IDLE, blame(1), batches=(1,)), twin=violated(
@@ -201,7 +201,7 @@ def an_attempt_that_had_done_nothing(run: Scene) -> Iterator[str]:
     """Killed when batch 1 was in the sink; the second attempt was killed while it started. The third one wrote the
     batch again: for either fault."""
     run.strike(1, again=None)
-    run.strike(None, window="after 2.0 s", planned=2, committed=1, again=1)
+    run.strike(None, point="after 2.0 s", planned=2, committed=1, again=1)
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     yield "the second one had written it, and no row was there twice"
     run.found(1, again=1)
@@ -213,7 +213,7 @@ def an_attempt_that_had_done_nothing(run: Scene) -> Iterator[str]:
 def killed_before_any_query(run: Scene) -> Iterator[str]:
     """Killed while the program started. Later a row of a batch that nobody struck came twice."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
-    run.strike(None, window="after 1.0 s", states=(), tables=[[]], again=None)
+    run.strike(None, point="after 1.0 s", states=(), tables=[[]], again=None)
     run.strike(1, again=1)
     run.tables = [run.rows((0, 40), again=[(30, 31)])]
     run.calm()
@@ -224,14 +224,14 @@ def killed_before_any_query(run: Scene) -> Iterator[str]:
 ROWS = "after row 1"
 
 
-@adversary(7, violated(Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, window=ROWS),)), twin=violated(
-    Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, window=ROWS),), as_expected=True
+@adversary(7, violated(Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, point=ROWS),)), twin=violated(
+    Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, point=ROWS),), as_expected=True
 ))  # fmt: skip
 def a_row_of_the_batch_in_hand(run: Scene) -> Iterator[str]:
     """Killed in the middle of a batch that had left nothing in the sink: all that had been written was rolled back, and
     nobody was left to write. A row of the batch came twice, and so it was expected."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
-    run.strike(1, window=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
+    run.strike(1, point=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
     run.moments.append(replace(run.moments[0], moment=RESTART, writing={}))
     there = {"1-strike": ["executor 0"], "1-restart": ["driver 2"]}
     run.edits = {f"snapshots/{moment}/snapshot.json": {"alive": alive} for moment, alive in there.items()}

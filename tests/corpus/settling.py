@@ -13,7 +13,7 @@ from tests.corpus.scene import Scene
 def table_was_not_there_yet(run: Scene) -> Iterator[str]:
     """The program makes its table with its first batch. When the fault struck nothing could be read, so nothing shows
     what was at stake."""
-    run.strike(0, window="offsets-written", holds=0)
+    run.strike(0, point="batch-planned", holds=0)
     run.unread["1-strike/0"] = 'relation "payments" does not exist'
     yield "the table was there, and empty"
     run.unread.clear()
@@ -29,7 +29,7 @@ def snapshot_failed(run: Scene) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("shown late (then say `settle`)", shown=("1 loss", "1 repetition")),
+    unknown("shown late (then say `quiet_period`)", shown=("1 loss", "1 repetition")),
     twin=held(
         "1 repetition",
     ),
@@ -40,4 +40,4 @@ def totals_are_late(run: Scene) -> Iterator[str]:
     counting(run, 4, 5, 6, 7)
     run.strike(2, holds=8)
     yield "the scenario says that the sink shows its rows late"
-    run.claim(settle_s=5.0)
+    run.claim(quiet_period_s=5.0)

@@ -15,7 +15,7 @@ STALLED = violated(Kind.STALLED, 1, blame(1))
 def stall(run: Scene, *, kind: str = "idle") -> None:
     """Nothing was committed for a minute and a half, and ten records wait."""
     run.strike(1)
-    run.frontier = 30
+    run.progress = 30
     run.tables = [run.rows((0, 30))]
     words = "nothing was committed in the last 91 s" if kind == "idle" else "the driver died 6 times in vain"
     run.outcome = {"drained": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}

@@ -13,29 +13,29 @@ from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.scene import CHECKPOINT, Scene, blame, query, state
 from tests.folders import PER_RECORD
 
-EARLY = blame(1, window="offsets-written")
+EARLY = blame(1, point="batch-planned")
 
 
-@adversary(12, unknown("lie beyond", kinds={}, shown=None), twin=violated(Kind.LOST, 10, fits=None))
+@adversary(12, unknown("did not commit all records", kinds={}, shown=None), twin=violated(Kind.LOST, 10, fits=None))
 def drained_by_the_faster_half(run: Scene) -> Iterator[str]:
     """A union of two readings of the topic: one of them was at its end, and the run calls all drained. The other one
     had ten records to go, and their rows are missing."""
     run.queries = [query("checkpoint", 10, 20, 30, first={1: 0, 2: 1})]
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 30))]
     run.calm()
     yield "the slower half was at its end as well"
     run.queries = None
 
 
-@adversary(12, unknown("lie beyond", kinds={}, shown=None), twin=violated(Kind.LOST, 10, fits=None))
+@adversary(12, unknown("did not commit all records", kinds={}, shown=None), twin=violated(Kind.LOST, 10, fits=None))
 def drained_by_the_faster_query(run: Scene) -> Iterator[str]:
     """Two queries read the topic, and the run was called drained by the one that feeds another sink."""
     run.sink(replace(PER_RECORD, query="payments"))
     first = {1: 0, 2: 1}
     run.queries = [query(AUDIT, *run.ends, first=first), query(PAYMENTS, 10, 20, 30, first=first)]
     busy = {"planned": (2, 20), "committed": (1, 10)}
-    run.strike(1, window="offsets-written", checkpoint=PAYMENTS, holds=10)
+    run.strike(1, point="batch-planned", checkpoint=PAYMENTS, holds=10)
     run.found(states=(state(AUDIT, **busy), state(PAYMENTS, **busy)))
     run.tables = [run.rows((0, 30))]
     run.calm()
@@ -76,7 +76,7 @@ def what_one_half_had_in_hand_is_lost(run: Scene) -> Iterator[str]:
     ahead = replace(there, committed_most={0: 12}, planned_most={0: 22})
     writing = {"0": ("insert into payments",)}
     had = [row for row in run.rows((0, 12)) if row[0] != "11"]
-    run.strike(1, window="after row 1", states=(ahead,), tables=[had], writing=writing, left=writing)
+    run.strike(1, point="after row 1", states=(ahead,), tables=[had], writing=writing, left=writing)
     run.tables = [[row for row in run.rows((0, 40)) if int(row[0] or 0) not in (11, *range(12, 20), 20)]]
     run.calm()
     yield "these arrived"

@@ -14,8 +14,8 @@ from tests.folders import PER_RECORD, TOTALS
 LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
 SHARED = replace(PER_RECORD, key=("account",))
 """Several rows have one key."""
-PLANNED_FIRST = blame(1, window="offsets-written")
-PLANNED = blame(1, window="offsets-written", attempt=2)
+PLANNED_FIRST = blame(1, point="batch-planned")
+PLANNED = blame(1, point="batch-planned", attempt=2)
 LABELLED = replace(
     TOTALS, effect="select account, min(account) as label, sum(amount::double) as total from ledger group by account"
 )
@@ -28,7 +28,7 @@ def a_sum_of_doubles_beside_a_label(run: Scene) -> Iterator[str]:
     run.batch_sizes(6, 14, 12, 8)
     run.sink(LABELLED, types=[LABELS])
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     yield "there is a count in its place, and it shows that nothing was written"
     run.sink(COUNTS, types=[COUNTED])
 
@@ -37,7 +37,7 @@ def struck_twice(run: Scene) -> None:
     """At-most-once: killed when batch 0 was in the sink, and before batch 1 wrote. Batch 1 never comes."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
 
@@ -50,7 +50,7 @@ def rows_that_share_a_key_and_were_there(run: Scene) -> Iterator[str]:
     by then other rows of the same accounts have come, and their number is no smaller."""
     run.sink(SHARED)
     struck_twice(run)
-    run.strike(2, window="offsets-written", holds=20)
+    run.strike(2, point="batch-planned", holds=20)
     yield "it was not there"
     run.found(3, tables=[run.rows((0, 10))])
 
@@ -63,7 +63,7 @@ def one_record_of_a_total_is_missing(run: Scene) -> Iterator[str]:
     a control without it is not enough."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
-    run.strike(1, window="offsets-written", holds=16)
+    run.strike(1, point="batch-planned", holds=16)
     run.tables = [run.rows((0, 16), (17, 37))]
     run.calm([])
     yield "it held four records"
@@ -77,7 +77,7 @@ def one_record_of_a_total_is_missing(run: Scene) -> Iterator[str]:
 ), guard=True)  # fmt: skip
 def a_control_that_failed_beside_one_that_did_not(run: Scene) -> Iterator[str]:
     """The struck batch is lost, and a control run is without that. Another one did not come up."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([], "saw nothing within 60 s")
     yield "neither did the first one"
@@ -91,13 +91,13 @@ def doubled_while_the_batch_is_in_hand(run: Scene) -> Iterator[str]:
     """The time was up while the struck batch was being done again: its new rows were in, and the old ones not yet
     deleted."""
     run.strike(1)
-    run.frontier = 10
-    run.outcome = {"drained": False, "reasons": ["not drained: 30 of 40 records were not behind the frontier"]}
+    run.progress = 10
+    run.outcome = {"drained": False, "reasons": ["not drained: 30 of 40 records were not committed by the pipeline"]}
     run.tables = [run.rows((0, 20), again=[(10, 20)])]
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
     run.queries = [replace(whole, batches=tuple(replace(b, committed=b.batch < 1) for b in whole.batches[:2]))]
     yield "it had been committed"
-    run.frontier = 20
+    run.progress = 20
     run.queries = [replace(whole, batches=tuple(replace(b, committed=b.batch < 2) for b in whole.batches[:3]))]
 
 
@@ -139,7 +139,7 @@ def a_batch_that_takes_rows_away(run: Scene) -> Iterator[str]:
         {**each, "account": f"k{each['id'] % 10 if each['id'] < 20 else each['id']}"} for each in run.records
     ]
     run.sink(ONCE, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     yield "they are gone"
     run.found(holds=20)
 
@@ -152,7 +152,7 @@ def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
     was at stake."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(0)
-    run.strike(2, window="offsets-written", holds=20)
+    run.strike(2, point="batch-planned", holds=20)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
     run.unread = {"2-strike/0": "the server was gone"}

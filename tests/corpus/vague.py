@@ -13,7 +13,7 @@ from tests.folders import PER_RECORD, STEP, TOTALS
 
 LOST, DUPLICATED, CORRUPTED, WRONG = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.WRONG_AGGREGATE
 OPEN = "nothing shows which explanation is the right one"
-LATE = blame(1, window="offsets-written", attempt=2)
+LATE = blame(1, point="batch-planned", attempt=2)
 COUNTED = [("account", "text", "text"), ("n", "bigint", "number")]
 
 
@@ -28,7 +28,7 @@ def sole(run: Scene) -> None:
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 12, 8)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     run.calm()
 
 
@@ -56,7 +56,7 @@ def logged(run: Scene) -> None:
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.records = [{**each, "account": f"a{each['id'] % 2}"} for each in run.records]
     run.batch_sizes(6, 14, 12, 8)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     run.strike(2)
     run.strike(3)
     run.calm()
@@ -90,7 +90,7 @@ def an_order_without_its_payment(run: Scene) -> Iterator[str]:
     run.sink(JOINED)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.strike(1)
-    run.strike(2, window="offsets-written", holds=20)
+    run.strike(2, point="batch-planned", holds=20)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
     yield "each row comes from one record"
@@ -121,7 +121,7 @@ def a_column_that_grows_by_a_loss(run: Scene) -> Iterator[str]:
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 12, 8)
     run.strike(0)
-    run.strike(1, window="offsets-written", holds=6)
+    run.strike(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 6), (20, 40))]
     run.calm()
     yield "it is a count, and other records went into it twice"
@@ -138,7 +138,7 @@ def lived(run: Scene, step: Step) -> None:
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.steps, run.moments = [], []
     run.strike(0)
-    run.strike(1, window="after 15 rows", holds=15, again=None)
+    run.strike(1, point="after 15 rows", holds=15, again=None)
     run.claim(schedule=(run.scenario.schedule[0], step))
     hurt = {"5000": "SIGKILL"} if step is EXECUTOR else {}
     run.steps[1] = replace(run.steps[1], name=step.name, evidence=Evidence(signalled=hurt, note="cut off"))
@@ -212,7 +212,7 @@ def totals_of_a_batch_that_was_committed_by_then(run: Scene) -> Iterator[str]:
     run.sink(counts(""), types=[COUNTED])
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 4, 16)
-    run.strike(2, window="after 10 rows", tables=[run.rows((0, 10))], again=None)
+    run.strike(2, point="after 10 rows", tables=[run.rows((0, 10))], again=None)
     killed = run.steps[0]
     run.claim(schedule=(EXECUTOR,))
     run.steps[0] = replace(killed, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))
@@ -232,8 +232,8 @@ def totals_of_a_batch_that_was_committed_by_then(run: Scene) -> Iterator[str]:
 def a_few_rows_come_again(run: Scene) -> Iterator[str]:
     """Three rows of the struck batch, and it is claimed that none does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, window="offsets-written", holds=10)
-    run.strike(2, window="after 25 rows", holds=25)
+    run.strike(1, point="batch-planned", holds=10)
+    run.strike(2, point="after 25 rows", holds=25)
     run.tables = [run.rows((0, 40), again=[(21, 24)])]
     yield "they may: nothing has to be shown of what is allowed"
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
@@ -245,7 +245,7 @@ def a_few_rows_come_again(run: Scene) -> Iterator[str]:
 def a_control_that_lost_another_row(run: Scene) -> Iterator[str]:
     """A row is lost, and none in two of three control runs. The other one lost a row too, not this one."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 36), (37, 40))]
     whole = (0, 40)
     run.calm([run.rows(whole)], [run.rows((0, 3), (4, 40))], [run.rows(whole)])

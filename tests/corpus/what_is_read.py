@@ -76,7 +76,7 @@ def distinct_hides_duplicates(run: Scene) -> Iterator[str]:
     """The sink is a query with `distinct`: a batch written twice reads as written once."""
     run.sink(replace(PER_RECORD, target=DISTINCT), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True, "folding": "a row of payments that is there twice does not show in it"}
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     yield "the scenario says that it folds (`view: deduplicated`)"
     run.sink(replace(PER_RECORD, target=DISTINCT, folds=True), types=[TYPES["payments"]])
 
@@ -117,7 +117,7 @@ def grand_total(run: Scene) -> Iterator[str]:
 def one_row_that_was_not_written_yet(run: Scene) -> Iterator[str]:
     """Struck before the first batch was written: the one row was not there, or was zero."""
     run.sink(GRAND, types=[GRAND_TYPES])
-    run.strike(0, window="offsets-written", tables=[[]])
+    run.strike(0, point="batch-planned", tables=[[]])
     yield "the effect calls for no row at all"
     run.sink(replace(GRAND, effect=f"{GRAND.effect} where id < 0 having count(*) > 0"), types=[GRAND_TYPES])
     run.found(tables=[[]])

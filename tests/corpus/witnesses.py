@@ -50,7 +50,7 @@ def controls_that_nobody_could_read(run: Scene) -> Iterator[str]:
     was gone when they were to be read."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
-    run.strike(1, window=HALF, tables=[left_out[:19]])
+    run.strike(1, point=HALF, tables=[left_out[:19]])
     run.tables = [left_out]
     run.calm([left_out], [left_out], [left_out])
     unread(run)
@@ -80,10 +80,10 @@ def controls_that_did_not_reach_the_end_of_the_topic(run: Scene) -> Iterator[str
     """They call themselves drained, and their last batch is not committed: what is not there may still come."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
-    run.strike(1, window=HALF, tables=[left_out[:19]])
+    run.strike(1, point=HALF, tables=[left_out[:19]])
     run.tables = [left_out]
     run.calm([left_out], [left_out], [left_out])
-    run.edits = {f"controls/{number}/checkpoint.json": {"frontier": {"0": 30}} for number in (1, 2, 3)}
+    run.edits = {f"controls/{number}/checkpoint.json": {"committed": {"0": 30}} for number in (1, 2, 3)}
     yield "they had committed all of it"
     run.edits = {}
 
@@ -95,7 +95,7 @@ def lost_before_an_executor_died(run: Scene) -> Iterator[str]:
     """At-most-once; an executor was killed in the middle of batch 2. Batch 1 was committed by then, and nothing of it
     was in the sink: it was not at stake, though the driver lived."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(2, window=LATER, tables=[run.rows((0, 10), (20, 25))])
+    run.strike(2, point=LATER, tables=[run.rows((0, 10), (20, 25))])
     executor(run)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
@@ -111,7 +111,7 @@ def an_executor_of_another_query(run: Scene) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(each, *run.ends, first={1: 0}) for each in (PAYMENTS, AUDIT)]
     busy = tuple(state(each, planned=(2, 20), committed=(1, 10)) for each in (PAYMENTS, AUDIT))
-    run.strike(1, checkpoint=AUDIT, window=HALF, holds=10, states=busy)
+    run.strike(1, checkpoint=AUDIT, point=HALF, holds=10, states=busy)
     executor(run)
     run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, rows_seen=15))
     run.claim(pipeline=replace(run.scenario.pipeline, executors=2))
@@ -124,7 +124,7 @@ def a_snapshot_of_the_next_batch(run: Scene) -> Iterator[str]:
     """An executor was killed in batch 1, of which nothing passes the effect. The snapshot has batch 2 half written, and
     by the evidence that was not planned when the fault was done."""
     run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10 or id >= 20"))
-    run.strike(1, window=HALF, planned=3, committed=2, holds=25)
+    run.strike(1, point=HALF, planned=3, committed=2, holds=25)
     executor(run)
     logs = {"offsets": (0, 1), "commits": (0,)}
     run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, checkpoint_after=logs))
@@ -140,7 +140,7 @@ def two(run: Scene) -> None:
     run.batches = []
     idle = state(PAYMENTS, planned=(4, 40), committed=(4, 40))
     states = (idle, state(AUDIT, planned=(2, 20), committed=(1, 10)))
-    run.strike(2, window="after 3.0 s", checkpoint=AUDIT, again=None, holds=40, states=states)
+    run.strike(2, point="after 3.0 s", checkpoint=AUDIT, again=None, holds=40, states=states)
 
 
 @adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
@@ -160,7 +160,7 @@ def a_new_query_in_the_next_attempt(run: Scene) -> Iterator[str]:
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 40, first={2: 0})]
     run.batches = []
     idle = state(PAYMENTS, planned=(4, 40), committed=(4, 40))
-    run.strike(None, window="after 3.0 s", checkpoint=PAYMENTS, again=None, holds=40, states=(idle,))
+    run.strike(None, point="after 3.0 s", checkpoint=PAYMENTS, again=None, holds=40, states=(idle,))
     yield "the first one was left behind with a batch that it had planned"
     run.queries[0] = query(PAYMENTS, 10, 20, 30, first={1: 0})
     run.found(states=(state(PAYMENTS, planned=(4, 40), committed=(3, 30)),), holds=35)
@@ -174,16 +174,16 @@ def a_sink_behind_a_query_that_is_ahead(run: Scene) -> Iterator[str]:
     run.batches = []
     ahead = state(PAYMENTS, planned=(2, 20), committed=(2, 20))
     states = (ahead, state(AUDIT, planned=(2, 20), committed=(1, 10)))
-    run.strike(1, window="offsets-written", checkpoint=AUDIT, again=None, holds=10, states=states)
+    run.strike(1, point="batch-planned", checkpoint=AUDIT, again=None, holds=10, states=states)
     yield "the sink names its query"
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-@adversary(5, violated(LOST, 10, fits=None), twin=violated(LOST, 10, blame(None, window=LATER), fits=None))
+@adversary(5, violated(LOST, 10, fits=None), twin=violated(LOST, 10, blame(None, point=LATER), fits=None))
 def a_slice_lost_before_the_one_in_hand(run: Scene) -> Iterator[str]:
     """Offsets kept by hand. The slice that they call done is not in the sink, and half of the next one is: this program
     writes before it saves, and had lost that slice before the fault."""
-    by_hand(run, 20, 30, 40, window=LATER, holds=20)
+    by_hand(run, 20, 30, 40, point=LATER, holds=20)
     run.found(tables=[run.rows((0, 10), (20, 25))])
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
@@ -197,7 +197,7 @@ def a_slice_lost_before_the_one_in_hand(run: Scene) -> Iterator[str]:
 def a_slice_lost_before_under_at_most_once(run: Scene) -> Iterator[str]:
     """The same, and the loss of what a fault had at stake is allowed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    by_hand(run, 20, 30, 40, window=LATER, holds=20)
+    by_hand(run, 20, 30, 40, point=LATER, holds=20)
     writing = {"0": ("insert into payments",)}
     run.found(tables=[run.rows((0, 10), (20, 25))], writing=writing)
     run.tables = [run.rows((0, 10), (20, 40))]
@@ -209,14 +209,14 @@ def a_slice_lost_before_under_at_most_once(run: Scene) -> Iterator[str]:
 GAVE_UP = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "the driver died 6 times in vain"}}
 
 
-@adversary(5, violated(Kind.STALLED, 1, fits=(blame(None, window="after 60.0 s", attempt=2), blame(1))), twin=violated(
-    Kind.STALLED, 1, blame(None, window="after 60.0 s", attempt=2)
+@adversary(5, violated(Kind.STALLED, 1, fits=(blame(None, point="after 60.0 s", attempt=2), blame(1))), twin=violated(
+    Kind.STALLED, 1, blame(None, point="after 60.0 s", attempt=2)
 ))  # fmt: skip
 def a_second_hit_that_met_a_pipeline_in_vain(run: Scene) -> Iterator[str]:
     """Killed in batch 1, and once more an attempt later, which had got nothing done: nobody knows which of the two the
     pipeline did not survive."""
     stall(run)
-    run.strike(None, window="after 60.0 s", planned=2, committed=1, again=None)
+    run.strike(None, point="after 60.0 s", planned=2, committed=1, again=None)
     run.outcome = GAVE_UP
     run.calm()
     run.queries = [worked(run, 1)]

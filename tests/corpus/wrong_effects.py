@@ -53,7 +53,7 @@ def effect_that_takes_any_ten(run: Scene) -> Iterator[str]:
 )
 def flaky_loser(run: Scene) -> Iterator[str]:
     """The pipeline loses a row in one run of three, without any fault; this time in the batch that was struck."""
-    run.strike(1, window="offsets-written", holds=10)
+    run.strike(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm([], [run.rows((0, 25), (26, 40))], [])
     yield "no control run loses a row"

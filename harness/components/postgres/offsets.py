@@ -18,12 +18,12 @@ WAIT_MS = 2_000
 def followed(own: Schema, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
     try:
-        connection = psycopg2.connect(own.dsn, application_name="onceproof frontier")
+        connection = psycopg2.connect(own.dsn, application_name="onceproof progress")
         connection.autocommit = True
         with connection.cursor() as cursor:
             cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
     except psycopg2.Error as failure:
-        raise StackError(f"asked Postgres for the pipeline's frontier; saw {str(failure).strip()}") from failure
+        raise StackError(f"asked Postgres for the pipeline's progress; saw {str(failure).strip()}") from failure
     last: Offsets = {}
 
     def look() -> Offsets:
@@ -35,8 +35,8 @@ def followed(own: Schema, query: str) -> Followed:
         except psycopg2.errors.QueryCanceled:
             pass  # the pipeline holds a lock on it, maybe while a fault holds the pipeline: what was known stands
         except (psycopg2.Error, IndexError, TypeError, ValueError) as failure:
-            asked = "asked the pipeline's frontier query for rows of (partition, next offset)"
-            raise SetupError(f"{asked}; saw {failure}. Mend `frontier` in the scenario: {query}") from failure
+            asked = "asked the pipeline's progress query for rows of (partition, next offset)"
+            raise SetupError(f"{asked}; saw {failure}. Mend `progress` in the scenario: {query}") from failure
         return last
 
     return Followed(look, connection.close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))

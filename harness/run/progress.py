@@ -16,7 +16,7 @@ from harness.stacks.needs import asked
 
 
 @dataclass(frozen=True)
-class Frontier:
+class Progress:
     """`planned`: next offsets the pipeline has begun to work on; `committed`: those it calls done. `saving`: the
     statements of open transactions that have written where it says so."""
 
@@ -27,11 +27,11 @@ class Frontier:
     saving: Callable[[], tuple[str, ...]] = lambda: ()
 
 
-def frontier(scenario: Scenario, own: RunResources, observer: Observer) -> Frontier:
-    """The frontier that the scenario names. Raises StackError."""
-    kind = scenario.pipeline.frontier
+def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progress:
+    """The progress that the scenario names. Raises StackError."""
+    kind = scenario.pipeline.progress
     if kind == "checkpoint":
-        return Frontier(kind, observer.planned, observer.committed, lambda: None)
+        return Progress(kind, observer.planned, observer.committed, lambda: None)
     if kind == "group":
         label = next(iter(SOURCES[scenario.input.source].asks(scenario.input)))
         found: Followed = able(label, KeepsGroups, "has no consumer groups").group(own.part(label))
@@ -39,4 +39,4 @@ def frontier(scenario: Scenario, own: RunResources, observer: Observer) -> Front
         label, query = asked(scenario), filled(kind, own.placeholders())
         found = able(label, AnswersQueries, "answers no queries").followed(own.part(label), query)
     name = kind if kind == "group" else "query"
-    return Frontier(name, found.offsets, found.offsets, found.close, found.saving)
+    return Progress(name, found.offsets, found.offsets, found.close, found.saving)

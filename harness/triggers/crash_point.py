@@ -1,4 +1,4 @@
-"""The trigger `window`: a batch stands at a crash point of Spark's micro-batch protocol, as the checkpoint shows it."""
+"""The trigger `point`: a batch stands at a crash point of Spark's micro-batch protocol, as the checkpoint shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.errors import WaitError
 from harness.fields import values as v
 from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Step, Trigger, Victim, Window
+from harness.scenario import CrashPoint, Step, Trigger, Victim
 from harness.stack import Process
 from harness.triggers.base import Planned, Trait, wait_until
 
@@ -20,28 +20,28 @@ class CheckpointWindow:
     """Watches the files of the checkpoint; a batch without a record is passed over for the next one."""
 
     about = About(
-        name="window",
-        summary="a crash point of one batch: offsets-written, sink-committed or offsets-committed",
-        example="{window: sink-committed, batch: 3}",
+        name="point",
+        summary="a crash point of one batch: batch-planned, sink-committed or batch-committed",
+        example="{point: sink-committed, batch: 3}",
         options=v.Place,
     )
     traits = frozenset({Trait.RETRIES})
 
-    def trigger(self, value: Window | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
+    def trigger(self, value: CrashPoint | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """At the crash point `value`."""
-        point = Window(value)
+        point = CrashPoint(value)
         return Trigger(kind=self.about.name, value=str(point), place=str(point), batch=batch, query=query, point=point)
 
-    def implied_at(self, point: Window, *, batch: int, query: str | None = None) -> Trigger:
+    def implied_at(self, point: CrashPoint, *, batch: int, query: str | None = None) -> Trigger:
         """The one that a fault implies."""
         return replace(self.trigger(point, batch=batch, query=query), implied=True)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """It needs a batch, and a checkpoint."""
         if trigger.batch is None:
-            yield Refusal("batch", "is missing: the window of which batch?")
+            yield Refusal("batch", "is missing: the crash point of which batch?")
         if not planned.checkpoint:
-            words = "never comes: frontier is not checkpoint, so none is watched; use a failpoint or rows"
+            words = "never comes: progress is not checkpoint, so none is watched; use a failpoint or rows"
             yield Refusal(self.about.name, words)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
@@ -53,7 +53,7 @@ class CheckpointWindow:
         jvms: list[Process] = []
 
         def hook(seen: Sight) -> Callable[[], None] | None:
-            if met.is_set() or seen.window is not when.point or seen.batch < lowest:
+            if met.is_set() or seen.point is not when.point or seen.batch < lowest:
                 return None
             # The JVM writes the commit log: stop it first, look afterwards.
             hit.frozen = signals.freeze(jvms)
@@ -81,10 +81,10 @@ class CheckpointWindow:
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
         """By the offsets and commits that are there."""
-        if trigger.point is Window.OFFSETS_COMMITTED:
+        if trigger.point is CrashPoint.BATCH_COMMITTED:
             batch = -1 if hit.batch is None else hit.batch
             return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
-        if trigger.point is Window.OFFSETS_WRITTEN and hit.batch in listing.get("begun", ()):
+        if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
             return False
         return running(hit.batch, listing)
 
