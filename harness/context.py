@@ -99,7 +99,7 @@ class Checkpoint(Protocol):
 
 
 class Checkpoints(Protocol):
-    """What is known of the run's checkpoints: `harness.run.observer`."""
+    """What is known of the run's checkpoints: `harness.run.progress.observer`."""
 
     def armed(self, hook: Hook, *, query: str | None = None) -> AbstractContextManager[None]:
         """Call `hook` in the watching thread with every sight of our queries, or of the one whose folder is `query`."""

@@ -1,15 +1,13 @@
 """The nouns of Onceproof as frozen data: no I/O, no clock, nothing to start.
 
-A `Scenario` says what is claimed of which pipeline, under which input and schedule of failures.
-A `Plan` is a scenario with every choice made (what a fault implies, the seed). What was seen while it ran
-is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` and `Verdict`.
+A `Scenario` says what is claimed of which pipeline, under which input and schedule of failures. What was seen while it
+ran is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` and `Verdict`.
 `harness.load` reads these from YAML; `harness.run_folder.store` keeps them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -62,9 +60,9 @@ class Kind(StrEnum):
 class CrashPoint(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
 
-    `OFFSETS_WRITTEN`: `offsets/N` is there, the batch has not begun to write.
+    `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
     `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
-    `OFFSETS_COMMITTED`: `commits/N` is there, the next batch is not planned.
+    `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
     """
 
     BATCH_PLANNED = "batch-planned"
@@ -93,8 +91,7 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The program under test. Entry, arguments and environment may hold placeholders such as
-    `{kafka.bootstrap}`; conf takes Spark's own dotted names."""
+    """The program under test. Entry, arguments and environment may hold placeholders such as `{kafka.bootstrap}`."""
 
     entry: str
     args: tuple[str, ...] = ()
@@ -112,9 +109,8 @@ class Pipeline:
 @dataclass(frozen=True, kw_only=True)
 class Input:
     """What the pipeline is fed, and where: `records` of a workload, or all that it has if that is 0. `options` is what
-    else the file says of the workload, by the names that its model has (`keys`, `skew`, `replay`).
-
-    `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one before."""
+    else the file says of the workload, by the names that its model has (`keys`, `skew`, `replay`). `rate_per_s` None
+    means: in portions, each as soon as the pipeline has planned the one before."""
 
     workload: str = "transactions"
     source: str = "kafka"
@@ -164,17 +160,6 @@ class Sink:
     def own_table(self) -> bool:
         """Is it named by a plain name, as a table in the run's own schema is?"""
         return self.target.replace("_", "a").isalnum()
-
-
-def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
-    """What the sinks of one scenario are called, no two alike: where names meet, their places (from 1) stand beside
-    them, as in `postgres select id, account from ... (sink 2)`."""
-    names = [sink.name for sink in sinks]
-    placed = [f"{name} (sink {place})" for place, name in enumerate(names, 1)]
-    often = Counter(names)
-    out = [many if often[name] > 1 else name for name, many in zip(names, placed, strict=True)]
-    # A target may end like that by itself.
-    return tuple(out if len(set(out)) == len(out) else placed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,11 +305,8 @@ class Finding:
     """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows.
 
     `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the hits that
-    the snapshots show to have caused it, `fits` those that may have, which nothing shows. `unhurt`: every control run
-    shows it too; `calm`: they were asked, and none does.
-
-    Of `fits`, `near` are those in which its records were at stake.
-
+    the snapshots show to have caused it, `fits` those that may have, which nothing shows, `near` those of `fits` in
+    which its records were at stake. `unhurt`: every control run shows it too; `calm`: they were asked, and none does.
     `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at stake in
     hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree
     has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it allows.

@@ -128,7 +128,7 @@ def empty() -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(patch.object(feed.Feeder, "start", start))
-        stack.enter_context(patch("harness.run.observer.Observer.took_nothing", lambda *_: False))
+        stack.enter_context(patch("harness.run.progress.observer.Observer.took_nothing", lambda *_: False))
         _believed(stack)
         yield
 

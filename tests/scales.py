@@ -20,12 +20,13 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
 from harness.checkers.spans import Cut, Span, Spans, between
 from harness.effect import WHOLE, Effects, Source, Table
-from harness.judge.cause import caused
-from harness.judge.certain import certainly
+from harness.judge.cause.causes import caused
+from harness.judge.cause.certain import certainly
 from harness.judge.examine import Examined
-from harness.judge.scale import Scale
-from harness.judge.stakes import Weighed, weigh
-from harness.judge.strikes import Reach, Seen, Strike
+from harness.judge.reach import Reach
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.weigh import Weighed, weigh
+from harness.judge.strikes import Seen, Strike
 from harness.run_folder import ledger
 from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Finding, Sink, StepOutcome

@@ -12,10 +12,11 @@ import pytest
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.spans import Span, joined
-from harness.judge.mismatch import mismatched
-from harness.judge.scale import Scale
-from harness.judge.stakes import Weighed, weigh
-from harness.judge.strikes import Reach, Strike
+from harness.judge.cause.mismatch import mismatched
+from harness.judge.reach import Reach
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.weigh import Weighed, weigh
+from harness.judge.strikes import Strike
 from harness.scenario import Finding, Kind
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
@@ -856,7 +857,7 @@ def test_fingerprints_may_be_in_between(make: Make) -> None:
 def test_a_row_of_a_shared_key_is_explained_if_it_can_be_looked_for_in_every_other_slice(
     make: Make, monkeypatch: pytest.MonkeyPatch, most: int, faults: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("harness.judge.cause.SLICES_MAX", most)
+    monkeypatch.setattr("harness.judge.cause.causes.SLICES_MAX", most)
     bench = make(BY_ACCOUNT)
     out = judged(bench, bench.rows() + bench.rows(*batch(1)), (bench.first(2), reach()))
     assert {each.faults for each in out} == {faults}
@@ -870,7 +871,7 @@ def test_upto_counts_both_partitions() -> None:
 def test_a_total_is_explained_if_it_can_be_held_against_every_slice(
     make: Make, monkeypatch: pytest.MonkeyPatch, most: int, faults: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("harness.judge.cause.SLICES_MAX", most)
+    monkeypatch.setattr("harness.judge.cause.totals.SLICES_MAX", most)
     bench = make(TOTALS)
     out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
     assert {each.faults for each in out} == {faults}

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from harness.checkers.cells import Row
 from harness.checkers.spans import Span, Spans
 from harness.checkers.verdict import violates
-from harness.judge.certain import certainly
-from harness.judge.stakes import Weighed
-from harness.judge.strikes import Reach, Strike
+from harness.judge.cause.certain import certainly
+from harness.judge.reach import Reach
+from harness.judge.stakes.weigh import Weighed
+from harness.judge.strikes import Strike
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values
 from tests.scales import Bench, Make, batch, benches, hit, reach, upto

@@ -18,7 +18,7 @@ from inotify_simple import INotify
 
 from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
 from harness.context import Sight
-from harness.run.observer import Observer, lowest
+from harness.run.progress.observer import Observer, lowest
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
@@ -168,7 +168,7 @@ def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path:
 def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_nothing(
     tmp_path: Path, polling: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.observer.CheckpointWatch", partial(CheckpointWatch, polling=polling))
+    monkeypatch.setattr("harness.run.progress.observer.CheckpointWatch", partial(CheckpointWatch, polling=polling))
     (tmp_path / "root").mkdir()
     checkpoint = tmp_path / "root" / "checkpoint"
     journal = Journal(tmp_path / "journal.jsonl")

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from harness.errors import HarnessError, Interrupted
 from harness.faults import fault
 from harness.machine import cache
-from harness.run import controls
-from harness.run.controls import control, digest
-from harness.run.depends import files
+from harness.run.controls import runs as controls
+from harness.run.controls.digest import files
+from harness.run.controls.runs import control, digest
 from harness.run_folder.journal import Journal
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink, Step, Word

@@ -110,12 +110,12 @@ def test_a_view_that_doubles_a_record_is_refused(source: Path, monkeypatch: pyte
         effects(source, batches=batches)
 
 
-def test_only_records_behind_the_frontier_count(source: Path) -> None:
-    with effects(source, progress={0: 12}) as db:
+def test_only_records_that_are_committed_count(source: Path) -> None:
+    with effects(source, committed={0: 12}) as db:
         assert sorted(db.table("select id from ledger", committed=True).rows) == [("0",), ("2",)]
         assert (db.size(committed=True), db.size()) == (2, 20)
         assert db.table("select count(*) as n from ledger").rows == [("20",)]
-    with effects(source, progress={}) as db:
+    with effects(source, committed={}) as db:
         assert db.size(committed=True) == 0
     with effects(source) as db:
         assert db.size(committed=True) == 20

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.run.feed import PORTIONS, SPREAD, Feeder, portions, portions_of
-from harness.run.progress import Progress
+from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
 from harness.wait import until
 

@@ -11,10 +11,10 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.checkers.spans import Span
-from harness.judge.inhand import in_hand
-from harness.judge.look import look
-from harness.judge.stakes import PLANNED, WRITING, WRITTEN, Known, weigh
-from harness.judge.strikes import Reach
+from harness.judge.reach import Reach
+from harness.judge.stakes.in_flight import in_hand
+from harness.judge.stakes.look import look
+from harness.judge.stakes.weigh import PLANNED, WRITING, WRITTEN, Known, weigh
 from harness.scenario import Harm
 from tests.folders import TOTALS
 from tests.scales import Bench, Make, batch, benches, hit, reach, strike, upto
@@ -175,9 +175,9 @@ def test_a_tie_is_looked_for_among_all_slices_if_there_are_not_too_many(
     unread = hit(bench, bench.first(2), scale=replace(scale, queries=[()]))
     words = "nothing tells in which slices the topic was read, and another one may come to the same totals"
     assert [(stake.shown, stake.note.endswith(f"not shown, {words}")) for stake in unread.stakes] == [(False, True)]
-    monkeypatch.setattr("harness.judge.stakes.SLICES_MAX", 3)
+    monkeypatch.setattr("harness.judge.stakes.visible.SLICES_MAX", 3)
     assert hit(bench, bench.first(2), scale=scale).counting
-    monkeypatch.setattr("harness.judge.stakes.SLICES_MAX", 2)
+    monkeypatch.setattr("harness.judge.stakes.visible.SLICES_MAX", 2)
     words = "the topic was read in more than 2 slices, and another one may come to the same totals"
     assert [stake.note.endswith(f"not shown, {words}") for stake in hit(bench, bench.first(2), scale=scale).stakes] == [
         True

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.pace import SETTLE_S, UNSHOWN_S, Pace, late_quiet_s, quiet_s
+from harness.run.progress.stall_detector import SETTLE_S, UNSHOWN_S, Pace, late_quiet_s, quiet_s
 
 
 class Clock:

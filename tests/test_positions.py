@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from harness.errors import SetupError
-from harness.run.positions import Positions
+from harness.run.progress.positions import Positions
 from harness.run_folder.journal import Journal
 from harness.wait import until
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario import CrashPoint, Expect, Kind, Sink, Trigger, Word, sink_names
+from harness.scenario import CrashPoint, Expect, Kind, Sink, Trigger, Word
+from harness.sinks.names import sink_names
 from harness.triggers import trigger
 
 CASES = [

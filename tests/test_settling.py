@@ -14,7 +14,8 @@ import pytest
 from harness.judge import judged
 from harness.load import load
 from harness.machine import cache
-from harness.run import controls, loop
+from harness.run import loop
+from harness.run.controls import runs as controls
 from harness.run.loop import Result
 from harness.run_folder.journal import Journal, read
 from harness.scenario import Scenario, Word

@@ -30,7 +30,7 @@ from harness.scenario import Pipeline, Victim
 from harness.session import reaper, session
 from harness.stack import Stack
 from harness.stacks.processes import ProcessesStack
-from harness.supported import supported
+from harness.stacks.supported import supported
 from tests.provided import both, broker, database, dsn, schema, topic
 
 pytestmark = pytest.mark.stack

@@ -15,9 +15,10 @@ from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, Span, joined
 from harness.errors import UsageError
 from harness.judge import judge
-from harness.judge.look import look, named_by
-from harness.judge.stakes import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
-from harness.judge.strikes import Reach, Seen, Strike
+from harness.judge.reach import Reach
+from harness.judge.stakes.look import look, named_by
+from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
+from harness.judge.strikes import Seen, Strike
 from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks.table import SinkTable

@@ -13,7 +13,8 @@ from harness.checkers.spans import Span
 from harness.errors import HarnessError, UsageError
 from harness.faults import fault
 from harness.judge.folder import read_run
-from harness.judge.strikes import Reach, Seen, Strike, _wiped, feeders, numbered, reaches, read_strikes, taken
+from harness.judge.reach import Reach, feeders, reaches, taken
+from harness.judge.strikes import Seen, Strike, _wiped, numbered, read_strikes
 from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome
 from tests.folders import HIT, STEP, Folder, Struck

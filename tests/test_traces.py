@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.checkers.cells import Row
-from harness.judge.look import look
-from harness.judge.traces import Traces
+from harness.judge.stakes.look import look
+from harness.judge.stakes.traces import Traces
 from harness.sinks.table import SinkTable
 from tests.folders import PER_RECORD, TOTALS, values
 from tests.scales import COUNTED, PEAKS, Bench, Make, batch, benches, hit, reach, upto

@@ -19,7 +19,7 @@ from psycopg2.extras import execute_values
 from harness.components.postgres.sink.tripwire import Tripwire
 from harness.faults import fault
 from harness.resources import RunResources
-from harness.run.observer import Observer
+from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
 from harness.run_folder.journal import Journal
 from harness.scenario import Step

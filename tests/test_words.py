@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report import stakes, summary, table, words
-from harness.report.sides import sides
+from harness.report import failure_text as words
+from harness.report import stakes, summary, table
+from harness.report.row_diff import sides
 from harness.report.summary import Run, error
 from harness.report.text import cell, cells, dictionary, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word

@@ -19,7 +19,7 @@ from harness.context import RunContext
 from harness.faults import fault
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
-from harness.run.observer import Observer
+from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor

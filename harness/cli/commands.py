@@ -75,7 +75,7 @@ def validate(paths: tuple[Path, ...], stack: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import find, load_all
     from harness.run.before import bind
-    from harness.supported import Named, refuse
+    from harness.stacks.supported import Named, refuse
 
     scenarios = load_all(find(paths))
     bind(scenarios)
@@ -120,7 +120,7 @@ def run(
     files = chosen(paths, words)
     if dry_run:
         from harness.load import load_all
-        from harness.supported import Named, refuse, unsupported
+        from harness.stacks.supported import Named, refuse, unsupported
 
         scenarios, stack = load_all(files), Named(rest["stack"])
         if not rest["skip_unsupported"]:

@@ -17,18 +17,20 @@ from harness.checkers.attribute import Options, attribute, explanations, togethe
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.errors import UsageError
-from harness.judge.cause import caused
-from harness.judge.certain import certainly, keyed
+from harness.judge.cause.causes import caused
+from harness.judge.cause.certain import certainly, keyed
+from harness.judge.cause.mismatch import mismatched
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
-from harness.judge.mismatch import mismatched
 from harness.judge.producer import examine_producer
-from harness.judge.stakes import EARLY, POINTS, SAFE, weigh_all
+from harness.judge.reach import feeders, reaches, taken
+from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Strike, ended, feeders, numbered, reaches, read_strikes, taken
-from harness.scenario import Finding, Kind, Verdict, sink_names
+from harness.judge.strikes import Strike, ended, numbered, read_strikes
+from harness.scenario import Finding, Kind, Verdict
 from harness.scenario import Harm as Harm
+from harness.sinks.names import sink_names
 from harness.sinks.table import load
 
 

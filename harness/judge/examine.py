@@ -17,8 +17,8 @@ from harness.checkers.order import OrderCase, misordered, placed
 from harness.checkers.spans import REVERSED, Cut
 from harness.effect import Effects, Table
 from harness.errors import UsageError
-from harness.judge.scale import Scale, Slice
-from harness.judge.stakes import Weighed
+from harness.judge.stakes.scale import Scale, Slice
+from harness.judge.stakes.weigh import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks.table import SinkTable
 

@@ -1,22 +1,15 @@
-"""What the snapshots in a run folder say of each hit: where every query stood, what the sinks held, where the next
-attempt of the driver began.
-
-Offsets of one query: everything before `low` was committed when the fault struck, everything before `high` planned,
-and the next attempt went on at `next`. With a checkpoint they are Spark's logs; a pipeline that keeps its offsets
-itself has planned what it was seen to take next.
-"""
+"""The hits of a run, each with what its snapshots say: where every query stood, what the sinks held, who was alive."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
-from harness.judge.folder import Run, done, read_json
+from harness.judge.folder import Run, read_json
 from harness.run_folder import store
-from harness.run_folder.snapshot import RESTART, STRIKE, Progressed, Query, QueryState, Snapshot
-from harness.scenario import CrashPoint, Impact, Sink, StepOutcome
+from harness.run_folder.snapshot import RESTART, STRIKE, Progressed, Snapshot
+from harness.scenario import Impact, StepOutcome
 from harness.sinks.table import SinkTable, load
 
 SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
@@ -88,46 +81,6 @@ class Strike:
         batch += f" of {step.checkpoint}" if batch and self.beside and step.checkpoint else ""
         where = f" at {step.point}{batch}" if step.point else batch
         return f"{step.name}{where}" + (f", attempt {step.attempt}" if step.attempt else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reach:
-    """How far one query was when a fault struck. `next` is where the next attempt began, None if the driver lived;
-    `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
-    says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
-    it had saved those of the slice in hand, which then lies before `high`. `apart` is what only some of a query's
-    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it.
-    `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
-    seen to write a slice before it saves its offsets."""
-
-    low: Offsets
-    high: Offsets
-    next: Offsets | None = None
-    last: Spans = ()
-    since: Spans = ()
-    batch: int | None = None
-    checkpoint: str = ""
-    after: bool = False
-    own: bool = False
-    early: bool = False
-    apart: Spans = ()
-    other: bool = False
-    first: bool = False
-
-    @property
-    def taken(self) -> Spans:
-        """Planned and not committed."""
-        return between(self.low, self.high)
-
-    @property
-    def again(self) -> Spans:
-        """Committed before, and begun again by the next attempt."""
-        return between(self.next, self.low) if self.next is not None else ()
-
-    @property
-    def skipped(self) -> Spans:
-        """Not committed, and the next attempt began beyond it."""
-        return between(self.low, self.next) if self.next is not None else ()
 
 
 def died(step: StepOutcome) -> bool:
@@ -290,18 +243,6 @@ def _seen(run: Run, number: int, moment: str) -> Seen | None:
     return Seen(snapshot=snapshot, tables=tuple(load(folder, place) for place in range(len(run.scenario.sinks))))
 
 
-def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
-    """How far each query was that may feed `sink`; empty if nobody knows."""
-    snapshot = lasting(strike).snapshot
-    if snapshot.position is not None:
-        return [_by_hand(snapshot, progressed, died=strike.died)]
-    states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
-    hurt = [pair for pair in states if strike.only in ("", pair[0].checkpoint)]
-    named = [pair for pair in hurt if _may_feed(pair[0].checkpoint, sink)]
-    found = [_reach(state, query, strike, progressed, sink) for state, query in named]
-    return [reach for reach in found if reach is not None]
-
-
 def lasting(strike: Strike) -> Seen:
     """The snapshot that says how far the queries had come: the second one, for an orphan may have gone on and
     committed; the first one if there is none, or nothing of it could be told."""
@@ -310,128 +251,3 @@ def lasting(strike: Strike) -> Seen:
     told = bool(late.snapshot.queries) >= bool(first.snapshot.queries)
     alike = (late.snapshot.position is None) == (first.snapshot.position is None)
     return late if told and alike else first
-
-
-def feeders(progressed: Progressed, sink: Sink) -> int:
-    """How many queries may feed `sink`: as many as worked on the topic in one and the same attempt."""
-    ours = _ours(progressed, sink)
-    return max((sum(attempt in query.first for query in ours) for query in ours for attempt in query.first), default=0)
-
-
-def taken(progressed: Progressed, sink: Sink) -> list[list[tuple[int | None, Spans]]]:
-    """What was read at once, slice by slice: by the batches of each query that may feed `sink`, else by the moves of
-    the position that was saved."""
-    if ours := _ours(progressed, sink):
-        return [[(batch.batch, _spans(batch.ranges)) for batch in query.batches] for query in ours]
-    at = [position.next for position in progressed.positions]
-    moves = (between(low, high) for low, high in pairwise(at))
-    found: list[tuple[int | None, Spans]] = [(None, spans) for spans in moves if spans]
-    return [found] if found else []
-
-
-def _ours(progressed: Progressed, sink: Sink) -> list[Query]:
-    """The queries of the topic that may feed `sink`."""
-    return [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
-
-
-def _may_feed(checkpoint: str, sink: Sink) -> bool:
-    return sink.query in (None, checkpoint.rpartition("/")[2])
-
-
-def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[QueryState, Query]]:
-    """Each query of the topic as it stood, and as it was in the end; the n-th of a folder is the n-th of it."""
-    left = list(queries)
-    for state in snapshot.queries:
-        found = next((query for query in left if query.checkpoint == state.checkpoint), None)
-        if found is not None:
-            left.remove(found)
-            if state.ours and found.ours:
-                yield state, found
-
-
-def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequence[Query]) -> bool:
-    """Was it a query of the attempt that was hurt, or of one before whose checkpoint is still in use?"""
-    seen = [attempt for query in queries if query.ours for attempt in query.first if attempt <= snapshot.attempt]
-    touched = pair[1].first
-    return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
-
-
-def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progressed, sink: Sink) -> Reach | None:
-    """None if nobody knows what it had committed."""
-    known = {batch.batch: batch for batch in query.batches}
-    first = known[min(known)] if known else None
-    newest = known.get(max(state.commits)) if state.commits else None
-    if state.commits and not (state.committed or newest):
-        return None
-    start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
-    # Spark may have purged the offsets of the last committed batch.
-    slowest = state.committed or ({p: end for p, (_, end) in newest.ranges.items()} if newest else start)
-    step = strike.outcome
-    # What one source had committed and another had not is neither done nor in hand.
-    low = highest([slowest, state.committed_most])
-    high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
-    next_, new = _next(query, step.attempt, progressed, sink) if strike.died else (None, False)
-    planned = max(state.offsets, default=None)
-    batch = planned if planned not in state.commits else None
-    last = _spans(newest.ranges) if newest else ()
-    own = strike.moving and step.checkpoint == state.checkpoint
-    committed = own and max(state.commits, default=-1) not in step.evidence.checkpoint_before.get("commits", ())
-    return Reach(
-        low=low,
-        high=high,
-        next=low if next_ is not None and _same(next_, slowest) else next_,
-        apart=joined(between(slowest, low), between(high, most)),
-        other=new and done(query, progressed.end),
-        last=last,
-        since=last if committed else (),
-        batch=batch,
-        checkpoint=state.checkpoint,
-        after=step.point == CrashPoint.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
-    )
-
-
-def _same(one: Offsets, other: Offsets) -> bool:
-    return not (between(one, other) or between(other, one))
-
-
-def _spans(ranges: object) -> Spans:
-    assert isinstance(ranges, dict)
-    return between({p: s for p, (s, _) in ranges.items()}, {p: e for p, (_, e) in ranges.items()})
-
-
-def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tuple[Offsets | None, bool]:
-    """Where the next attempt that was seen at work began: in this query's checkpoint, else in a new one; and whether
-    that has another name."""
-    later = [each for q in progressed.queries if q.ours for each in q.first if each > attempt]
-    if not attempt or not later:
-        return None, False
-    if own := [each for each in query.first if each > attempt]:
-        return _began(query, min(own)), False
-    fresh = [q for q in _ours(progressed, sink) if q.first and min(q.first) == min(later)]
-    earlier = {q.checkpoint for q in progressed.queries if min(q.first, default=0) <= attempt} - {query.checkpoint}
-    begun = [(found, q) for q in fresh if q.checkpoint not in earlier and (found := _began(q, min(later))) is not None]
-    others = any(q.checkpoint != query.checkpoint for _, q in begun)
-    return lowest([found for found, _ in begun]) if begun else None, others
-
-
-def _began(query: Query, attempt: int) -> Offsets | None:
-    batch = next((each for each in query.batches if each.batch == query.first[attempt]), None)
-    return {p: start for p, (start, _) in batch.ranges.items()} if batch else None
-
-
-def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:
-    """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
-    low = snapshot.position or {}
-    before = [p for p in progressed.positions if p.at_s <= snapshot.at_s and p.attempt <= snapshot.attempt]
-    # What an earlier attempt saved last is where this one began.
-    moves = [p.next for p in before if p.next != low or p.attempt < snapshot.attempt]
-    after = [p.next for p in progressed.positions if p.at_s > snapshot.at_s and p.next != low]
-    taken = lowest([after[0], highest([low, snapshot.sent])]) if after else dict(low)
-    launched = [p.next for p in progressed.positions if died and p.attempt > snapshot.attempt]
-    return Reach(
-        low=low,
-        high=highest([low, taken]),
-        next=launched[0] if launched else None,
-        last=between(moves[-1] if moves else {}, low),
-        own=True,
-    )

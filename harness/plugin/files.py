@@ -72,7 +72,7 @@ class ScenarioFile(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
         from harness.stack import MEANS
-        from harness.supported import Named, unsupported
+        from harness.stacks.supported import Named, unsupported
 
         scenario = load(short(self.path))
         item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=_proof(scenario))
@@ -101,13 +101,13 @@ class ScenarioItem(pytest.Function):
 
 def _proof(scenario: Scenario) -> Callable[..., None]:
     def prove(run_scenario: Callable[..., Result]) -> None:
-        from harness.report import words
+        from harness.report import failure_text
         from harness.report.summary import asked
 
         result = run_scenario(scenario)
         if not result.verdict.as_expected:
             folder = short(result.folder)
-            raise NotAsExpected(words.failure(scenario.name, result.verdict, folder, asked=asked(result.folder)))
+            raise NotAsExpected(failure_text.failure(scenario.name, result.verdict, folder, asked=asked(result.folder)))
 
     return prove
 

@@ -16,7 +16,8 @@ from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, UsageError
 from harness.load import project_root
 from harness.resources import RunResources
-from harness.scenario import Scenario, Sink, sink_names
+from harness.scenario import Scenario, Sink
+from harness.sinks.names import sink_names
 from harness.sinks.reading import columns, read
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.checkpoint import count
 from harness.errors import HarnessError
-from harness.run.progress import Progress
+from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
 from harness.sources.base import Producer
 

@@ -16,11 +16,11 @@ from harness.fields.placeholders import filled
 from harness.resources import RunResources
 from harness.run import before
 from harness.run.feed import PATIENCE_S, Feeder
-from harness.run.observer import Observer
-from harness.run.pace import Pace
-from harness.run.positions import Positions
-from harness.run.progress import Progress, progress
-from harness.run.rhythm import Rhythm
+from harness.run.progress.observer import Observer
+from harness.run.progress.positions import Positions
+from harness.run.progress.reported import Progress, progress
+from harness.run.progress.rhythm import Rhythm
+from harness.run.progress.stall_detector import Pace
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail

@@ -17,7 +17,7 @@ from harness.errors import HarnessError
 from harness.judge import judge, judged, wants
 from harness.load import project_root
 from harness.run.begin import ended, planned, play
-from harness.run.controls import controls
+from harness.run.controls.runs import controls
 from harness.run.feed import portions_of
 from harness.run.live import Live
 from harness.run_folder import sealed
@@ -27,7 +27,7 @@ from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack import Stack
 from harness.stacks.needs import needed
-from harness.supported import refuse
+from harness.stacks.supported import refuse
 from harness.workloads import make
 from harness.workloads.base import Workload
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.faults import FAULTS
-from harness.scenario import Input, Scenario, Step, plain, sink_names
+from harness.scenario import Input, Scenario, Step, plain
+from harness.sinks.names import sink_names
 from harness.workloads import WORKLOADS
 
 VERSION = 4

@@ -21,7 +21,7 @@ from harness.checkpoint import Offsets
 from harness.context import Held, Sight, Tripwire
 from harness.errors import HarnessError, WaitError
 from harness.resources import RunResources
-from harness.run.observer import Observer
+from harness.run.progress.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import OFFSETS, RESTART, STRIKE, QueryState, Snapshot

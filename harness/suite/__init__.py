@@ -28,8 +28,8 @@ from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
 from harness.stacks.needs import needed
+from harness.stacks.supported import Able, Named, refuse, unsupported
 from harness.stacks.where import STACKS, Where
-from harness.supported import Able, Named, refuse, unsupported
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,7 +250,7 @@ def show(runs: Sequence[Run], index: Path) -> None:
     """The table, what went wrong, and where the report is."""
     from rich.console import Console
 
-    from harness.report import table, words
+    from harness.report import failure_text, table
 
     console = Console()
     if console.is_terminal:
@@ -260,7 +260,7 @@ def show(runs: Sequence[Run], index: Path) -> None:
         print(table.text(runs))
     for run in runs:
         if not run.verdict.as_expected:
-            print("\n" + words.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder)))
+            print("\n" + failure_text.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder)))
     print(f"\nreport: {index}")
 
 
@@ -299,14 +299,14 @@ def check(folder: Path) -> int:
     """Judge a stored run again from its folder alone. Raises HarnessError for one that is not as the run left it, of
     which nothing is said."""
     from harness.judge import judge
-    from harness.report import words
+    from harness.report import failure_text
 
     found = sealed.opened(folder)
     verdict = judge(found.path)
     stored = Run.read(found.path)
-    print(words.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
+    print(failure_text.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
-        print(f"\nthe run itself had said: {words.headline(stored.scenario, stored.verdict)}")
+        print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
     return exit_code([replace(stored, verdict=verdict)])
 
 

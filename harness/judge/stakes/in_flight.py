@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from harness.checkers.compare import Key
 from harness.checkers.spans import Offsets, Span, Spans, between, tail
-from harness.judge.look import Held, Look
-from harness.judge.scale import Scale, changed
-from harness.judge.strikes import Reach, Strike
-from harness.judge.traces import Traces
+from harness.judge.reach import Reach
+from harness.judge.stakes.look import Held, Look
+from harness.judge.stakes.scale import Scale, changed
+from harness.judge.stakes.traces import Traces
+from harness.judge.strikes import Strike
 
 
 def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach | None:

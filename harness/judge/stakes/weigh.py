@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from harness.checkers.cells import Row
-from harness.checkers.compare import Key, compare
-from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Spans, between, covers, highest, joined, meet
+from harness.checkers.compare import Key
+from harness.checkers.spans import Cut, Spans, between, covers, highest, joined
 from harness.errors import UsageError
-from harness.judge.inhand import feeding, handed, in_hand
-from harness.judge.look import Held, Look, blind, look, same, whole
-from harness.judge.scale import SLICES_MAX, Scale, Slice, changed
-from harness.judge.strikes import Reach, Seen, Strike, lasting
-from harness.judge.traces import Traces
+from harness.judge.reach import Reach
+from harness.judge.stakes.in_flight import feeding, handed, in_hand
+from harness.judge.stakes.look import Held, Look, blind, look, same, whole
+from harness.judge.stakes.scale import Scale, changed
+from harness.judge.stakes.traces import Traces
+from harness.judge.stakes.visible import Visibility
+from harness.judge.strikes import Seen, Strike, lasting
 from harness.scenario import Harm, Stake
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
@@ -310,11 +310,17 @@ class _Weighing:
             return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in hand"
 
+    @cached_property
+    def _visibility(self) -> Visibility:
+        # Where Spark's own word says that this batch was in the sink, and the totals are just that, they were right.
+        right = self.reach.low if self.there and self.reach.after else {}
+        return Visibility(self.scale, bool(self.touched), right)
+
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:
             return
         sure = self._retried(spans)
-        why = self._invisible(Harm.REPETITION, sure) if sure else _FINISHED
+        why = self._visibility.why_not(Harm.REPETITION, sure) if sure else _FINISHED
         yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())))
 
     def _repeated(self, taken: bool) -> str:
@@ -334,7 +340,7 @@ class _Weighing:
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
-        yield self._stake(Harm.LOSS, spans, self._invisible(Harm.LOSS, spans), "; ".join(words))
+        yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:
         if self.reach.batch is not None:
@@ -357,65 +363,5 @@ class _Weighing:
             allowed=harm is self.scale.allows,
         )
 
-    def _invisible(self, harm: Harm, spans: Spans) -> str:
-        """Why nobody would see the harm; empty if the comparison sees a model of it."""
-        scale = self.scale
-        if not (count := scale.effects.size(cut=Cut(only=spans))):
-            return "it holds no record"
-        if harm is Harm.REPETITION and scale.table.folds:
-            return "the sink's query folds equal rows"
-        if harm is Harm.REPETITION and scale.table.folds is None and scale.table.folding:
-            return f"nobody knows whether the sink's query folds equal rows: {scale.table.folding}"
-        seen = [self._seen(model) for model in self._models(harm, spans)]
-        # Of what only Spark's word says that it was written, nothing says that it is rows beside others.
-        if not any(seen[: None if self.touched else 1]):
-            part = scale.rows(Cut(only=spans))
-            words = f"none of its {count} records pass the effect"
-            return f"the effect of {scale.case.sink} is the same with it" if part else words
-        # Rows that are added again beside a total show in any case: only what goes into the total can be hidden.
-        return self._hidden(harm, spans) if seen[0] else ""
-
-    def _models(self, harm: Harm, spans: Spans) -> Iterator[list[Row]]:
-        """What the sink would hold."""
-        scale, rows = self.scale, self.scale.rows
-        if harm is Harm.LOSS:
-            yield rows(Cut(without=spans))
-            return
-        yield rows(Cut(again=(spans,)))
-        if scale.case.aggregate and not scale.table.unique and not scale.replaces:
-            yield [*scale.case.expected, *rows(Cut(only=spans))]
-
-    def _seen(self, model: Sequence[Row]) -> bool:
-        """Does the comparison see the model in the place of what the sink should hold, as a right run does?"""
-        case = self.scale.case
-        marks = compare(replace(case, found=list(model)))
-        return any(not only_rounding(mark, case) for mark in marks)
-
-    def _hidden(self, harm: Harm, spans: Spans) -> str:
-        """Which other slice would hide it: one lost where this one is doubled, or doubled where this one is lost."""
-        scale, expected = self.scale, Counter(self.scale.case.expected)
-        if not scale.case.aggregate and expected.total() == len(expected):
-            return ""
-        if not scale.slices:
-            return "nothing tells in which slices the topic was read, and another one may come to the same totals"
-        others = self._others(spans)
-        if len(others) > SLICES_MAX:
-            return f"the topic was read in more than {SLICES_MAX} slices, and another one may come to the same totals"
-        for batch, other in others:
-            cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
-            if not self._seen(scale.rows(cut)):
-                name = "another slice" if batch is None else f"batch {batch}"
-                return f"{name} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
-        return ""
-
-    def _others(self, spans: Spans) -> list[Slice]:
-        """All others: where totals tie, they do not say of an earlier one that it was right at the strike. Where
-        Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
-        known = [each for each in self.scale.slices if not meet(each[1], spans)]
-        if self.there and self.reach.after:
-            known = [each for each in known if not covers(between({}, self.reach.low), each[1])]
-        return known
-
 
 _FINISHED = "all of it was written, and the driver lived: it retries no task that has finished"
-_OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}

@@ -9,7 +9,7 @@ from harness.checkpoint import Offsets
 from harness.component import AnswersQueries, Followed, KeepsGroups, able
 from harness.fields.placeholders import filled
 from harness.resources import RunResources
-from harness.run.observer import Observer
+from harness.run.progress.observer import Observer
 from harness.scenario import Scenario
 from harness.sources import SOURCES
 from harness.stacks.needs import asked

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.report import stakes
-from harness.report.sides import sides
+from harness.report.row_diff import sides
 from harness.report.text import cell, plural, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 

@@ -25,7 +25,7 @@ from harness import __version__
 from harness.errors import SetupError, WaitError
 from harness.machine import cache
 from harness.run.begin import ended, planned, play
-from harness.run.depends import files
+from harness.run.controls.digest import files
 from harness.run.live import Live
 from harness.run.supervisor import tail
 from harness.run_folder.journal import Journal

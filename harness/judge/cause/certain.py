@@ -17,9 +17,9 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import EXACT, decimal, single
 from harness.checkers.spans import Cut, Spans, joined
-from harness.judge.look import Held, named_by, whole
-from harness.judge.scale import Scale
-from harness.judge.stakes import Weighed
+from harness.judge.stakes.look import Held, named_by, whole
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.weigh import Weighed
 from harness.scenario import Finding, Harm, Kind
 
 ROWS = (Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE)

@@ -13,9 +13,9 @@ from typing import Any
 
 from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, between
-from harness.judge.look import Held, Look, held
-from harness.judge.scale import Scale
-from harness.judge.stakes import Known, Weighed
+from harness.judge.stakes.look import Held, Look, held
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.weigh import Known, Weighed
 
 
 def mismatched(scale: Scale, hit: Weighed) -> int:

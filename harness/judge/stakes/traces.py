@@ -12,8 +12,8 @@ from decimal import Decimal
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import decimal
-from harness.judge.look import Held, Look
-from harness.judge.scale import Scale
+from harness.judge.stakes.look import Held, Look
+from harness.judge.stakes.scale import Scale
 
 ZERO = Decimal(0)
 

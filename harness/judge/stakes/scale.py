@@ -12,7 +12,7 @@ from harness.checkers.explain import decimal, single
 from harness.checkers.spans import Cut, Offsets, Spans, between, highest
 from harness.effect import Effects, Table
 from harness.errors import UsageError
-from harness.judge.look import Held, Look, held, whole
+from harness.judge.stakes.look import Held, Look, held, whole
 from harness.scenario import Harm, Sink
 from harness.sinks.table import SinkTable
 
