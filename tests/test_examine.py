@@ -13,10 +13,10 @@ from harness.checkers.cells import Row
 from harness.effect import WHOLE, Effects, Table
 from harness.judge import judge
 from harness.judge.examine import SHUFFLES
-from harness.scenario import Guarantee, Sink, Word
+from harness.scenario import Guarantee, Kind, Sink, Word
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.scene import Scene, scene
-from tests.folders import PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, totals
+from tests.folders import COLUMNS, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, totals
 
 COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
 HONEST: list[Row] = [("a0", "20"), ("a1", "20")]
@@ -216,3 +216,15 @@ def test_of_two_sinks_of_one_name_the_place_says_which_folds_equal_rows(tmp_path
     verdict = judge(run.write())
     told = [each for each in (*verdict.reasons, *verdict.notes) if "folds equal rows" in each]
     assert any("(sink 2)" in each for each in told) and not any("(sink 1)" in each for each in told)
+
+
+def test_a_key_whose_ledger_column_has_no_exact_text_still_names_its_finding(folder: Folder) -> None:
+    """The effect makes a number of a list of that name: which record is missing cannot be looked up by the key."""
+    listed = {"name": "id", "type": "INTEGER[]", "expression": "[(value ->> '$.id')::integer]"}
+    folder.columns = [listed, *COLUMNS[1:]]
+    folder.claim(sinks=(replace(PER_RECORD, effect="select id[1] as id, account, amount from ledger"),))
+    assert judge(folder.write()).word is Word.HELD
+    folder.path = folder.path.with_name("short")
+    folder.tables = [payments(folder.records)[:-1]]
+    (lost,) = judge(folder.write()).findings
+    assert (lost.kind, dict(lost.key), lost.records) == (Kind.LOST, {"id": "39"}, ())

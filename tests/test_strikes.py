@@ -70,6 +70,10 @@ def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
     assert found == replace(REACH, last=())
 
 
+def test_a_query_of_whose_commits_nothing_is_kept_says_nothing() -> None:
+    assert reach(replace(STATE, committed={}), queries=(replace(QUERY, batches=BATCHES[1:]),)) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "after"),
     [
@@ -491,3 +495,14 @@ def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(
     folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
     (found,) = read_strikes(read_run(folder.write()))
     assert found.why == why
+
+
+@pytest.mark.parametrize(("which", "executors", "only"), [("all", 2, ""), ("one", 2, "checkpoint"), ("one", 1, "")])
+def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_was_hurt(
+    folder: Folder, which: str, executors: int, only: str
+) -> None:
+    kill = replace(STEP, do=fault("kill executor", which=which))
+    folder.claim(schedule=(kill,), pipeline=replace(folder.scenario.pipeline, executors=executors))
+    folder.steps = [replace(HIT, name=kill.name, evidence=Evidence(signalled={"5000": "SIGKILL"}))]
+    (found,) = read_strikes(read_run(folder.write()))
+    assert found.only == only

@@ -96,12 +96,10 @@ class _Causes(Totals):
         return replace(out, batches=batches, note=_note(told[0], batches), checkpoint=named)
 
     def _again_whole(self, finding: Finding, told: Sequence[Told]) -> bool:
-        """Did all that the struck batch had in the sink come again? Some of it, or a single record, may for any
-        reason."""
+        """Of what came again, did all that the struck batch had in the sink? Some of it, or a single record, may for
+        any reason."""
         if finding.kind is Kind.WRONG_AGGREGATE:
             return all(self._two(part) for each in told for part in each.again)
-        if finding.kind is not Kind.DUPLICATED:
-            return True
         hits = [hit for each in told for hit in each.hits]
         return not self.scale.case.aggregate and all(self._more_of_all(hit) for hit in hits)
 
