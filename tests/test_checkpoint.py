@@ -61,7 +61,7 @@ def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
     assert listing(tmp_path / "nowhere") == {"offsets": (), "commits": (), "begun": ()}
 
 
-def test_frontier_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:
+def test_done_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:
     progress = Progress(tmp_path, "orders")
     assert (progress.planned(), progress.done()) == ({}, {})
     for batch, ends in ((0, (5, 3)), (1, (9, 3)), (2, (12, 8))):

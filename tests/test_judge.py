@@ -166,7 +166,7 @@ def test_not_drained_and_missing_rows_are_unknown_and_never_lost(folder: Folder)
     assert "15 rows of postgres payments are not seen yet: the pipeline has not drained" in verdict.reasons
 
 
-def test_not_drained_and_rows_ahead_of_the_frontier_are_legal(folder: Folder) -> None:
+def test_not_drained_and_rows_ahead_of_the_progress_are_legal(folder: Folder) -> None:
     folder.progress = 20
     folder.tables = [payments(folder.records[:30])]
     verdict = judge(folder.write())
@@ -199,7 +199,7 @@ def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folde
     assert verdict.counts["unseen"] == 2, "zz too: nobody can tell what the effect called for in between"
 
 
-def test_a_run_that_says_drained_with_records_beyond_the_frontier_is_unknown(folder: Folder) -> None:
+def test_a_run_that_says_drained_with_records_that_are_not_committed_is_unknown(folder: Folder) -> None:
     folder.progress, folder.outcome = 35, {"drained": True}
     path = folder.write()
     checkpoint = json.loads((path / "checkpoint.json").read_text())

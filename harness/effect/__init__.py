@@ -88,7 +88,7 @@ class Table:
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
-    over `value` and `key`), `batches` the entries of checkpoint.json, `progress` the next offsets by partition; None
+    over `value` and `key`), `batches` the entries of checkpoint.json, `committed` the next offsets by partition; None
     means that all records count."""
 
     parquet: Path | None

@@ -1,8 +1,8 @@
 """After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
 
-The sinks are read when every record is committed by the pipeline, no query has a batch in hand, and the sinks
-have stood still for as long as the program's own pace asks (`pace.quiet_s`). If rows are missing then, or a sink is not
-there yet, they may be late: the sinks are watched for longer (`pace.settle_s`). Last, the whole application is ended,
+The sinks are read when the pipeline has committed every record, no query has a batch in hand, and the sinks have stood
+still for as long as the program's own pace asks (`quiet_s`). If rows are missing then, or a sink is not there yet, they
+may be late: the sinks are watched for longer (`late_quiet_s`). Last, the whole application is ended,
 so that no writer is left, and the sinks are read once more: that reading is judged.
 """
 
@@ -110,7 +110,7 @@ class Drain:
         return False
 
     def _at_work(self) -> bool:
-        """Has the newest life shown where it goes on from? Until then the progress is a dead one's, and a pipeline that
+        """Has the newest life shown where it goes on from? Until then its progress is a dead one's, and a pipeline that
         lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long as a
         start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would do."""
         live = self._live

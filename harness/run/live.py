@@ -195,7 +195,7 @@ class Live:
         return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
 
     def look(self, *, committed: int, outstanding: bool) -> None:
-        """Keep the pace: so many records is committed by the pipeline, and there are more or not."""
+        """Keep the pace: the pipeline has committed so many records, and there are more or not."""
         if self.progress.kind != "checkpoint":
             self.rhythm.stood(committed, self.observer.life, self.journal.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
@@ -225,7 +225,7 @@ class Live:
         return self._ends
 
     def done(self) -> bool:
-        """True once all was sent and is committed by the pipeline."""
+        """True once all was sent and the pipeline has committed it."""
         return self.feeder.done and caught_up(self.progress.committed(), self.ends())
 
     def healthy(self) -> None:
