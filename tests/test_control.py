@@ -95,7 +95,7 @@ def test_too_few_controls_leave_a_finding_doubtful(made: list[Control], wants: i
 
 def test_a_pipeline_that_fails_unhurt_is_an_error() -> None:
     one = found()
-    failed = [Control(number=number, error="it has no main") for number in (1, 2)]
+    failed = [Control(number=1, error="it has no main"), Control(number=2, error="nor does this one")]
     words = "the pipeline does not work without faults either: it has no main"
     assert decide([one], [one], failed) == Decided(stand=[one], error=[words])
 
@@ -142,6 +142,12 @@ def test_controls_that_differ_leave_what_some_show_and_what_none_shows_open() ->
     assert out.unknown == [f"{words} may be no fault's doing (lost id=2, lost id=3)"]
     assert out.wants == 0
     assert out.notes == ["also without faults: 1 findings show in every control run, and no fault is blamed"]
+
+
+def test_a_control_that_failed_is_noted_beside_what_the_others_show() -> None:
+    one = found()
+    out = decide([one], [one], [Control(number=1, error="it has no main"), *controls([], [one])])
+    assert (out.doubtful, out.notes) == ([one], ["control run 1 did not work: it has no main"])
 
 
 def test_two_controls_that_differ_are_enough_and_the_same_row_with_other_cells_differs() -> None:

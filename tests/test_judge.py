@@ -25,7 +25,7 @@ from harness.judge.folder import done as committed_all
 from harness.run_folder import ledger
 from harness.run_folder.ledger import State
 from harness.run_folder.snapshot import Batch, Query
-from harness.scenario import Evidence, Expect, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
+from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks.reading import read
 from harness.sinks.table import SinkTable, save
 from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, totals, values
@@ -411,7 +411,25 @@ def test_unknown_sends_fake_neither_loss_nor_duplicate(folder: Folder) -> None:
     verdict = judge(folder.write())
     assert (verdict.word, kinds(verdict)) == (Word.HELD, {"recovered": 12})
     assert (verdict.counts["unknown"], verdict.counts["acknowledged"], verdict.counts["records"]) == (14, 26, 38)
-    assert (verdict.findings[0].key, verdict.findings[0].records) == ({"seq": "0"}, (RecordRef(partition=0, offset=0),))
+    assert verdict.findings[0] == Finding(
+        kind=Kind.RECOVERED,
+        sink="source",
+        position=-1,
+        key={"seq": "0"},
+        records=(RecordRef(partition=0, offset=0),),
+        note="the send had no answer, and the record is there",
+    )
+
+
+def test_recovered_records_that_were_cut_are_counted(tmp_path: Path) -> None:
+    many = Folder(
+        tmp_path / "run",
+        records=values(FINDINGS_MAX + 5),
+        states=lambda seq: State.UNKNOWN if seq else State.ACKNOWLEDGED,
+    )
+    many.tables = [payments(many.records)]
+    verdict = judge(many.write())
+    assert (kinds(verdict), verdict.counts["recovered"]) == ({"recovered": FINDINGS_MAX}, FINDINGS_MAX + 4)
 
 
 def test_a_torn_ledger_is_void(folder: Folder) -> None:

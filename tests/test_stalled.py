@@ -113,7 +113,8 @@ def test_a_control_says_what_it_needs_unhurt(tmp_path: Path, what: object, contr
     assert stalled(run(tmp_path, what), STRIKES, [control]) == decided
 
 
-CALM, DEAD = Control(number=1, gap_s=100.0), Control(number=2, error="boom")
+CALM, DEAD, ALSO = Control(number=1, gap_s=100.0), Control(number=2, error="boom"), Control(number=3, error="bang")
+AGAIN = f"{WORDS}; without faults it failed in 1 of 3 control runs: boom"
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,8 @@ CALM, DEAD = Control(number=1, gap_s=100.0), Control(number=2, error="boom")
     [
         ([CALM, CALM, CALM], Decided(stand=[BLAMED])),
         ([DEAD, DEAD, DEAD], Decided(error=[FAILED])),
+        ([DEAD, ALSO], Decided(error=[FAILED])),
+        ([Control(number=1, open=True), DEAD, Control(number=3, open=True)], Decided(unknown=[AGAIN])),
         (
             [CALM, CALM, DEAD],
             Decided(unknown=[f"{WORDS}; without faults it failed in 1 of 3 control runs too: boom"]),

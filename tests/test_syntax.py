@@ -160,3 +160,32 @@ def test_a_query_with_another_function_leaves_the_first_as_it_was(effects: Effec
     asked = effects._tree(GROUPED.format("sum(amount) as total"))
     before = copy.deepcopy(asked)
     assert syntax.instead(asked, "min") != before == asked
+
+
+@pytest.mark.parametrize(
+    ("sql", "folds"),
+    [
+        ("select id, account from ledger", False),
+        ("select id, upper(account) || 'x' as a, greatest(id, 1) as g from ledger where id > 3", False),
+        ("select l.id from ledger l join (values (1)) v(id) on l.id = v.id", False),
+        ("select id from ledger union all select id from ledger", False),
+        ("select id, case when amount > 5 then 'big' else 'small' end as size from ledger order by 1 limit 5", False),
+        ("select account, count(*) as n from ledger group by account", True),
+        ("select account from ledger group by account", True),
+        ("select max(id) as m from ledger", True),
+        ("select MAX(id) as m from ledger", True),
+        ("select account, sum(amount) as s from ledger group by all", True),
+        ("select distinct account from ledger", True),
+        ("select distinct on (account) account, id from ledger", True),
+        ("select id, row_number() over (order by id) as n from ledger", True),
+        ("select id from ledger qualify row_number() over (partition by account) = 1", True),
+        ("with t as (select account, count(*) as n from ledger group by 1) select * from t", True),
+        ("select id from ledger where amount > (select avg(amount) from ledger)", True),
+        ("select id from ledger union select id from ledger", True),
+        ("select id from ledger intersect select id from ledger", True),
+        ("select string_agg(account) as a from ledger", True),
+        ("select count_if(id > 3) as n from ledger", True),
+    ],
+)
+def test_what_folds_records_is_an_aggregate(effects: Effects, sql: str, folds: bool) -> None:
+    assert effects.aggregates(sql) is folds
