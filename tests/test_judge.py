@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -209,6 +210,13 @@ def test_a_run_that_says_drained_with_records_that_are_not_committed_is_unknown(
     assert verdict.reasons == (
         "not drained: the pipeline did not commit all records of the source, though the run says otherwise",
     )
+    other = Folder(folder.path.parent / "other", progress=35, outcome={"drained": True})
+    rows = payments(other.records)
+    other.tables = [[(*rows[0][:-1], "7"), *rows[1:]]]
+    path = other.write()
+    checkpoint = json.loads((path / "checkpoint.json").read_text())
+    (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "drained": True}))
+    assert judged(path).wants == 0, "what is not committed may come: no control run tells more"
 
 
 LATEST = replace(
@@ -863,3 +871,40 @@ def test_before_the_drain_an_effect_that_cannot_be_run_over_a_part_is_that_of_al
     found = judge(folder.write())
     assert (found.word, found.findings) == (Word.VOID, ())
     assert "cannot be run with records left out" in found.reasons[0]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_planted_fault_that_one_of_two_sinks_does_not_show_was_not_found(folder: Folder, first: int) -> None:
+    nothing = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 0")
+    folder.claim(sinks=(nothing, PER_RECORD) if first else (PER_RECORD, nothing))
+    folder.types = [TYPES["payments"], TYPES["payments"]]
+    folder.tables = [[], payments(folder.records)] if first else [payments(folder.records), []]
+    assert set(judge(folder.write()).canaries.values()) == {False}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("plan.json", {"scenario": {"name": 3}}),
+        ("plan.json", {"columns": [{"name": "id"}]}),
+        ("run.json", {"outcome": {"drained": "perhaps"}}),
+        ("checkpoint.json", {"end": "far"}),
+    ],
+)
+def test_a_file_of_another_shape_is_named(folder: Folder, name: str, change: dict[str, Any]) -> None:
+    path = folder.write() / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises((HarnessError, UsageError), match=rf"{re.escape(str(path))}\b"):
+        judge(folder.path)
+
+
+def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_at_stake(folder: Folder) -> None:
+    newest = (
+        "select id % 10 as id, amount::double as amount from ledger l "
+        "where not exists (from ledger later where later.id % 10 = l.id % 10 and later.id > l.id)"
+    )
+    folder.claim(sinks=(replace(PER_RECORD, effect=newest),))
+    folder.types = [[("id", "bigint", "number"), ("amount", "double precision", "float")]]
+    folder.tables = [[(str(r["id"] % 10), str(float(r["amount"]))) for r in folder.records[-10:]]]
+    (stake, *_) = judge(folder.write()).stakes
+    assert stake.harm is Harm.REPETITION

@@ -494,7 +494,7 @@ def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(
     evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
     folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
     (found,) = read_strikes(read_run(folder.write()))
-    assert found.why == why
+    assert (found.number, found.why) == (1, why)
 
 
 @pytest.mark.parametrize(("which", "executors", "only"), [("all", 2, ""), ("one", 2, "checkpoint"), ("one", 1, "")])
@@ -506,3 +506,40 @@ def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_w
     folder.steps = [replace(HIT, name=kill.name, evidence=Evidence(signalled={"5000": "SIGKILL"}))]
     (found,) = read_strikes(read_run(folder.write()))
     assert found.only == only
+
+
+def test_a_kill_of_all_executors_beside_a_kill_of_one(folder: Folder) -> None:
+    """Each step by its own option; without a snapshot the batch that was hurt says whose executor it was."""
+    kills = [replace(STEP, do=fault("kill executor", which=which)) for which in ("all", "one", "all")]
+    folder.claim(schedule=tuple(kills), pipeline=replace(folder.scenario.pipeline, executors=2))
+    folder.steps = [replace(HIT, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))] * 3
+    folder.strikes = []
+    assert [found.only for found in read_strikes(read_run(folder.write()))] == ["", "checkpoint", ""]
+
+
+@pytest.mark.parametrize(("name", "running"), [("kill driver", False), ("disconnect driver", True)])
+def test_who_does_not_stand_still_while_the_snapshot_is_taken(folder: Folder, name: str, running: bool) -> None:
+    folder.claim(schedule=(replace(STEP, do=fault(name)),))
+    (found,) = read_strikes(read_run(folder.write()))
+    assert found.running is running
+
+
+@pytest.mark.parametrize(
+    ("changes", "looked"),
+    [
+        ({}, False),
+        ({"writing": {"t": ["idle in transaction"]}, "left": None}, True),
+        ({"left": {"t": ["idle in transaction"]}}, True),
+        ({"left": {"": ["idle in transaction"]}}, False),
+        ({"alive": ["4712"]}, True),
+        ({"alive": None}, False),
+    ],
+)
+def test_of_offsets_kept_by_hand_a_second_look_counts_while_somebody_may_write(
+    folder: Folder, changes: dict[str, Any], looked: bool
+) -> None:
+    folder.strikes = [Struck(position={0: 10}), Struck(position={0: 10}, moment=RESTART)]
+    folder.write()
+    change(folder, "1-strike", **{"alive": [], "writing": {}, "left": {}} | changes)
+    (found,) = read_strikes(read_run(folder.path))
+    assert (found.restart is not None) is looked

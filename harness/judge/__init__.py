@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.checkers.attribute import Options, attribute, explanations, together
+from harness.checkers.attribute import attribute, explanations, together
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.errors import UsageError
@@ -149,7 +149,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
             options = explanations(sink.findings, clues.totals)
             found = attribute(sink.findings, clues, options)
             sink.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-            _weighed(run, sink, effects, strikes, options)
+            _weighed(run, sink, effects, strikes)
     if run.scenario.together:
         holders = {sink.position: sink.holds for sink in out}
         for sink in out:
@@ -157,7 +157,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
     return out
 
 
-def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...], options: Options) -> None:
+def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...]) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
     read = taken(run.progressed, sink.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     # Who says that the sink shows its rows late may find it behind, and never ahead.

@@ -72,8 +72,8 @@ class Examined:
         allows: Harm | None,
         queries: Sequence[Sequence[Slice]],
         *,
-        late: bool = False,
-        alone: bool = False,
+        late: bool,
+        alone: bool,
     ) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
