@@ -28,7 +28,7 @@ from typing import Any
 from harness.scenario import Word
 from tests.corpus import CASES
 from tests.corpus.case import Adversary
-from tests.corpus.scene import scene
+from tests.corpus.run_builder import run_builder
 
 JUDGE = """
 import json, sys
@@ -100,8 +100,8 @@ def _fields(kind: dict[str, Any]) -> dict[str, Any]:
 def readable(checkout: Path, room: Path) -> Callable[[Path], Path] | None:
     """How a folder has to be changed for that judge; None if it reads neither form."""
     for name, change in (("now", lambda folder: folder), ("fields", with_fields)):
-        run = scene(room / name)
-        run.strike(1)
+        run = run_builder(room / name)
+        run.injection(1)
         (said,) = judged(checkout, [change(run.write())])
         if said["word"] == Word.HELD:
             return change

@@ -3,7 +3,7 @@
     PYTHONPATH=. .venv/bin/python bench/evidence.py FOLDER...        all runs below these folders
     PYTHONPATH=. .venv/bin/python bench/evidence.py --rows 200000    a run with so many rows in its sink
 
-The restart waits for a snapshot at a strike, nobody for the one before the next attempt works. Shares are of the
+The restart waits for a snapshot at a hit, nobody for the one before the next attempt works. Shares are of the
 seconds of the same run without its controls; absolute figures hang on the machine.
 """
 
@@ -22,12 +22,12 @@ from time import monotonic
 from harness.judge import judge
 from harness.run.loop import run
 from harness.run_folder import journal
-from harness.run_folder.snapshot import RESTART, STRIKE
+from harness.run_folder.snapshot import INJECTION, RESTART
 from harness.stacks.processes import ProcessesStack
 from tests.plays import ONCE, Play
 
 SLICES = 5
-"""The run with many rows takes its records in so many batches; the last but one is struck."""
+"""The run with many rows takes its records in so many batches; the last but one is hit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def table(found: Iterable[Cost]) -> str:
     """One line for each kind: how many there were, least, median and most seconds, the median share of the run."""
     kept = list(found)
     lines = [f"{'':8} {'times':>5} {'least s':>8} {'median s':>8} {'most s':>8} {'share':>7} {'most rows':>10}"]
-    for kind in (STRIKE, RESTART, "control"):
+    for kind in (INJECTION, RESTART, "control"):
         if own := [cost for cost in kept if cost.kind == kind]:
             seconds = sorted(cost.seconds for cost in own)
             share = median(cost.seconds / cost.whole_s for cost in own)

@@ -79,4 +79,4 @@ def test_at_most_once_does_not_allow_a_loss_that_was_not_at_stake(play: Play) ->
     verdict = play("transactions/offsets_before", **EARLY, setup={"postgres": LOSER}).verdict
     assert (verdict.word, set(verdict.kinds())) == (Word.VIOLATED, {"lost"})
     (beyond,) = [finding for finding in verdict.findings if not finding.staked]
-    assert (beyond.key, beyond.faults, beyond.unhurt) == ({"id": "590"}, (), True)
+    assert (beyond.key, beyond.faults, beyond.without_faults) == ({"id": "590"}, (), True)

@@ -34,7 +34,7 @@ from tests import sabotage
 LINES = "lines.jsonl"
 """In the folder of runs that are kept: one line for each."""
 AS_IT_WAS = "as it was"
-UNHURT = ("nothing",)
+WITHOUT_FAULTS = ("nothing",)
 """Kinds after which nothing is started again."""
 Kind = tuple[Callable[[], AbstractContextManager[None]], Callable[[Scenario], Scenario]]
 KINDS: dict[str, Kind] = {
@@ -79,7 +79,7 @@ def wrong(line: Line) -> str:
     if line.word == Word.HELD:
         return "talked into green"
     broken = sabotage.BROKEN.get(line.stem)
-    if broken is None or line.word not in broken.words or (broken.restarted and line.kind in UNHURT):
+    if broken is None or line.word not in broken.words or (broken.restarted and line.kind in WITHOUT_FAULTS):
         return f"{line.word}, and nothing was hurt that it cannot survive: {line.said}"
     if line.word == Word.ERROR and not line.said.startswith(broken.error):
         return f"{line.word}: {line.said}"

@@ -116,7 +116,7 @@ def _named(twin: Twin, seen: Seen) -> str:
     possible = planned | {step.batch for step in steps if step.batch is not None}
     blamed = {batch for finding in caused for batch in finding.batches}
     if possible and not blamed <= possible:
-        return f"batches {sorted(blamed)} are blamed, and only {sorted(possible)} were in hand"
+        return f"batches {sorted(blamed)} are blamed, and only {sorted(possible)} were in flight"
     if not any(stake.harm is twin.harm for stake in verdict.stakes):
         return f"violated, and no {twin.harm} was said to be at stake"
     return _blamed(twin.harm or Harm.REPETITION, seen, {fault for finding in caused for fault in finding.faults})

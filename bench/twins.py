@@ -122,7 +122,7 @@ def draw(seed: int, index: int) -> Drawn:
 
 
 def stakes(step: Step) -> bool:
-    """Can it put anything at stake? Between two batches nothing is in hand."""
+    """Can it put anything at stake? Between two batches nothing is in flight."""
     return step.when.point is not CrashPoint.BATCH_COMMITTED
 
 

@@ -110,8 +110,12 @@ def one(program: str, stack: Stack, options: argparse.Namespace, index: int) -> 
 
 def told(verdict: Verdict) -> str:
     """The word, what was found, and the first reason."""
-    fits, unhurt = sum(bool(f.fits) for f in verdict.findings), sum(f.unhurt for f in verdict.findings)
-    found = f"{len(verdict.findings)} findings, {fits} fit a hit, {unhurt} unhurt too; " if verdict.findings else ""
+    fits, without_faults = sum(bool(f.fits) for f in verdict.findings), sum(f.without_faults for f in verdict.findings)
+    found = (
+        f"{len(verdict.findings)} findings, {fits} fit a hit, {without_faults} without faults too; "
+        if verdict.findings
+        else ""
+    )
     return f"{verdict.word}: {found}{(*verdict.reasons, *verdict.notes, '')[0]}"
 
 

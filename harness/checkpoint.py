@@ -108,9 +108,9 @@ class Progress:
     topic: str
     ends: dict[int, Offsets] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
-    first_life: int = 0
-    life: int = 0
-    """The lives of the driver that touched it first and last."""
+    first_attempt: int = 0
+    last_attempt: int = 0
+    """The attempts of the driver that touched it first and last."""
     starts: dict[int, str] = field(default_factory=dict)
     """Where each source began, as `sources/K/0` says it: its last line."""
     begun: set[int] = field(default_factory=set)

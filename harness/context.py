@@ -38,7 +38,7 @@ Hook = Callable[[Sight], Callable[[], None] | None]
 
 
 @dataclass(frozen=True)
-class Held:
+class BlockedWriter:
     """A writer that stands still: the server's process for it, and the address and port its client speaks from."""
 
     backend: int
@@ -55,7 +55,7 @@ class TriggerHit:
     folder: Path | None = None
     before: Listing = field(default_factory=dict)
     frozen: list[Process] = field(default_factory=list)
-    held: Held | None = None
+    held: BlockedWriter | None = None
     step: int = 0
 
 
@@ -69,7 +69,7 @@ class Drivers(Protocol):
         """Is there a driver? False between a death and the restart."""
 
     @property
-    def last_hurt(self) -> int:
+    def last_ended_by_fault(self) -> int:
         """The number of the last attempt that the schedule ended; 0 before the first."""
 
     def processes(self, victim: Victim = Victim.TREE) -> Sequence[Process]:
@@ -78,7 +78,7 @@ class Drivers(Protocol):
     def leftovers(self) -> Sequence[Process]:
         """Living processes of the run that are older than the present attempt and no part of it."""
 
-    def hurt(self, number: int, left: list[Process]) -> None:
+    def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule; `left` are those of its processes that live on."""
 
     def ending(self, number: int, *, within_s: float) -> str:
@@ -131,7 +131,7 @@ class Checkpoints(Protocol):
     def newest_batch(self) -> int:
         """The highest batch planned so far; -1 before the first."""
 
-    def still_s(self) -> float:
+    def unchanged_s(self) -> float:
         """Seconds since the last sight of any query."""
 
 
@@ -144,7 +144,7 @@ class Tripwire(Protocol):
     def hold_after(self, rows: int) -> None:
         """Hold the writer of the row after so many."""
 
-    def held(self) -> Held | None:
+    def held(self) -> BlockedWriter | None:
         """The writer that is held now, if any."""
 
     def let_go(self) -> None:
@@ -157,10 +157,12 @@ class Tripwire(Protocol):
 class Snapshots(Protocol):
     """Keeps where everything stands: `harness.run.snap`."""
 
-    def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
+    def injection(
+        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None
+    ) -> None:
         """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
 
-    def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
+    def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
 
     def restart(self, step: int, attempt: int) -> None:
@@ -176,9 +178,9 @@ class RunContext:
 
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
-    `awake`: the current attempt of the driver has done something; before that there is nothing to hurt. `feeds`: the
-    folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told. `began_s`:
-    when the schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
+    `has_progress`: the current attempt of the driver has done something; before that there is nothing to hurt. `feeds`:
+    the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
+    `began_s`: when the schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
 
     stack: Stack
     own: RunResources
@@ -189,13 +191,13 @@ class RunContext:
     sent: Callable[[], int]
     in_flight: Callable[[], str]
     hopeless: Callable[[], str]
-    awake: Callable[[], bool]
+    has_progress: Callable[[], bool]
     snapshots: Snapshots | None = None
     feeds: str | None = None
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def struck(self, hit: TriggerHit) -> Path | None:
+    def injected(self, hit: TriggerHit) -> Path | None:
         """The checkpoint whose batch it was; None where several queries may have worked on it."""
         current = self.observer.current()
         return hit.folder or (current[0].folder if len(current) == 1 else None)
@@ -211,12 +213,12 @@ class RunContext:
         if self.snapshots is not None:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
-            self.snapshots.strike(hit.step, attempt, folder=self.struck(hit), batch=hit.batch, held=hit.held)
+            self.snapshots.injection(hit.step, attempt, folder=self.injected(hit), batch=hit.batch, held=hit.held)
 
     def glance(self, hit: TriggerHit) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""
         if self.snapshots is not None:
-            self.snapshots.glance(self.struck(hit), hit.batch, held=hit.held)
+            self.snapshots.glance(self.injected(hit), hit.batch, held=hit.held)
 
 
 def running(batch: int | None, listing: Listing) -> bool:

@@ -71,7 +71,7 @@ class CrashPoint(StrEnum):
 
 
 class Impact(StrEnum):
-    """What a fault does to the attempt of the driver that it strikes."""
+    """What a fault does to the attempt of the driver that it hits."""
 
     DRIVER_KILLED = "driver killed"
     DRIVER_STOPPED = "driver stopped"
@@ -165,7 +165,7 @@ class Sink:
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
     """When to act: `kind` and `value` as the file writes them (`rows: 7`), a time in seconds. `batch` narrows any kind
-    to one batch, `query` a crash point, or what has to be in hand, to the query with that checkpoint folder.
+    to one batch, `query` a crash point, or what has to be in flight, to the query with that checkpoint folder.
 
     `place` says in words where in the protocol that is, without the batch; `point` is the crash point that it waits
     for, if it waits for one; `implied`: the fault names it, and the file does not."""
@@ -220,16 +220,16 @@ class Restart:
 
 @dataclass(frozen=True, kw_only=True)
 class Expect:
-    """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated; `unhurt` says
-    that the violation shows without faults too, so that no hit has to explain it."""
+    """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated;
+    `without_faults` says that the violation shows without faults too, so that no hit has to explain it."""
 
     word: Word = Word.HELD
     kinds: tuple[Kind, ...] = ()
-    unhurt: bool = False
+    without_faults: bool = False
 
     def __str__(self) -> str:
-        unhurt = ", also without faults" if self.unhurt else ""
-        return f"{self.word}: {', '.join(self.kinds)}{unhurt}" if self.kinds else str(self.word)
+        without_faults = ", also without faults" if self.without_faults else ""
+        return f"{self.word}: {', '.join(self.kinds)}{without_faults}" if self.kinds else str(self.word)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +263,7 @@ class Evidence:
 
     `signalled` maps a pid to what became of it, and `driver N` to its wait status; `checkpoint_before` / `_after` list
     the offsets and commits that were there just before and just after; `rows_seen` is the count of rows the sink had
-    been handed; `asked`: the driver was asked to end, and may have finished what it had in hand on the way."""
+    been handed; `asked`: the driver was asked to end, and may have finished what it had in flight on the way."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     checkpoint_before: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -306,12 +306,12 @@ class Finding:
 
     `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the hits that
     the snapshots show to have caused it, `fits` those that may have, which nothing shows, `near` those of `fits` in
-    which its records were at stake. `unhurt`: every control run shows it too; `calm`: they were asked, and none does.
-    `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at stake in
-    hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which must agree
-    has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it allows.
-    `to_confirm`: hits explain it, and a control run has to show that it is not there without them. `checkpoint` is the
-    folder of the query that `batches` are of, where the run had several."""
+    which its records were at stake. `without_faults`: every control run shows it too; `calm`: they were asked, and none
+    does. `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at
+    stake in hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which
+    must agree has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it
+    allows. `to_confirm`: hits explain it, and a control run has to show that it is not there without them. `checkpoint`
+    is the folder of the query that `batches` are of, where the run had several."""
 
     kind: Kind
     sink: str
@@ -325,7 +325,7 @@ class Finding:
     note: str = ""
     position: int = 0
     fits: tuple[str, ...] = ()
-    unhurt: bool = False
+    without_faults: bool = False
     harms: tuple[Harm, ...] = ()
     staked: bool | None = False
     altered: bool = False
@@ -366,11 +366,11 @@ class Stake:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The answer. `reasons` says why it is no better than it is; `canaries` maps each planted fault to found or not.
+    """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `stakes` is what the hits put at stake, `struck` the crash points of the pipeline's sinks at which one had something
-    at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no worse (a
-    folding query, batches that tie)."""
+    `stakes` is what the hits put at stake, `points_hit` the crash points of the pipeline's sinks at which one had
+    something at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
+    worse (a folding query, batches that tie)."""
 
     word: Word
     as_expected: bool
@@ -378,12 +378,11 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     steps: tuple[StepOutcome, ...] = ()
-    canaries: Mapping[str, bool] = field(default_factory=dict)
+    self_tests: Mapping[str, bool] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
-    tier: str = "hard"
     stakes: tuple[Stake, ...] = ()
-    struck: tuple[str, ...] = ()
+    points_hit: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -49,7 +49,7 @@ class Process(Protocol):
     def send(self, what: signal.Signals) -> bool:
         """Signal it; False if it is gone. Raises HarnessError for what is of no run."""
 
-    def lives(self) -> bool:
+    def alive(self) -> bool:
         """False once it is gone."""
 
     def stands(self) -> bool:
@@ -72,16 +72,16 @@ class Host(Process, Protocol):
     def join(self) -> bool:
         """Put it back, under the same name and address; False if it is gone."""
 
-    def apart(self) -> bool:
+    def disconnected(self) -> bool:
         """Is it seen to have no network?"""
 
 
 class Driver(Protocol):
-    """One life of the pipeline."""
+    """One attempt of the driver."""
 
     @property
     def number(self) -> int:
-        """Counts lives from 1."""
+        """Counts attempts from 1."""
 
     @property
     def log(self) -> Path:
@@ -121,7 +121,7 @@ class Stack(Protocol):
         """Drop what `provide` made; `keep` leaves it for a human to look at."""
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
-        """Start one life of the pipeline. Its placeholders are already filled in."""
+        """Start one attempt of the driver. Its placeholders are already filled in."""
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """Spark's settings of a driver besides the pipeline's own, for run.json."""

@@ -17,7 +17,7 @@ from harness.effect import Effects, Source
 from harness.faults import fault
 from harness.judge import judge
 from harness.run_folder import ledger, sealed
-from harness.run_folder.snapshot import STRIKE, QueryState, Snapshot
+from harness.run_folder.snapshot import INJECTION, QueryState, Snapshot
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, plain
 from harness.sinks.table import SinkColumn, SinkTable, save
@@ -86,7 +86,7 @@ def _plain(amount: str) -> str:
 
 
 @dataclass
-class Struck:
+class Injected:
     """The snapshot of one step. A pipeline in order: `planned` and `committed` batches, the sinks holding the effect of
     the first `holds` records, or `tables` if they are given. `again` is the first batch of the next attempt."""
 
@@ -102,7 +102,7 @@ class Struck:
     writing: dict[str, tuple[str, ...]] = field(default_factory=dict)
     rows_counted: int | None = None
     rows_before: int | None = None
-    moment: str = STRIKE
+    moment: str = INJECTION
     checkpoint: str = "checkpoint"
     left: dict[str, tuple[str, ...]] | None = field(default_factory=dict)
 
@@ -126,8 +126,8 @@ class Folder:
     """Records that the source does not hold."""
     controls: list[list[list[Row] | None] | str] = field(default_factory=list)
     positions: list[dict[str, Any]] = field(default_factory=list)
-    strikes: list[Struck] | None = None
-    """What each step's snapshot says; None means that of an honest pipeline, struck with batch 1 in its sinks."""
+    injections: list[Injected] | None = None
+    """What each step's snapshot says; None means that of an honest pipeline, hit with batch 1 in its sinks."""
 
     def write(self) -> Path:
         (self.path / "ledger").mkdir(parents=True)
@@ -143,8 +143,8 @@ class Folder:
         for index, rows in enumerate(self.tables):
             if rows is not None:
                 save(self.path, index, self._table(index, rows))
-        for struck in self._strikes():
-            self._snapshot(struck)
+        for injected in self._injections():
+            self._snapshot(injected)
         for number, tables in enumerate(self.controls, 1):
             self._control(number, tables)
         return self.path
@@ -157,46 +157,46 @@ class Folder:
             (path / "run.json").write_text(json.dumps({"outcome": {"error": tables}}), encoding="utf-8")
             return
         calm = replace(self.scenario, schedule=())
-        replace(self, path=path, scenario=calm, tables=tables, steps=[], strikes=[], controls=[], outcome={}).write()
+        replace(self, path=path, scenario=calm, tables=tables, steps=[], injections=[], controls=[], outcome={}).write()
 
-    def _strikes(self) -> list[Struck]:
-        if self.strikes is not None:
-            return self.strikes
-        return [Struck(step=number) for number, step in enumerate(self.steps, 1) if step.hit]
+    def _injections(self) -> list[Injected]:
+        if self.injections is not None:
+            return self.injections
+        return [Injected(step=number) for number, step in enumerate(self.steps, 1) if step.hit]
 
-    def _snapshot(self, struck: Struck) -> None:
-        room = self.path / "snapshots" / f"{struck.step}-{struck.moment}"
+    def _snapshot(self, injected: Injected) -> None:
+        room = self.path / "snapshots" / f"{injected.step}-{injected.moment}"
         room.mkdir(parents=True)
         size = self.batch_size
         state = QueryState(
-            checkpoint=struck.checkpoint,
-            offsets=tuple(range(struck.planned)),
-            commits=tuple(range(struck.committed)),
-            planned={0: min(struck.planned * size, len(self.records))},
-            committed={0: min(struck.committed * size, len(self.records))} if struck.committed else {},
+            checkpoint=injected.checkpoint,
+            offsets=tuple(range(injected.planned)),
+            commits=tuple(range(injected.committed)),
+            planned={0: min(injected.planned * size, len(self.records))},
+            committed={0: min(injected.committed * size, len(self.records))} if injected.committed else {},
         )
         snapshot = Snapshot(
-            step=struck.step,
-            moment=struck.moment,
-            attempt=struck.attempt,
-            at_s=struck.at_s,
-            queries=() if struck.position is not None else (state,),
-            position=struck.position,
+            step=injected.step,
+            moment=injected.moment,
+            attempt=injected.attempt,
+            at_s=injected.at_s,
+            queries=() if injected.position is not None else (state,),
+            position=injected.position,
             sent={0: len(self.records)},
-            writing=struck.writing,
-            rows_counted=struck.rows_counted,
-            rows_before=struck.rows_before,
-            left=struck.left,
+            writing=injected.writing,
+            rows_counted=injected.rows_counted,
+            rows_before=injected.rows_before,
+            left=injected.left,
         )
         (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
-        tables = struck.tables if struck.tables is not None else self._honest(struck)
+        tables = injected.tables if injected.tables is not None else self._honest(injected)
         for index, rows in enumerate(tables):
             if rows is not None:
                 save(room, index, self._table(index, rows))
 
-    def _honest(self, struck: Struck) -> list[list[Row] | None]:
+    def _honest(self, injected: Injected) -> list[list[Row] | None]:
         """What an honest pipeline would have in its sinks."""
-        holds = struck.planned * self.batch_size if struck.holds is None else struck.holds
+        holds = injected.planned * self.batch_size if injected.holds is None else injected.holds
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
         source = Source(parquet=self.path / "ledger" / "source.parquet", columns=columns)
         out: list[list[Row] | None] = []
@@ -244,7 +244,7 @@ class Folder:
         ranges = [{"0": [start, min(start + size, count)]} for start in starts]
         batches = [{"batch": n, "ranges": r, "committed": True} for n, r in enumerate(ranges)]
         progress = count if self.progress is None else self.progress
-        first = {"1": 0, **{str(s.attempt + 1): s.again for s in self._strikes() if s.again is not None}}
+        first = {"1": 0, **{str(s.attempt + 1): s.again for s in self._injections() if s.again is not None}}
         return {
             "queries": [{"checkpoint": "checkpoint", "batches": batches, "first": first}],
             "positions": self.positions,

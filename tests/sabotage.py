@@ -4,7 +4,7 @@ only what the snapshots show is left to tell.
     with nothing(): ...         every process is spared
     with idle(): ...            the driver is killed once all that was sent is committed
     with empty(): ...           it is killed in a batch without a record
-    filtered_out(scenario)      the struck batches put nothing into the sinks that are judged
+    filtered_out(scenario)      the hit batches put nothing into the sinks that are judged
 
 A verdict of *held* under any of them would be a false one. `BROKEN` has the programs that may be violated all the same.
 """
@@ -38,7 +38,7 @@ FIRST = {
     "access_logs": "event_time < timestamp '2026-07-30 14:01:00'",
     "replay": "month = 1 and day = 1",
 }
-"""What only the first records pass, which no step of the proving suite strikes."""
+"""What only the first records pass, which no step of the proving suite hits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ def idle() -> Iterator[None]:
 
 @contextmanager
 def empty() -> Iterator[None]:
-    """The first batch is planned before the first record is sent, and that one is struck."""
+    """The first batch is planned before the first record is sent, and that one is hit."""
     started = feed.Feeder.start
 
     def start(self: feed.Feeder) -> None:
@@ -176,8 +176,8 @@ def in_the_first_batch(scenario: Scenario) -> Scenario:
 
 
 def filtered_out(scenario: Scenario) -> Scenario:
-    """The same program; judged is only what the first records did, and struck is a batch that has none of them. Rows
-    cannot be counted in the queries that the sinks are then: the batch is struck when its sink is committed."""
+    """The same program; judged is only what the first records did, and hit is a batch that has none of them. Rows
+    cannot be counted in the queries that the sinks are then: the batch is hit when its sink is committed."""
     schedule = tuple(_uncounted(step) for step in scenario.schedule)
     if scenario.input.workload == "access_logs":
         # Some lines come half a minute late.
@@ -188,7 +188,7 @@ def filtered_out(scenario: Scenario) -> Scenario:
 def _uncounted(step: Step) -> Step:
     if step.when.kind != "rows":
         return step
-    # An executor that has written its rows has nothing more in hand, and would be missed.
+    # An executor that has written its rows has nothing more in flight, and would be missed.
     do = fault("crash application") if step.do.kind == "kill executor" else step.do
     when = trigger("point", CrashPoint.SINK_COMMITTED, batch=step.when.batch)
     return Step(when=when, do=do)

@@ -119,7 +119,7 @@ def verdict(**changes: Any) -> Verdict:
         "expect": "held",
         "findings": (duplicated(), corrupted(), lost()),
         "steps": (STEP,),
-        "canaries": {"lost": True, "doubled": True, "flipped": True, "swapped": True},
+        "self_tests": {"lost": True, "doubled": True, "flipped": True, "swapped": True},
         "stakes": (repetition(), loss()),
         "untried": UNTRIED,
         "counts": {"records": 600, "expected_rows": 600, "sink_rows": 600, "acknowledged": 600},
@@ -150,9 +150,9 @@ def scenario(**changes: Any) -> Scenario:
 
 
 QUERY = QueryState(checkpoint="checkpoint", offsets=(0, 1, 2, 3), commits=(0, 1, 2))
-STRIKE = Snapshot(
+INJECTION = Snapshot(
     step=1,
-    moment="strike",
+    moment="injection",
     attempt=1,
     at_s=12.4,
     queries=(QUERY, QueryState(checkpoint="other", ours=False)),

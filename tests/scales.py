@@ -1,7 +1,7 @@
 """One sink and its hits without a run folder: for the tests of what was at stake and what caused a finding.
 
 Forty records in two partitions, the even ones in the first; four batches of ten. With more partitions a batch takes
-five records of each. A reach, a sink's rows at the strike
+five records of each. A reach, a sink's rows at the hit
 and in the end are what each test says; everything else is an honest pipeline's.
 """
 
@@ -23,10 +23,10 @@ from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.cause.causes import caused
 from harness.judge.cause.certain import certainly
 from harness.judge.examine import Examined
+from harness.judge.injections import Injection, Seen
 from harness.judge.reach import Reach
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.weigh import Weighed, weigh
-from harness.judge.strikes import Seen, Strike
 from harness.run_folder import ledger
 from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Finding, Sink, StepOutcome
@@ -240,19 +240,19 @@ def reach(planned: int = 2, committed: int = 1, *, again: int | None = None, **c
     return Reach(**{**fields, **changes})
 
 
-def strike(
+def injection(
     at: SinkTable | None,
     restart: SinkTable | None = None,
     *,
     number: int = 1,
     outcome: StepOutcome = HIT,
     **snapshot: Any,
-) -> Strike:
+) -> Injection:
     """A hit that met the sink as `at`."""
-    taken = Snapshot(step=number, moment="strike", attempt=number, at_s=3.0 * number, **snapshot)
+    taken = Snapshot(step=number, moment="injection", attempt=number, at_s=3.0 * number, **snapshot)
     late = Seen(snapshot=replace(taken, moment="restart"), tables=(restart,)) if restart is not None else None
     outcome = replace(outcome, attempt=number)
-    return Strike(number=number, outcome=outcome, at=Seen(snapshot=taken, tables=(at,)), restart=late)
+    return Injection(number=number, outcome=outcome, at=Seen(snapshot=taken, tables=(at,)), restart=late)
 
 
 def hit(
@@ -265,7 +265,7 @@ def hit(
 ) -> Weighed:
     """One hit, weighed; of batch 1 planned and not committed if nothing else is said."""
     late = bench.held(restart) if restart is not None else None
-    return weigh(scale or bench.scale(), strike(bench.held(at), late, **more), reaches or (reach(),))
+    return weigh(scale or bench.scale(), injection(bench.held(at), late, **more), reaches or (reach(),))
 
 
 COUNTED = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")

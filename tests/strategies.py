@@ -209,7 +209,7 @@ def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Exp
     legal |= {Guarantee.AT_LEAST_ONCE: {Kind.DUPLICATED}, Guarantee.AT_MOST_ONCE: {Kind.LOST}}.get(guarantee, set())
     kinds = draw(st.lists(st.sampled_from([kind for kind in Kind if kind not in legal]), max_size=3, unique=True))
     if kinds:
-        return Expect(word=Word.VIOLATED, kinds=tuple(kinds), unhurt=draw(st.booleans()))
+        return Expect(word=Word.VIOLATED, kinds=tuple(kinds), without_faults=draw(st.booleans()))
     return Expect(word=draw(st.sampled_from([Word.HELD, Word.UNKNOWN, Word.VOID])))
 
 

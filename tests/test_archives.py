@@ -84,11 +84,11 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
             conf = {
                 "spark.executor.extraJavaOptions": " ".join(flags(Kind.EXECUTOR)),
             }
-            pipeline = training.trainee(own, conf=conf)
+            pipeline = training.training_app(own, conf=conf)
             machine = driver.Machine(java=found, jars=resolved, flags=flags(Kind.DRIVER))
-            life = driver.launch(session, own, pipeline, machine, number=1, log=tmp_path / "driver.log")
-            wait.until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
-            assert life.poll() == 0, (tmp_path / "driver.log").read_text(encoding="utf-8")
+            started = driver.launch(session, own, pipeline, machine, number=1, log=tmp_path / "driver.log")
+            wait.until("the driver to end", lambda: started.poll() is not None, within_s=training.DRIVER_S)
+            assert started.poll() == 0, (tmp_path / "driver.log").read_text(encoding="utf-8")
         finally:
             spark.close()
             broker.close()

@@ -154,7 +154,7 @@ stream.writeStream.foreachBatch(save).start().awaitTermination()
 
 
 @pytest.mark.stack
-def test_a_pipeline_that_dies_unhurt_after_its_first_batch_is_an_error_too(tmp_path: Path) -> None:
+def test_a_pipeline_that_dies_without_faults_after_its_first_batch_is_an_error_too(tmp_path: Path) -> None:
     path = project(tmp_path, POISONED)
     code, said = onceproof(tmp_path, "run", str(path))
     assert code == 4

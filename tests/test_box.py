@@ -57,8 +57,8 @@ def test_an_engine_that_does_not_answer_is_not_an_empty_container() -> None:
     for ask in (made.processes, made.stands, made.family()[0].processes, lambda: made.send(signal.SIGKILL)):
         with pytest.raises(StackError, match="the engine does not answer: gone"):
             ask()
-    assert not made.apart(), "what cannot be seen was not cut off"
-    assert made.lives()
+    assert not made.disconnected(), "what cannot be seen was not cut off"
+    assert made.alive()
 
 
 def test_a_container_that_is_gone_was_not_signalled() -> None:
@@ -67,7 +67,7 @@ def test_a_container_that_is_gone_was_not_signalled() -> None:
     assert not made.send(signal.SIGKILL)
     assert not made.send(signal.SIGSTOP)
     container.over.set()
-    until("its end", lambda: not made.lives(), within_s=60.0)
+    until("its end", lambda: not made.alive(), within_s=60.0)
     assert made.poll() == -signal.SIGKILL and GONE == 137
     assert made.processes() == []
     assert not made.cut() and not made.join()

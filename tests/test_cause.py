@@ -13,13 +13,13 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.spans import Span, joined
 from harness.judge.cause.mismatch import mismatched
+from harness.judge.injections import Injection
 from harness.judge.reach import Reach
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.weigh import Weighed, weigh
-from harness.judge.strikes import Strike
 from harness.scenario import Finding, Kind
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
-from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
+from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, injection, reach, upto
 
 ONE = "kill driver at sink-committed of batch 1, attempt 1"
 TWO = "kill driver at sink-committed of batch 1, attempt 2"
@@ -32,11 +32,11 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 
 Met = tuple[Sequence[Row], Reach]
-"""What the sink held when a fault struck, and how far the query was."""
+"""What the sink held when a fault hit, and how far the query was."""
 
 
 def judged(bench: Bench, end: Sequence[Row], *mets: Met) -> list[Finding]:
-    """The findings of a run that ended so, and was struck so."""
+    """The findings of a run that ended so, and was hit so."""
     scale = bench.scale(end)
     weighed = [hit(bench, at, far, scale=scale, number=number) for number, (at, far) in enumerate(mets, 1)]
     return bench.findings(scale, weighed)
@@ -193,7 +193,7 @@ def test_large_sinks_show_a_repetition_by_their_fingerprints(make: Make) -> None
     for sink in (PER_RECORD, BY_ACCOUNT):
         bench = make(sink)
         scale = bench.scale(bench.rows() + bench.rows(*batch(1)))
-        weighed = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
+        weighed = weigh(scale, injection(bench.marked(bench.first(2))), [reach()])
         assert causes(bench.findings(scale, [weighed])) == {(Kind.DUPLICATED, (ONE,), (), ALONE)}
 
 
@@ -218,7 +218,7 @@ def test_what_the_next_attempt_skips_is_lost_by_the_hit(make: Make) -> None:
     assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), CONFIRM)})
 
 
-def test_a_flaky_loser_in_the_struck_batch_is_not_blamed(make: Make) -> None:
+def test_a_flaky_loser_in_the_hit_batch_is_not_blamed(make: Make) -> None:
     bench = make()
     for rows in (bench.rows(*batch(1))[3:4], bench.rows(*batch(1))[2:6]):
         end = [row for row in bench.rows() if row not in rows]
@@ -329,7 +329,7 @@ def test_a_right_row_that_is_another_one_afterwards_is_corrupted_by_the_hit(make
     out = judged(bench, end, (wrong, reach()))
     assert causes(out) == {(Kind.CORRUPTED, (), (), ALONE)}, "they were wrong before"
     scale = bench.scale(end)
-    marked = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
+    marked = weigh(scale, injection(bench.marked(bench.first(2))), [reach()])
     assert causes(bench.findings(scale, [marked])) == {(Kind.CORRUPTED, (), (ONE,), ALONE)}
     out = judged(bench, end, (bench.first(1), reach()))
     assert causes(out) == {(Kind.CORRUPTED, (), (ONE,), ALONE)}
@@ -344,7 +344,7 @@ def test_rows_that_nobody_expected_fit_every_hit(make: Make) -> None:
 def test_hits_of_which_nothing_is_known_fit_everything(make: Make) -> None:
     bench = make()
     scale = bench.scale(bench.rows()[1:])
-    blind = Weighed(strike=Strike(number=1, outcome=HIT, why="no snapshot"), why="no snapshot")
+    blind = Weighed(injection=Injection(number=1, outcome=HIT, why="no snapshot"), why="no snapshot")
     (out,) = bench.findings(scale, [blind])
     assert (out.faults, out.fits, out.staked) == ((), (ONE,), None)
     assert bench.findings(bench.scale(), [blind]) == []
@@ -450,7 +450,7 @@ def test_a_total_that_lacks_a_batch_and_more_is_not_explained(make: Make) -> Non
     assert {each.key["account"]: each.faults for each in out} == {"a0": (ONE,), "a1": (ONE,), "a2": (ONE,), "a3": ()}
 
 
-def test_a_total_that_was_wrong_when_the_fault_struck_is_not_explained(make: Make) -> None:
+def test_a_total_that_was_wrong_when_the_fault_hit_is_not_explained(make: Make) -> None:
     bench = make(TOTALS)
     out = judged(bench, bench.rows(without=batch(1)), (other(bench.first(1), 5, "a0"), reach()))
     assert {each.key["account"]: each.faults for each in out} == {"a0": (), "a1": (ONE,), "a2": (ONE,), "a3": (ONE,)}
@@ -461,7 +461,7 @@ def test_a_total_that_was_wrong_when_the_fault_struck_is_not_explained(make: Mak
 def test_a_driver_that_only_stood_still_repeats_nothing(make: Make) -> None:
     bench = make(TOTALS)
     scale = bench.scale(bench.rows(again=(batch(1),)))
-    paused = weigh(scale, replace(strike(bench.held(bench.first(2))), paused=True), [reach()])
+    paused = weigh(scale, replace(injection(bench.held(bench.first(2))), paused=True), [reach()])
     assert {each.faults for each in bench.findings(scale, [paused])} == {()}
 
 
@@ -486,7 +486,7 @@ MANY = [{**record, "account": f"a{record['id'] % 10}"} for record in values(40)]
 """Ten accounts: each batch has one record of each."""
 
 
-def test_a_flaky_loser_of_one_record_of_the_struck_batch_is_not_blamed(make: Make) -> None:
+def test_a_flaky_loser_of_one_record_of_the_hit_batch_is_not_blamed(make: Make) -> None:
     bench = make(TOTALS, records=MANY)
     end = bench.rows(without=(Span(0, 6, 7),))
     (out,) = judged(bench, end, (bench.first(1), reach()))
@@ -516,12 +516,12 @@ def test_batches_that_come_to_the_same_are_not_told_apart_by_a_total_that_fits_n
 
 
 @pytest.mark.parametrize(
-    ("struck", "rival"), [(["a0"] * 2 + ["a1"] * 8, ["a0"] * 2), (["a0"] * 2, ["a0"] * 2 + ["a1"] * 8)]
+    ("injected", "rival"), [(["a0"] * 2 + ["a1"] * 8, ["a0"] * 2), (["a0"] * 2, ["a0"] * 2 + ["a1"] * 8)]
 )
 def test_a_total_that_one_of_two_batches_touches_speaks_for_one(
-    make: Make, struck: list[str], rival: list[str]
+    make: Make, injected: list[str], rival: list[str]
 ) -> None:
-    names = ["a9"] * 10 + (struck + ["x"] * 8)[:10] + (rival + ["x"] * 8)[:10] + ["a9"] * 10
+    names = ["a9"] * 10 + (injected + ["x"] * 8)[:10] + (rival + ["x"] * 8)[:10] + ["a9"] * 10
     records = [{**record, "account": account} for record, account in zip(values(40), names, strict=True)]
     effect = "select account, count(*) as n from ledger where account <> 'x' group by account"
     bench = make(replace(COUNTED, effect=effect), records=records)
@@ -572,8 +572,8 @@ def test_a_batch_that_comes_to_the_same_in_one_key_only_is_refuted_by_its_others
 
 def test_a_batch_that_comes_to_the_same_in_some_keys_is_refuted_by_the_others(make: Make) -> None:
     """Batches 1 and 2 have records of the same accounts, of a1 and a2 not as many."""
-    struck, rival = ["a0"] * 3 + ["a1"] * 2 + ["a2"] * 3, ["a0"] * 3 + ["a1"] + ["a2"] * 4
-    accounts = ["a9"] * 10 + [*struck, "a3", "a3"] + [*rival, "a3", "a3"] + ["a9"] * 10
+    injected, rival = ["a0"] * 3 + ["a1"] * 2 + ["a2"] * 3, ["a0"] * 3 + ["a1"] + ["a2"] * 4
+    accounts = ["a9"] * 10 + [*injected, "a3", "a3"] + [*rival, "a3", "a3"] + ["a9"] * 10
     records = [{**record, "account": account} for record, account in zip(values(40), accounts, strict=True)]
     bench = make(COUNTED, records=records)
     twice = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
@@ -582,7 +582,7 @@ def test_a_batch_that_comes_to_the_same_in_some_keys_is_refuted_by_the_others(ma
     assert {each.faults for each in (*twice, *never)} == {(ONE,)}
 
 
-def test_a_batch_struck_twice_and_counted_twice_is_the_second_hits(make: Make) -> None:
+def test_a_batch_hit_twice_and_counted_twice_is_the_second_hits(make: Make) -> None:
     bench = make(TOTALS)
     once, end = bench.first(2), bench.rows(again=(batch(1),))
     out = judged(bench, end, (once, reach()), (once, reach()))
@@ -607,7 +607,7 @@ def test_a_total_that_was_wrong_otherwise_at_a_later_hit_is_not_explained(make: 
     assert {each.faults for each in judged(bench, end, (once, reach()), (twice, after))} == {(ONE,)}
 
 
-def test_a_batch_struck_twice_and_counted_three_times_is_both_hits(make: Make) -> None:
+def test_a_batch_hit_twice_and_counted_three_times_is_both_hits(make: Make) -> None:
     bench = make(TOTALS)
     once, twice = bench.first(2), bench.rows(*batch(0), *batch(1), again=(batch(1),))
     out = judged(bench, bench.rows(again=(batch(1), batch(1))), (once, reach()), (twice, reach()))
@@ -678,7 +678,7 @@ def test_a_total_that_nothing_explains_fits_a_slice_that_is_no_batch(make: Make)
 def test_totals_in_fingerprints_show_a_repetition_too(make: Make) -> None:
     bench = make(TOTALS)
     scale = bench.scale(bench.rows(again=(batch(1),)))
-    weighed = weigh(scale, strike(bench.marked(bench.first(2))), [reach()])
+    weighed = weigh(scale, injection(bench.marked(bench.first(2))), [reach()])
     assert causes(bench.findings(scale, [weighed])) == {(Kind.WRONG_AGGREGATE, (ONE,), (), ALONE)}
 
 
@@ -698,7 +698,7 @@ def test_a_hit_is_named_by_its_own_crash_point(make: Make) -> None:
     }
 
 
-# Totals that are right in the end and were wrong when the fault struck.
+# Totals that are right in the end and were wrong when the fault hit.
 
 
 def off(
@@ -706,8 +706,8 @@ def off(
 ) -> int:
     scale = bench.scale(end)
     weighed = hit(bench, at, far or reach(), scale=scale)
-    moving = replace(weighed.strike, **more)
-    return mismatched(scale, replace(weighed, strike=moving))
+    moving = replace(weighed.injection, **more)
+    return mismatched(scale, replace(weighed, injection=moving))
 
 
 def other(rows: Sequence[Row], more: int, key: str = "a1") -> list[Row]:
@@ -805,7 +805,7 @@ def test_single_records_and_unknown_hits_are_no_totals(make: Make) -> None:
     plain, bench = make(), make(TOTALS)
     assert off(plain, plain.first(2)[3:]) == 0
     scale: Scale = bench.scale()
-    assert mismatched(scale, Weighed(strike=Strike(number=1, outcome=HIT))) == 0
+    assert mismatched(scale, Weighed(injection=Injection(number=1, outcome=HIT))) == 0
 
 
 def test_what_is_no_finite_number_may_be_in_between(make: Make) -> None:
@@ -829,12 +829,12 @@ def test_what_only_some_sources_had_is_left_out_of_the_totals_that_have_to_be_ri
 def test_rows_of_the_source_that_was_ahead_came_again_too(make: Make) -> None:
     bench = make()
     ahead = (Span(0, 10, 12),)
-    again, far = bench.rows(*batch(1), *ahead), replace(reach(), apart=ahead)
+    again, far = bench.rows(*batch(1), *ahead), replace(reach(), partial=ahead)
     assert causes(judged(bench, bench.rows() + again, (bench.first(1) + again, far))) == {
         (Kind.DUPLICATED, (ONE,), (), ALONE)
     }
     alone = judged(bench, bench.rows() + bench.rows(*ahead), (bench.first(1) + bench.rows(*ahead), far))
-    assert causes(alone) == {(Kind.DUPLICATED, (), (ONE,), ALONE)}, "nothing of the batch that both had in hand"
+    assert causes(alone) == {(Kind.DUPLICATED, (), (ONE,), ALONE)}, "nothing of the batch that both had in flight"
 
 
 def test_nobody_knows_what_else_was_at_stake_where_sources_stood_apart(make: Make) -> None:
@@ -847,9 +847,9 @@ def test_nobody_knows_what_else_was_at_stake_where_sources_stood_apart(make: Mak
 def test_fingerprints_may_be_in_between(make: Make) -> None:
     bench = make(TOTALS)
     scale = bench.scale()
-    weighed = weigh(scale, strike(bench.marked(other(bench.first(2), 1))), [reach()])
+    weighed = weigh(scale, injection(bench.marked(other(bench.first(2), 1))), [reach()])
     assert mismatched(scale, weighed) == 0
-    done = weigh(scale, strike(bench.marked(other(bench.first(2), 1))), [reach(2, 2)])
+    done = weigh(scale, injection(bench.marked(other(bench.first(2), 1))), [reach(2, 2)])
     assert mismatched(scale, done) == 1
 
 
@@ -878,7 +878,7 @@ def test_a_total_is_explained_if_it_can_be_held_against_every_slice(
 
 
 def test_a_window_that_a_later_batch_closed_may_have_come_again_with_it(make: Make) -> None:
-    """No record of the struck batch goes into the row that is there twice."""
+    """No record of the hit batch goes into the row that is there twice."""
     bench = make(TOTALS, records=[{**each, "account": "x" if each["id"] < 10 else "y"} for each in values(40)])
     closed = [row for row in bench.rows() if row[0] == "x"]
 
@@ -897,9 +897,9 @@ def test_a_total_names_the_checkpoint_whose_batch_it_is_only_where_there_are_sev
     make: Make, beside: bool, named: str
 ) -> None:
     bench = make(TOTALS)
-    struck = hit(bench, bench.first(2))
-    struck = replace(struck, strike=replace(struck.strike, beside=beside))
-    out = bench.findings(bench.scale(bench.rows(again=(batch(1),))), [struck])
+    injected = hit(bench, bench.first(2))
+    injected = replace(injected, injection=replace(injected.injection, beside=beside))
+    out = bench.findings(bench.scale(bench.rows(again=(batch(1),))), [injected])
     assert {(each.batches, each.checkpoint) for each in out} == {((1,), named)}
 
 
@@ -928,7 +928,7 @@ def test_what_no_later_hit_saw_may_have_been_lost_by_the_first(make: Make) -> No
     out = judged(bench, rows, (bench.first(1), reach()), (there, reach(3, 2)))
     assert causes(out) == {(Kind.LOST, (), (ONE,), ALONE)}
     out = judged(bench, rows, (bench.first(1), reach()), (bench.first(3), reach(3, 2)))
-    assert causes(out) == {(Kind.LOST, (), (), ALONE)}, "it was there when the second one struck"
+    assert causes(out) == {(Kind.LOST, (), (), ALONE)}, "it was there when the second one hit"
 
 
 @pytest.mark.parametrize(("off", "blamed"), [(0.5, (ONE,)), (2.0, ())])

@@ -15,9 +15,9 @@ from harness.checkers.cells import Row
 from harness.checkers.spans import Span, Spans
 from harness.checkers.verdict import violates
 from harness.judge.cause.certain import certainly
+from harness.judge.injections import Injection
 from harness.judge.reach import Reach
 from harness.judge.stakes.weigh import Weighed
-from harness.judge.strikes import Strike
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values
 from tests.scales import Bench, Make, batch, benches, hit, reach, upto
@@ -44,22 +44,22 @@ def test_a_total_that_is_too_high_counted_something_again(make: Make) -> None:
 
 def test_a_total_that_is_too_low_lost_something(make: Make) -> None:
     bench = make(TOTALS)
-    struck = hit(bench, bench.first(1))
-    assert told(bench, bench.rows(without=batch(1)), struck) == {(GONE, True)}, "no more than what was at stake"
-    assert told(bench, bench.rows(without=(Span(0, 5, 7), Span(1, 5, 7))), struck) == {(GONE, True)}
+    injected = hit(bench, bench.first(1))
+    assert told(bench, bench.rows(without=batch(1)), injected) == {(GONE, True)}, "no more than what was at stake"
+    assert told(bench, bench.rows(without=(Span(0, 5, 7), Span(1, 5, 7))), injected) == {(GONE, True)}
     assert told(bench, bench.rows(without=batch(1))) == {(GONE, False)}
-    assert told(bench, bench.rows(without=batch(2)), struck) == {(GONE, False)}, "amounts are larger there"
+    assert told(bench, bench.rows(without=batch(2)), injected) == {(GONE, False)}, "amounts are larger there"
 
 
-def test_what_saved_offsets_call_done_may_have_been_in_hand(make: Make) -> None:
+def test_what_saved_offsets_call_done_may_have_been_in_flight(make: Make) -> None:
     bench = make(TOTALS)
     own = Reach(low=upto(2), high=upto(2), last=batch(1), own=True)
-    strike = Strike(number=1, outcome=HIT)
-    assert told(bench, bench.rows(without=batch(1)), Weighed(strike=strike, reach=own, why="no snapshot")) == {
+    injection = Injection(number=1, outcome=HIT)
+    assert told(bench, bench.rows(without=batch(1)), Weighed(injection=injection, reach=own, why="no snapshot")) == {
         (GONE, True)
     }
     spark = replace(own, own=False)
-    assert told(bench, bench.rows(without=batch(1)), Weighed(strike=strike, reach=spark, why="no snapshot")) == {
+    assert told(bench, bench.rows(without=batch(1)), Weighed(injection=injection, reach=spark, why="no snapshot")) == {
         (GONE, None)
     }, "nobody knows what was at stake"
 
@@ -102,15 +102,15 @@ def test_each_column_tells_for_itself(make: Make) -> None:
 def test_a_total_that_may_be_zero_without_what_was_at_stake_misses_no_more(make: Make) -> None:
     late = [{**each, "amount": "0" if each["id"] < 30 else each["amount"]} for each in values(40)]
     bench = make(NETS, records=late)
-    struck = hit(bench, bench.first(3), reach(4, 3))
-    assert told(bench, bench.rows(without=batch(3)), struck) == {(GONE, True)}
-    assert told(bench, [(account, None) for account, _ in bench.rows()], struck) == {(GONE, True)}, (
+    injected = hit(bench, bench.first(3), reach(4, 3))
+    assert told(bench, bench.rows(without=batch(3)), injected) == {(GONE, True)}
+    assert told(bench, [(account, None) for account, _ in bench.rows()], injected) == {(GONE, True)}, (
         "null is nothing too"
     )
     bench = make(NETS, records=[{**each, "account": "b" if each["id"] >= 30 else "a"} for each in values(40)])
     (a,) = (row for row in bench.rows() if row[0] == "a")
-    struck = hit(bench, bench.first(3), reach(4, 3))
-    assert told(bench, [a, ("b", "0")], struck) == {(GONE, True)}, "all of its records were at stake"
+    injected = hit(bench, bench.first(3), reach(4, 3))
+    assert told(bench, [a, ("b", "0")], injected) == {(GONE, True)}, "all of its records were at stake"
     assert told(bench, [a, ("b", "0")]) == {(GONE, False)}
 
 
@@ -234,7 +234,7 @@ def test_nothing_is_claimed_that_was_not_done_and_nothing_acquitted_that_was(
     bench = Bench(tmp_path_factory.mktemp("ledger"), sink, records=records, partitions=1)
     lost, again, staked = some[0], some[1] - some[0], some[2]
     end = bench.rows(without=spans(lost), again=(spans(again),) if again else ())
-    hits = [Weighed(strike=Strike(number=1, outcome=HIT), missing=spans(staked))]
+    hits = [Weighed(injection=Injection(number=1, outcome=HIT), missing=spans(staked))]
     least = guarantee is Guarantee.AT_LEAST_ONCE
     for each in bench.findings(replace(bench.scale(end), allows=guarantee.allows), hits):
         mine = {i for i in ALL if all(str(records[i].get(name, cell)) == cell for name, cell in each.key.items())}

@@ -89,14 +89,14 @@ def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_pa
                 (folder / name).mkdir(parents=True)
         write(other / "offsets", 7, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":3}')
         until("the other query", observer.started, within_s=60.0)
-        assert not observer.awake() and not observer.all()
+        assert not observer.has_progress() and not observer.all()
         with observer.armed(lambda sight: seen.append(sight)):
             write(other / "commits", 7, "v1")
             write(other / "offsets", 8, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":4}')
             log(ours, 0, 5, 3)
             write(ours / "commits", 0, "v1")
             until("our batch", lambda: observer.committed() == {0: 5, 1: 3}, within_s=60.0)
-        assert observer.awake()
+        assert observer.has_progress()
         assert {sight.folder for sight in seen} == {ours}, "no trigger is met by another query"
         assert (observer.newest_batch(), observer.folder()) == (0, ours)
         # It takes our topic too, later: then it counts.
@@ -212,7 +212,9 @@ class Queries:
         known = self.observer.all
         until(
             f"batch {batch} of {name}",
-            lambda: any(p.folder == folder and batch in p.committed and p.life == self.observer.life for p in known()),
+            lambda: any(
+                p.folder == folder and batch in p.committed and p.last_attempt == self.observer.attempt for p in known()
+            ),
             within_s=60.0,
         )
 
@@ -226,18 +228,18 @@ def queries(tmp_path: Path) -> Iterator[Queries]:
 
 def test_a_life_is_whole_once_each_query_of_the_one_before_is_at_work(queries: Queries) -> None:
     observer = queries.observer
-    observer.life = 1
+    observer.attempt = 1
     queries.commit("kept", 0, 5)
     assert observer.whole()
     queries.commit("temporary-1", 0, 5)
-    observer.life = 2
+    observer.attempt = 2
     queries.commit("kept", 1, 9)
-    assert observer.awake() and not observer.whole()
+    assert observer.has_progress() and not observer.whole()
     assert observer.committed() == {0: 5, 1: 5}, "the other query may still come to its old checkpoint"
     queries.commit("temporary-2", 0, 9)
     assert observer.whole()
-    assert observer.committed() == {0: 9, 1: 9}, "nobody will go on with the dead life's temporary one"
-    observer.life = 3
+    assert observer.committed() == {0: 9, 1: 9}, "nobody will go on with the dead attempt's temporary one"
+    observer.attempt = 3
     queries.commit("kept", 2, 12)
     assert not observer.whole() and observer.committed() == {0: 5, 1: 5}
 
@@ -344,13 +346,13 @@ def test_two_sources_of_one_checkpoint_are_no_second_checkpoint_and_a_second_one
         for source in ("1", "0"):
             write(folder / "sources" / source, 0, 'v1\n{"orders":{"0":0,"1":0}}')
 
-    observer.life = 1
+    observer.attempt = 1
     begin()
     queries.commit("c", 0, 5)
     assert len(observer.queries()) == 1
     shutil.rmtree(folder)
     until("the watch to look", lambda: not observer._watch._seen, within_s=60.0)
-    observer.life = 2
+    observer.attempt = 2
     begin()
     until("the second", lambda: len(observer.queries()) == 2, within_s=60.0)
     queries.commit("c", 0, 9)
@@ -367,12 +369,12 @@ def test_two_sources_of_one_checkpoint_are_no_second_checkpoint_and_a_second_one
 
 def test_the_books_say_which_attempts_worked_on_which_batch(queries: Queries) -> None:
     observer = queries.observer
-    observer.life = 1
+    observer.attempt = 1
     queries.commit("a", 0, 5)
     queries.commit("b", 0, 7)
     log(queries.root / "a", 1, 9, 9)
     until("the plan", lambda: observer.newest_batch() == 1, within_s=60.0)
-    observer.life = 2
+    observer.attempt = 2
     write(queries.root / "a" / "commits", 1, "v1")
     until("the commit", lambda: observer.touched(2), within_s=60.0)
     queries.commit("b", 1, 9)

@@ -26,7 +26,7 @@ from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import Result, run
 from harness.stack import Stack
 from harness.stacks.containers import ContainersStack
-from harness.training import containers as archives
+from harness.training import containers as class_archives
 from harness.training import processes as training
 from harness.wait import Waiting, until
 from tests import container_engine
@@ -61,7 +61,7 @@ def said(result: Result) -> dict[str, Any]:
         "as expected": verdict.as_expected,
         "kinds": sorted(verdict.kinds()),
         "steps": [(step.name, step.point, step.hit) for step in verdict.steps],
-        "canaries": dict(verdict.canaries),
+        "self_tests": dict(verdict.self_tests),
     }
 
 
@@ -208,19 +208,19 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
 
 
 def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:
-    made = archives.train(boxes)
+    made = class_archives.train(boxes)
     own = boxes.provide("archived", {"kafka": {"partitions": 2}})
     try:
         log = {kind: f"-Xlog:class+load:file={own.folder}/{kind}.classes" for kind in IN_CONTAINERS}
-        program = training.trainee(
+        program = training.training_app(
             own,
             conf={"spark.executor.extraJavaOptions": f"{' '.join(fitted(made / 'executor.jsa'))} {log[Kind.EXECUTOR]}"},
             env={"SPARK_SUBMIT_OPTS": f"{' '.join(fitted(made / 'driver.jsa'))} {log[Kind.DRIVER]}"},
         )
         training.feed(own)
-        life = boxes.launch(own, program, number=1, log=boxes.logs / "archived.log")
-        until("the driver to end", lambda: life.poll() is not None, within_s=training.DRIVER_S)
-        assert life.poll() == 0, life.log.read_text()
+        started = boxes.launch(own, program, number=1, log=boxes.logs / "archived.log")
+        until("the driver to end", lambda: started.poll() is not None, within_s=training.DRIVER_S)
+        assert started.poll() == 0, started.log.read_text()
         for kind in IN_CONTAINERS:
             classes = (own.folder / f"{kind}.classes").read_text()
             assert classes.count("shared objects file (top)") > 2000, kind

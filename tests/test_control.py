@@ -16,7 +16,7 @@ from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, read_c
 from harness.judge.folder import read_run
 from harness.run_folder.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
-from tests.folders import HIT, Folder, Struck, payments
+from tests.folders import HIT, Folder, Injected, payments
 
 ROW = {"id": "1", "amount": "5"}
 
@@ -93,7 +93,7 @@ def test_too_few_controls_leave_a_finding_doubtful(made: list[Control], wants: i
     assert (out.error, out.notes) == ([], [])
 
 
-def test_a_pipeline_that_fails_unhurt_is_an_error() -> None:
+def test_a_pipeline_that_fails_without_faults_is_an_error() -> None:
     one = found()
     failed = [Control(number=1, error="it has no main"), Control(number=2, error="nor does this one")]
     words = "the pipeline does not work without faults either: it has no main"
@@ -117,7 +117,7 @@ def test_controls_that_agree_with_the_effect_let_findings_stand() -> None:
 def test_what_all_controls_show_too_violates_and_blames_nothing(kind: Kind) -> None:
     one, other = found(kind, fits=("f",)), found(kind, key="2", fits=("f",))
     out = decide([one, other], [one, other], controls([one], [one], [one]))
-    assert out.stand == [replace(one, unhurt=True, fits=()), other], "each control has one of that kind"
+    assert out.stand == [replace(one, without_faults=True, fits=()), other], "each control has one of that kind"
     assert out.notes == ["also without faults: 1 findings show in every control run, and no fault is blamed"]
     assert (out.unknown, out.error, out.doubtful) == ([], [], [])
 
@@ -126,7 +126,7 @@ def test_what_all_controls_show_too_violates_and_blames_nothing(kind: Kind) -> N
 def test_a_row_that_is_wrong_in_every_control_is_an_error_of_effect_or_pipeline(kind: Kind) -> None:
     one = found(kind, fits=("f",), found=(ROW,))
     out = decide([one], [one], controls([one], [one], [one]))
-    assert out.stand == [replace(one, unhurt=True, fits=())]
+    assert out.stand == [replace(one, without_faults=True, fits=())]
     words = f"effect and pipeline do not fit: 1 rows are {kind} in every control run"
     assert out.error == [f"{words} without faults too. Mend the effect, or the pipeline"]
     assert out.notes == []
@@ -136,7 +136,7 @@ def test_controls_that_differ_leave_what_some_show_and_what_none_shows_open() ->
     one, two, three, known = found(), found(key="2"), found(key="3"), found(key="4", faults=("f",))
     findings = [one, two, three, known]
     out = decide(findings, findings, controls([one, two], [one]))
-    assert out.stand == [replace(one, unhurt=True), known]
+    assert out.stand == [replace(one, without_faults=True), known]
     assert out.doubtful == [two, three]
     words = "not deterministic without faults: the control runs differ, and 2 findings"
     assert out.unknown == [f"{words} may be no fault's doing (lost id=2, lost id=3)"]
@@ -157,14 +157,14 @@ def test_two_controls_that_differ_are_enough_and_the_same_row_with_other_cells_d
     assert (out.stand, out.doubtful, out.wants, out.error) == ([], [one], 0, []), "a flaky loser in that total"
     assert decide([one], [one], controls([one], [other], [one])).doubtful == [one]
     same = decide([one], [one], controls([other], [other], [other]))
-    assert same.stand == [replace(one, unhurt=True)]
+    assert same.stand == [replace(one, without_faults=True)]
     assert len(same.error) == 1
 
 
 def test_what_every_control_shows_is_blamed_on_nobody_though_a_snapshot_explains_it() -> None:
     known, one = found(faults=("f",)), found(key="2")
     out = decide([known, one], [known, one], controls([known], [known], [known]))
-    assert out.stand == [replace(known, faults=(), unhurt=True), one]
+    assert out.stand == [replace(known, faults=(), without_faults=True), one]
 
 
 def test_a_wrong_row_that_one_control_shows_is_left_open() -> None:
@@ -219,7 +219,7 @@ def test_three_controls_are_read_with_their_longest_gaps(folder: Folder) -> None
 def test_controls_with_the_same_loss_violate_without_blame(folder: Folder) -> None:
     folder.controls = [folder.tables] * 3
     verdict = judge(folder.write())
-    assert (verdict.word, verdict.findings[0].unhurt) == (Word.VIOLATED, True)
+    assert (verdict.word, verdict.findings[0].without_faults) == (Word.VIOLATED, True)
     assert verdict.notes == ("also without faults: 1 findings show in every control run, and no fault is blamed",)
 
 
@@ -233,7 +233,7 @@ def test_controls_that_lose_other_rows_are_unknown(folder: Folder) -> None:
 
 def test_what_the_guarantee_allows_asks_for_no_control(folder: Folder) -> None:
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    folder.steps, folder.strikes = [replace(HIT, point="after row 5 in the sink")], [Struck(holds=15)]
+    folder.steps, folder.injections = [replace(HIT, point="after row 5 in the sink")], [Injected(holds=15)]
     folder.tables = [payments(folder.records) + payments(folder.records[30:31])]
     out = judged(folder.write())
     assert (out.verdict.word, out.wants) == (Word.HELD, 0)

@@ -51,7 +51,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def key(root: Path, claim: Scenario = CLAIM, *, seed: int = 0, stack: dict[str, Any] = STACK) -> str:
-    return digest(claim, stack, seed=seed, root=root, apart=root / "reports")
+    return digest(claim, stack, seed=seed, root=root, excluded=root / "reports")
 
 
 def pipeline(**changed: Any) -> Scenario:
@@ -116,7 +116,7 @@ def test_neither_reports_nor_an_environment_is_a_program(root: Path) -> None:
     (root / "venv").mkdir()
     for name in ("venv/pyvenv.cfg", "venv/python", "reports/index.html"):
         (root / name).write_text("")
-    assert list(files(program("p.py"), root, apart=root / "reports")) == ["jobs/lib/a.py", "jobs/p.py", "p.py"]
+    assert list(files(program("p.py"), root, excluded=root / "reports")) == ["jobs/lib/a.py", "jobs/p.py", "p.py"]
     assert files(program("{spark.home}/examples/p.py"), root) == {}
 
 
@@ -127,7 +127,7 @@ def test_a_folder_behind_a_link_counts_and_a_circle_of_links_ends(root: Path) ->
     (root / "jobs" / "common").symlink_to(root / "shared")
     (root / "jobs" / "gone").symlink_to(root / "nowhere")
     (root / "jobs" / "more").symlink_to(root / "shared")
-    found = files(program(), root, apart=root / "reports")
+    found = files(program(), root, excluded=root / "reports")
     assert {name: sum for name, sum in found.items() if sum.startswith("the same")} == {
         "common/up/jobs/": "the same as ./",
         "common/up/shared/": "the same as common/",

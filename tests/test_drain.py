@@ -1,5 +1,5 @@
-"""Before the drain takes the progress's word, the newest life of the driver must have shown that it is its own; before
-the sinks are read, they must have stood still for as long as the program's own pace asks."""
+"""Before the drain takes the progress's word, the newest attempt of the driver must have shown that it is its own;
+before the sinks are read, they must have stood still for as long as the program's own pace asks."""
 
 from __future__ import annotations
 
@@ -25,18 +25,23 @@ SINK = Sink(kind="postgres", target="payments")
 
 
 def live(
-    *, awake: bool, kind: str = "checkpoint", deaths: tuple[int, ...] = (-9,), gave_up: str = "", hurt: int = 1
+    *,
+    has_progress: bool,
+    kind: str = "checkpoint",
+    deaths: tuple[int, ...] = (-9,),
+    gave_up: str = "",
+    expect_death: int = 1,
 ) -> Any:
     return SimpleNamespace(
-        awake=lambda *, whole: awake,
-        observer=SimpleNamespace(life=2),
+        has_progress=lambda *, whole: has_progress,
+        observer=SimpleNamespace(attempt=2),
         start_s=1.0,
         scenario=SimpleNamespace(restart=Restart()),
         progress=SimpleNamespace(kind=kind),
         supervisor=SimpleNamespace(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
-            last_hurt=hurt,
+            last_ended_by_fault=expect_death,
         ),
     )
 
@@ -48,7 +53,7 @@ class Program:
 
     rows: Callable[[int], str]
     states: Callable[[int], list[QueryState]] = lambda look: []
-    pace: dict[str, Any] = field(default_factory=dict)
+    stalls: dict[str, Any] = field(default_factory=dict)
     left_s: float = 5.0
     quiet_period_s: float | None = None
     looks: int = 0
@@ -69,8 +74,8 @@ class Program:
         # Only waiting takes time: how fast the machine is must not matter.
         monkeypatch.setattr("harness.wait.monotonic", lambda: self.now_s)
         monkeypatch.setattr(drain, "quiet_s", lambda **shown: 0.05)
-        monkeypatch.setattr(drain, "late_quiet_s", lambda **shown: self.pace.update(shown) or 0.1)
-        running = live(awake=True)
+        monkeypatch.setattr(drain, "late_quiet_s", lambda **shown: self.stalls.update(shown) or 0.1)
+        running = live(has_progress=True)
         running.scenario = Scenario(
             name="s", pipeline=Pipeline(entry="p.py"), sinks=(SINK,), quiet_period_s=self.quiet_period_s
         )
@@ -109,7 +114,9 @@ def test_a_sink_that_still_changes_begins_its_time_anew(monkeypatch: pytest.Monk
     assert program.looks > 40
 
 
-def test_a_batch_in_hand_is_waited_for_however_still_the_sink(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_batch_in_flight_is_waited_for_however_still_the_sink(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     program = Program(rows=lambda look: "", states=lambda asked: hop(committed=asked > 30))
     assert quieted(program, monkeypatch, tmp_path) == []
     assert program.asked > 30
@@ -129,7 +136,7 @@ def test_without_rest_in_its_time_the_run_is_not_drained(monkeypatch: pytest.Mon
     changing = Program(rows=str, left_s=0.2)
     assert quieted(changing, monkeypatch, tmp_path) == [still]
     held = Program(rows=lambda look: "", states=lambda asked: hop(committed=False), left_s=0.2)
-    assert quieted(held, monkeypatch, tmp_path) == [f"{still}, and batch 0 of hop in hand"]
+    assert quieted(held, monkeypatch, tmp_path) == [f"{still}, and batch 0 of hop in flight"]
 
 
 def test_a_query_of_a_table_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -162,7 +169,7 @@ def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.
     monkeypatch.setattr(drain, "judge", lambda folder: SimpleNamespace(findings=()))
     waiting._settle({0: 10})
     assert reads and reads[0] > 30 and waiting._drained
-    assert program.pace == {"gap_s": 0.0, "interval_s": None, "unshown": False}
+    assert program.stalls == {"gap_s": 0.0, "interval_s": None, "unshown": False}
 
 
 def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -178,23 +185,27 @@ def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.
     waiting = program.drain(monkeypatch, tmp_path)
     assert waiting._quiet_s() == 0.02
     waiting._settle({0: 10})
-    assert waiting._quiet_period_s == 0.02 and program.pace == {}
+    assert waiting._quiet_period_s == 0.02 and program.stalls == {}
 
 
 def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting = Drain(live(awake=False))
+    waiting = Drain(live(has_progress=False))
     assert not waiting._at_work()
     assert not waiting._at_work()
     monkeypatch.setattr(drain, "SILENT_S", 0.0)
     waiting._live.start_s = 0.0
     assert not waiting._at_work(), "its time had begun before"
-    waiting._live.observer.life = 3
+    waiting._live.observer.attempt = 3
     assert waiting._at_work(), "one with nothing to do is not waited for without end"
 
 
 @pytest.mark.parametrize(
     "silent",
-    [live(awake=False, deaths=(0,)), live(awake=False, deaths=(-9, 0), hurt=2), live(awake=False, kind="group")],
+    [
+        live(has_progress=False, deaths=(0,)),
+        live(has_progress=False, deaths=(-9, 0), expect_death=2),
+        live(has_progress=False, kind="group"),
+    ],
 )
 def test_a_clean_end_that_the_schedule_asked_for_proves_nothing(silent: Any) -> None:
     assert not Drain(silent)._at_work()
@@ -202,28 +213,28 @@ def test_a_clean_end_that_the_schedule_asked_for_proves_nothing(silent: Any) -> 
 
 def test_a_life_may_take_as_long_as_starts_take_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drain, "SILENT_S", 0.0)
-    slow = live(awake=False)
+    slow = live(has_progress=False)
     slow.start_s = 10.0
     assert not Drain(slow)._at_work()
 
 
 def test_each_life_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drain, "SILENT_S", 0.0)
-    waiting = Drain(live(awake=False))
+    waiting = Drain(live(has_progress=False))
     waiting._live.start_s = 0.0
     assert waiting._at_work()
     monkeypatch.setattr(drain, "SILENT_S", 15.0)
-    waiting._live.observer.life = 3
+    waiting._live.observer.attempt = 3
     assert not waiting._at_work()
 
 
 @pytest.mark.parametrize(
     "at_work",
     [
-        live(awake=True),
-        live(awake=False, deaths=()),
-        live(awake=False, deaths=(-9, 0)),
-        live(awake=False, gave_up="died too often"),
+        live(has_progress=True),
+        live(has_progress=False, deaths=()),
+        live(has_progress=False, deaths=(-9, 0)),
+        live(has_progress=False, gave_up="died too often"),
     ],
 )
 def test_who_has_shown_it_or_cannot_is_not_waited_for(at_work: Any) -> None:
@@ -256,10 +267,10 @@ def finishing(
     *, committed: int, gave_up: str = "", stalled: dict[str, str] | None = IDLE
 ) -> tuple[bool, list[str], dict[str, Any] | None]:
     """What a drain without time left says of 10 records, `committed` of them committed by the pipeline."""
-    asked = live(awake=False, gave_up=gave_up)
+    asked = live(has_progress=False, gave_up=gave_up)
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
     asked.progress.committed = lambda: {0: committed}
-    asked.pace = SimpleNamespace(stalled=lambda: stalled, gave_up=lambda words: {"kind": "gave up", "words": words})
+    asked.stalls = SimpleNamespace(stalled=lambda: stalled, gave_up=lambda words: {"kind": "gave up", "words": words})
     asked.look = lambda committed, outstanding: None
     waiting = Drain(asked)
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
@@ -270,7 +281,7 @@ def test_a_drain_looks_once_even_without_time() -> None:
 
 
 def test_a_life_that_has_not_shown_itself_is_neither_drained_nor_stalled() -> None:
-    reason = "not drained: the newest life of the driver had not shown yet where it goes on from"
+    reason = "not drained: the newest attempt of the driver had not shown yet where it goes on from"
     assert finishing(committed=10) == (False, [reason], None)
 
 
@@ -296,8 +307,8 @@ GAVE_UP = {"kind": "gave up", "words": "died too often"}
 def test_an_input_that_was_not_sent_whole_is_not_drained(
     sent: int, gave_up: str, drained: bool, reasons: list[str], stalled: dict[str, str] | None
 ) -> None:
-    asked = live(awake=False, gave_up=gave_up)
+    asked = live(has_progress=False, gave_up=gave_up)
     asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10)
-    asked.pace = SimpleNamespace(gave_up=lambda words: {"kind": "gave up", "words": words})
+    asked.stalls = SimpleNamespace(gave_up=lambda words: {"kind": "gave up", "words": words})
     waiting = Drain(asked)
     assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (drained, reasons, stalled)

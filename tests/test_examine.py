@@ -15,8 +15,8 @@ from harness.judge import judge
 from harness.judge.examine import SHUFFLES
 from harness.scenario import Guarantee, Kind, Sink, Word
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.scene import Scene, scene
-from tests.folders import COLUMNS, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, totals
+from tests.corpus.run_builder import RunBuilder, run_builder
+from tests.folders import COLUMNS, PER_RECORD, TOTALS, TYPES, Folder, Injected, payments, totals
 
 COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
 HONEST: list[Row] = [("a0", "20"), ("a1", "20")]
@@ -179,26 +179,26 @@ def test_an_effect_that_cannot_be_run_over_a_part_puts_nothing_at_stake(folder: 
     folder.claim(sinks=(replace(TOTALS, effect=f"select account, {whole} as n from ledger group by account"),))
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [[("a0", "11"), *((f"a{n}", "10") for n in (1, 2, 3))]]
-    folder.strikes = [Struck(tables=[[("a0", "5"), ("a1", "5")]])]
+    folder.injections = [Injected(tables=[[("a0", "5"), ("a1", "5")]])]
     verdict = judge(folder.write())
     (reason,) = [each for each in verdict.reasons if "too few" in each]
     assert "the effect of postgres totals cannot be run with records left out or counted twice" in reason
     assert (verdict.word, [each.key for each in verdict.findings]) == (Word.VOID, [{"account": "a0"}])
 
 
-def test_one_that_keeps_its_offsets_itself_may_be_struck_where_it_has_saved_them_early(tmp_path: Path) -> None:
-    own = scene(tmp_path / "own")
+def test_one_that_keeps_its_offsets_itself_may_be_hit_where_it_has_saved_them_early(tmp_path: Path) -> None:
+    own = run_builder(tmp_path / "own")
     by_hand(own, 10, 20, 30, 40, holds=15)
     early = "postgres payments: offsets committed, sink not written"
     assert early in judge(own.write()).untried
     assert early not in judge(Folder(tmp_path / "run", tables=[payments(own.records)]).write()).untried
 
 
-def twins(path: Path, sink: Sink = PER_RECORD) -> Scene:
+def twins(path: Path, sink: Sink = PER_RECORD) -> RunBuilder:
     """Two sinks of one name, the first one in order."""
-    run = scene(path)
+    run = run_builder(path)
     run.sink(sink, sink, types=[TYPES["payments"], TYPES["payments"]])
-    run.strike()
+    run.injection()
     return run
 
 

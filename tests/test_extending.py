@@ -77,11 +77,13 @@ def test_the_workload_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> 
     assert records != list(make(given, seed=2, root=tmp_path).records())
 
 
-@pytest.mark.parametrize(("command", "hurt"), [("true", {"true": "exit status 0"}), ("false", {})])
-def test_the_fault_has_evidence_only_if_its_command_did_its_work(tmp_path: Path, command: str, hurt: Any) -> None:
+@pytest.mark.parametrize(("command", "expect_death"), [("true", {"true": "exit status 0"}), ("false", {})])
+def test_the_fault_has_evidence_only_if_its_command_did_its_work(
+    tmp_path: Path, command: str, expect_death: Any
+) -> None:
     step = scenario(tmp_path, command).schedule[0]
     run: Any = None
-    assert FAULTS["run command"].inject(run, step, TriggerHit(None)).signalled == hurt
+    assert FAULTS["run command"].inject(run, step, TriggerHit(None)).signalled == expect_death
 
 
 def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path
     log.write_text("starting\n")
     run: Any = SimpleNamespace(
         supervisor=SimpleNamespace(driver=SimpleNamespace(log=log)),
-        observer=SimpleNamespace(listing=dict, names=list, newest_batch=lambda: -1, still_s=lambda: 0.0),
+        observer=SimpleNamespace(listing=dict, names=list, newest_batch=lambda: -1, unchanged_s=lambda: 0.0),
         stop=threading.Event(),
         hopeless=lambda: "",
     )

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from harness.checkers.fit import folded, folding_note
+from harness.checkers.schema_check import folded, folding_note
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.sink import folding
 from harness.scenario import Sink

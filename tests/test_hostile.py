@@ -26,7 +26,7 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 
 
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
-def test_the_first_batch_with_records_is_struck_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
+def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
     schedule = [{"when": {"point": "sink-committed", "batch": 0}, "do": "kill driver"}]
     verdict = play("payments", *flags, schedule=schedule, **({"setup": ONCE} if flags else {})).verdict
     (step,) = verdict.steps
@@ -39,7 +39,7 @@ def test_the_first_batch_with_records_is_struck_and_named(play: Play, flags: tup
 
 
 @pytest.mark.parametrize(("last", "word"), [(40, Word.VOID), (400, Word.VIOLATED)])
-def test_a_struck_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
+def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
     kept = f"id < {last}"
     effect = f"select id, account, amount from ledger where {kept}"
     to = {"postgres": "payments", "effect": effect, "key": ["id"]}
@@ -53,7 +53,9 @@ def test_a_struck_batch_counts_by_what_its_filter_lets_through(play: Play, last:
 
 
 @pytest.mark.parametrize("when", [{"batch": 4}, {"failpoint": "sink-written", "batch": 4}])
-def test_a_batch_lost_unhurt_and_one_of_its_size_counted_twice_are_never_held(play: Play, when: dict[str, Any]) -> None:
+def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never_held(
+    play: Play, when: dict[str, Any]
+) -> None:
     same = ("--max-records", "50", "--lose", "2")
     verdict = play("total", *same, **TOTAL, schedule=[{"when": when, "do": CRASH}], sink=COUNT).verdict
     assert verdict.steps[0].hit
@@ -90,7 +92,7 @@ def test_an_effect_with_ties_is_an_error(play: Play) -> None:
 
 
 @pytest.mark.parametrize(("flags", "word"), [(("--dies-at", "4"), Word.ERROR), (("--never-again",), Word.VIOLATED)])
-def test_a_program_that_dies_unhurt_too_is_no_violation(play: Play, flags: tuple[str, ...], word: Word) -> None:
+def test_a_program_that_dies_without_faults_too_is_no_violation(play: Play, flags: tuple[str, ...], word: Word) -> None:
     schedule = [{"when": {"point": "batch-planned", "batch": 2}, "do": "kill driver"}]
     result = play("payments", "--once", *flags, setup=ONCE, schedule=schedule, restart={"max_restarts": 1})
     assert result.verdict.steps[0].hit

@@ -29,7 +29,7 @@ from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks.reading import read
 from harness.sinks.table import SinkTable, save
-from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Struck, payments, totals, values
+from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Injected, payments, totals, values
 
 
 def kinds(verdict: Verdict) -> dict[str, int]:
@@ -39,7 +39,7 @@ def kinds(verdict: Verdict) -> dict[str, int]:
 def test_an_honest_pipeline_holds(folder: Folder) -> None:
     verdict = judge(folder.write())
     assert (verdict.word, verdict.reasons, verdict.findings, verdict.as_expected) == (Word.HELD, (), (), True)
-    assert list(verdict.canaries.values()) == [True] * 4
+    assert list(verdict.self_tests.values()) == [True] * 4
     assert verdict.steps == (HIT,)
     assert verdict.counts == {
         "records": 40,
@@ -105,7 +105,7 @@ def test_an_empty_sink_is_void_and_shows_what_is_missing(folder: Folder) -> None
     verdict = judge(folder.write())
     assert (verdict.word, kinds(verdict)) == (Word.VOID, {"lost": 40})
     assert any("holds not one of the keys" in reason for reason in verdict.reasons)
-    assert list(verdict.canaries.values()) == [True] * 4
+    assert list(verdict.self_tests.values()) == [True] * 4
 
 
 def test_a_swapped_table_is_void(folder: Folder) -> None:
@@ -127,7 +127,7 @@ def test_two_tables_of_other_shapes_swapped_are_void(folder: Folder) -> None:
         "postgres payments: the effect has columns id, account, amount; the sink has account, n, total"
         in verdict.reasons
     )
-    assert "no canary was planted" in verdict.reasons
+    assert "no self-test was planted" in verdict.reasons
 
 
 def test_types_that_differ_are_void_and_named(folder: Folder) -> None:
@@ -229,7 +229,7 @@ LATEST = replace(
 def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_under_way(folder: Folder) -> None:
     folder.claim(sinks=(LATEST,))
     evidence = replace(HIT.evidence, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)})
-    folder.strikes, folder.steps = [Struck(planned=3, committed=2)], [replace(HIT, batch=2, evidence=evidence)]
+    folder.injections, folder.steps = [Injected(planned=3, committed=2)], [replace(HIT, batch=2, evidence=evidence)]
     folder.progress = 30
     rows = payments(folder.records[20:30] + folder.records[10:20])
     folder.tables = [[(str(int(row[0] or 0) % 20), *row[1:]) for row in rows]]
@@ -317,7 +317,7 @@ def test_a_grand_total_is_judged(folder: Folder, n: str, word: Word) -> None:
     folder.tables, folder.types = [[("1", n, canonical(total, "number"))]], [GRAND_TYPES]
     folder.controls = [[[("1", "40", canonical(total, "number"))]]] * 3
     verdict = judge(folder.write())
-    assert (verdict.word, set(verdict.canaries.values())) == (word, {True})
+    assert (verdict.word, set(verdict.self_tests.values())) == (word, {True})
 
 
 @pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
@@ -328,7 +328,7 @@ def test_a_grand_total_may_be_its_own_key(folder: Folder, n: str, word: Word) ->
     folder.tables, folder.types = [[(n, total)]], [GRAND_TYPES[1:]]
     folder.controls = [[[("40", total)]]] * 3
     verdict = judge(folder.write())
-    assert (verdict.word, set(verdict.canaries.values())) == (word, {True})
+    assert (verdict.word, set(verdict.self_tests.values())) == (word, {True})
 
 
 def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
@@ -344,7 +344,7 @@ def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: 
     folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
     folder.types = [[("id", "bigint", "number"), ("account", "text", "text"), ("amount", "bigint", "number")]]
     folder.tables = [[(str(i), f"a{i % 4}", "1") for i in range(40)]]
-    folder.strikes = [Struck(tables=[[]])]
+    folder.injections = [Injected(tables=[[]])]
     found = judged(folder.write())
     assert (found.verdict.word, found.wants) == (Word.ERROR, 0)
     assert (
@@ -362,11 +362,11 @@ def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
     sink = replace(TOTALS, effect="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
     folder.claim(sinks=(sink,))
     folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
-    # The twin is struck with its last batch, of which five records count.
+    # The twin is hit with its last batch, of which five records count.
     planned = 3 if many == 35 else 4
     folder.steps = [replace(HIT, point="failpoint sink-written", batch=planned - 1)]
     held = holds if many == 35 else {20: 30, 30: 40}[holds]
-    folder.strikes = [Struck(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
+    folder.injections = [Injected(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.findings) == (word, ())
     assert ("batch 0 comes to the same totals" in verdict.stakes[0].note) == (word is Word.VOID)
@@ -378,7 +378,7 @@ def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches
     folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
     logs = {"offsets": (0, 1, 2), "commits": (0, 1)}
     folder.steps = [replace(HIT, batch=2, evidence=replace(HIT.evidence, checkpoint_after=logs))]
-    folder.strikes = [Struck(planned=3, committed=2, again=2)]
+    folder.injections = [Injected(planned=3, committed=2, again=2)]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
 
@@ -389,13 +389,13 @@ def test_a_grand_total_that_is_not_there_is_void(folder: Folder) -> None:
     assert judge(folder.write()).word is Word.VOID
 
 
-def test_no_row_is_too_little_for_canaries(folder: Folder) -> None:
+def test_no_row_is_too_little_for_self_tests(folder: Folder) -> None:
     effect = "select id, account, amount from ledger where id < 0"
     folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
     folder.tables = [[]]
     verdict = judge(folder.write())
-    assert (verdict.word, set(verdict.canaries.values())) == (Word.VOID, {False})
-    assert "canary `lost row` of postgres payments: no row of postgres payments to plant in" in verdict.reasons
+    assert (verdict.word, set(verdict.self_tests.values())) == (Word.VOID, {False})
+    assert "self-test `lost row` of postgres payments: no row of postgres payments to plant in" in verdict.reasons
 
 
 def test_the_producer_lost_an_acknowledged_record(folder: Folder) -> None:
@@ -453,7 +453,7 @@ def stall(**changes: Any) -> dict[str, Any]:
     return {"stalled": {"kind": "idle", "idle_s": 91.0, "words": "nothing was committed in the last 91 s", **changes}}
 
 
-def test_a_stalled_pipeline_violates_if_it_gets_done_unhurt(folder: Folder) -> None:
+def test_a_stalled_pipeline_violates_if_it_gets_done_without_faults(folder: Folder) -> None:
     folder.progress, folder.outcome = 30, stall()
     folder.tables, folder.controls = [payments(folder.records[:30])], []
     assert (judge(folder.write()).word, judged(folder.path).wants) == (Word.UNKNOWN, 1)
@@ -500,7 +500,7 @@ def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
     folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE, schedule=(STEP, STEP))
     first = replace(HIT, batch=0, evidence=replace(HIT.evidence, checkpoint_after={"offsets": (0,), "commits": ()}))
     folder.steps = [first, replace(BEFORE, attempt=2)]
-    folder.strikes = [Struck(planned=1, committed=0, again=0), Struck(step=2, attempt=2, holds=10)]
+    folder.injections = [Injected(planned=1, committed=0, again=0), Injected(step=2, attempt=2, holds=10)]
     folder.tables = [totals(folder.records[:10] + folder.records[20:])]
     folder.controls = [[totals(folder.records)]]
     verdict = judge(folder.write())
@@ -575,8 +575,8 @@ def test_a_sink_that_is_apart_does_not_swallow_the_findings_of_its_namesake(fold
     assert verdict.word is Word.VIOLATED
     assert [(f.kind, f.position) for f in verdict.findings if f.key == {"id": "38"}] == [(Kind.LOST, 1)]
     assert {f.sink[-9:] for f in verdict.findings} == {" (sink 1)", " (sink 2)"}
-    apart = [reason for reason in verdict.reasons if "holds not one of the keys" in reason]
-    assert len(apart) == 1 and "(sink 1) holds not one" in apart[0]
+    unmatched = [reason for reason in verdict.reasons if "holds not one of the keys" in reason]
+    assert len(unmatched) == 1 and "(sink 1) holds not one" in unmatched[0]
 
 
 def test_namesakes_that_must_agree_are_told_apart(folder: Folder) -> None:
@@ -595,7 +595,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 ) -> None:
     second = replace(PER_RECORD, part="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
-    folder.strikes, folder.steps = [Struck(holds=15)], [replace(HIT, point="after 15 rows")]
+    folder.injections, folder.steps = [Injected(holds=15)], [replace(HIT, point="after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
     folder.controls = [[payments(folder.records), payments(folder.records)]]
     assert judge(folder.write()).word is word
@@ -705,7 +705,7 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
     folder = Folder(tmp_path / "run", records=values(FINDINGS_MAX + 50), batch_size=500)
     rows = payments(folder.records)
     altered = (*rows[-1][:-1], "0")
-    folder.tables, folder.strikes = [[*rows, *rows[:-1], altered]], [Struck(holds=750)]
+    folder.tables, folder.injections = [[*rows, *rows[:-1], altered]], [Injected(holds=750)]
     folder.steps = [replace(HIT, point="after row 250 in the sink")]
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     verdict = judge(folder.write())
@@ -731,7 +731,7 @@ def test_judging_twice_gives_the_same_verdict(folder: Folder) -> None:
 
 def test_a_wrong_effect_names_scenario_words_and_columns(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, effect="select idd from ledger"),))
-    folder.strikes = []
+    folder.injections = []
     with pytest.raises(UsageError) as refusal:
         judge(folder.write())
     words = str(refusal.value)
@@ -811,7 +811,7 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
     pause = replace(STEP, do=fault("pause driver", for_s=1.0))
     stood = replace(HIT.evidence, signalled={"4711": "stood still for 1 s"})
     folder.claim(schedule=(pause,))
-    folder.steps, folder.strikes = [replace(HIT, name="pause driver", evidence=stood)], [Struck(again=None)]
+    folder.steps, folder.injections = [replace(HIT, name="pause driver", evidence=stood)], [Injected(again=None)]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
@@ -819,7 +819,7 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
-    folder.strikes = [Struck(holds=10, rows_before=10, rows_counted=14, left=None)]
+    folder.injections = [Injected(holds=10, rows_before=10, rows_counted=14, left=None)]
     stakes = judge(folder.write()).stakes
     assert [(stake.position, stake.harm) for stake in stakes] == [
         (0, Harm.REPETITION),
@@ -867,7 +867,7 @@ def test_before_the_drain_an_effect_that_cannot_be_run_over_a_part_is_that_of_al
     folder = Folder(tmp_path / "run", progress=30)
     folder.claim(sinks=(sink,))
     folder.tables = [payments(folder.records)]
-    folder.strikes = [Struck(tables=[payments(folder.records[:20])])]
+    folder.injections = [Injected(tables=[payments(folder.records[:20])])]
     found = judge(folder.write())
     assert (found.word, found.findings) == (Word.VOID, ())
     assert "cannot be run with records left out" in found.reasons[0]
@@ -879,7 +879,7 @@ def test_a_planted_fault_that_one_of_two_sinks_does_not_show_was_not_found(folde
     folder.claim(sinks=(nothing, PER_RECORD) if first else (PER_RECORD, nothing))
     folder.types = [TYPES["payments"], TYPES["payments"]]
     folder.tables = [[], payments(folder.records)] if first else [payments(folder.records), []]
-    assert set(judge(folder.write()).canaries.values()) == {False}
+    assert set(judge(folder.write()).self_tests.values()) == {False}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ def folder(tmp_path: Path) -> RunFolder:
     return sample.stored(tmp_path, sample.verdict())
 
 
-def test_a_strike_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
-    sample.keep(folder, sample.STRIKE, rows=299)
+def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
+    sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, sample.RESTART, rows=300)
     (shown,) = kept.snapshots(folder.path)
     assert shown.step == 1
@@ -35,10 +35,10 @@ def test_a_strike_stands_beside_the_restart_that_followed(folder: RunFolder) -> 
     ]
 
 
-def test_strikes_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder) -> None:
+def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder) -> None:
     for step in (10, 2):
-        sample.keep(folder, replace(sample.STRIKE, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
-    (folder.path / "snapshots" / "x-strike").mkdir()
+        sample.keep(folder, replace(sample.INJECTION, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
+    (folder.path / "snapshots" / "x-injection").mkdir()
     (folder.path / "snapshots" / "3-restart").mkdir()
     shown = kept.snapshots(folder.path)
     assert [each.step for each in shown] == [2, 10]
@@ -47,15 +47,15 @@ def test_strikes_are_in_order_and_one_without_a_restart_has_none(folder: RunFold
 
 
 def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
-    strike = replace(sample.STRIKE, writing={"": ("update a", "update b"), "s": ()}, rows_before=None)
-    sample.keep(folder, strike, rows=0)
+    injection = replace(sample.INJECTION, writing={"": ("update a", "update b"), "s": ()}, rows_before=None)
+    sample.keep(folder, injection, rows=0)
     lines = {name: text for name, text, _ in kept.snapshots(folder.path)[0].lines}
     assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
     assert lines["Rows counted"] == "299"
 
 
 def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
-    room = sample.keep(folder, sample.STRIKE, rows=0)
+    room = sample.keep(folder, sample.INJECTION, rows=0)
     (room / "sink" / "1.json").write_text(json.dumps({"name": "b", "rows": 0, "unreadable": "no such table"}))
     (room / "sink" / "2.json").write_text("torn {")
     (room / "sink" / "x.json").write_text("{}")
@@ -67,7 +67,7 @@ def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
 
 @pytest.mark.parametrize("text", ["", "torn {", "[]", "{}", '{"step": "x"}', "[" * 100_000])
 def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> None:
-    room = sample.keep(folder, sample.STRIKE, rows=1)
+    room = sample.keep(folder, sample.INJECTION, rows=1)
     (room / "snapshot.json").write_text(text)
     ((name, said, _),) = kept.snapshots(folder.path)[0].lines
     assert name == "Snapshot"
@@ -76,13 +76,13 @@ def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> N
 
 
 def test_a_snapshot_that_was_never_written_has_no_line(folder: RunFolder) -> None:
-    (folder.path / "snapshots" / "1-strike").mkdir(parents=True)
+    (folder.path / "snapshots" / "1-injection").mkdir(parents=True)
     assert kept.snapshots(folder.path)[0].lines == []
 
 
 def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path) -> None:
     elsewhere = sample.stored(tmp_path, sample.verdict(), run_id="r2")
-    sample.keep(elsewhere, sample.STRIKE, rows=1)
+    sample.keep(elsewhere, sample.INJECTION, rows=1)
     sample.control(elsewhere, "1", seconds=1)
     (folder.path / "snapshots").symlink_to(elsewhere.path / "snapshots")
     (folder.path / "controls").mkdir()
@@ -106,8 +106,8 @@ def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
 
 
 def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folder: RunFolder) -> None:
-    sample.keep(folder, sample.STRIKE, rows=299)
-    sample.keep(folder, replace(sample.STRIKE, step=7), rows=0)
+    sample.keep(folder, sample.INJECTION, rows=299)
+    sample.keep(folder, replace(sample.INJECTION, step=7), rows=0)
     sample.control(folder, "1", seconds=12, outcome={"drained": True})
     text = html.write(folder.path).read_text()
     assert "<h3>Step 1: kill driver</h3>" in text

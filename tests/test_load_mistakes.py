@@ -371,9 +371,9 @@ CASES = [
         ["4:9: expect must be one of held, unknown, void, {violated: [KIND]}, not 'violated'"],
     ),
     Case(
-        "expect unhurt alone",
-        GOOD + "expect: {unhurt: true}\n",
-        ["4:18: expect.unhurt belongs to violated: {violated: [KIND], unhurt: true}"],
+        "expect without faults alone",
+        GOOD + "expect: {without_faults: true}\n",
+        ["4:18: expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}"],
     ),
     Case("expect a word in a mapping", GOOD + "expect: {word: held}\n", ["4:10: unknown key 'expect.word'"]),
     Case(
@@ -474,9 +474,9 @@ CASES = [
         ["4:31: schedule[0].when.failpoint must be a name of small letters, digits, '_', '.' and '-', not '../x'"],
     ),
     Case(
-        "executor killed where it has nothing in hand",
+        "executor killed where it has nothing in flight",
         GOOD + "schedule: [{when: {point: sink-committed, batch: 1}, do: kill executor}]\n",
-        ["4:27: at sink-committed no executor has anything in hand: kill it at rows"],
+        ["4:27: at sink-committed no executor has anything in flight: kill it at rows"],
     ),
     Case(
         "python killed where the JVM commits all the same",
@@ -596,7 +596,7 @@ CASES = [
             "5:20: schedule[0].when.point never comes: progress is not checkpoint, so none is watched; use a failpoint or rows",
             "6:12: crash before offset commit needs schedule[1].when.failpoint: progress is not checkpoint, so only the pipeline's own code knows",
             "7:29: schedule[2].when.batch cannot be told: progress is not checkpoint, so batches are not seen; leave it out",
-            "10:22: schedule[5].when.elapsed may find nothing in hand: progress is not checkpoint, so batches are not seen; use a failpoint or rows",
+            "10:22: schedule[5].when.elapsed may find nothing in flight: progress is not checkpoint, so batches are not seen; use a failpoint or rows",
         ],
     ),
     Case(

@@ -77,8 +77,8 @@ PLAIN = """\
 [t] ok HELD, expected held: driver dies after the sink committed
                at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
                at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
-               crash points struck: sink-committed (repetition; loss)
-               crash points not struck: batch-planned, while rows are written
+               crash points hit: sink-committed (repetition; loss)
+               crash points not hit: batch-planned, while rows are written
 """
 
 
@@ -111,7 +111,7 @@ def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:
     told(stream, {"TERM": "xterm", "COLUMNS": "120"}, held())
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
     assert "ok 2/18 held driver dies after the sink committed (31.2 s)" in text
-    assert "     crash points not struck: batch-planned, while rows are written" in text
+    assert "     crash points not hit: batch-planned, while rows are written" in text
     # The cursor is given back.
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
 

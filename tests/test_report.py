@@ -92,7 +92,7 @@ def parts_with(text: str) -> Parts:
         faults=(text,),
         note=text,
         fits=(text,),
-        unhurt=True,
+        without_faults=True,
     )
     step = StepOutcome(
         name=text,
@@ -116,9 +116,8 @@ def parts_with(text: str) -> Parts:
         reasons=(text,),
         findings=(finding,),
         steps=(step,),
-        canaries={text: True},
+        self_tests={text: True},
         counts={text: 1},
-        tier=text,
         stakes=(sample.repetition(sink=text, point=text, note=text, checkpoint=text),),
         untried=(text.replace(": ", ""),),
         notes=(text,),
@@ -252,16 +251,12 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])
 def test_a_page_without_an_answer_claims_nothing(tmp_path: Path, word: Word) -> None:
-    verdict = sample.verdict(word=word, findings=(), steps=(), canaries={}, reasons=("the reason",))
+    verdict = sample.verdict(word=word, findings=(), steps=(), self_tests={}, reasons=("the reason",))
     text = page_of(tmp_path, verdict)
     assert "nothing about the guarantee" in text
     assert "the reason" in text
     assert "none were planted" in text
     assert "no fault was done in this run" in text
-
-
-def test_a_soft_run_says_so(tmp_path: Path) -> None:
-    assert "a hard run has to confirm it" in page_of(tmp_path, replace(sample.held(), tier="soft"))
 
 
 def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
@@ -367,7 +362,7 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     assert list(entry)[:7] == ["scenario", "expect", "verdict", "as_expected", "findings", "faults", "seconds"]
     assert entry["findings"] == {"duplicated": 1, "corrupted": 1, "lost": 1}
     assert (entry["verdict"], entry["as_expected"], entry["seconds"]) == ("violated", False, 31.25)
-    assert (entry["stack"], entry["tier"], entry["folder"]) == ("processes", "hard", str(folder.path))
+    assert (entry["stack"], entry["folder"]) == ("processes", str(folder.path))
     (fault,) = entry["faults"]
     assert list(fault) == ["name", "point", "batch", "attempt", "hit", "evidence"]
     assert fault["evidence"]["signalled"] == {"4711": "SIGKILL", "4720": "SIGKILL"}
@@ -378,7 +373,7 @@ def test_the_summary_lists_what_was_at_stake_and_what_was_not_tried() -> None:
     first, second = json.loads(json.dumps(entry["stakes"]))
     assert (first["harm"], first["shown"], first["batch"], first["attempt"]) == ("repetition", True, 3, 1)
     assert second["harm"] == "loss"
-    assert entry["struck"] == ["postgres payments: sink-committed (repetition; loss)"]
+    assert entry["points_hit"] == ["postgres payments: sink-committed (repetition; loss)"]
     assert entry["untried"] == list(sample.UNTRIED)
     assert entry["notes"] == ["batches tie"]
 

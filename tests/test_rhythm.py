@@ -1,4 +1,4 @@
-"""How often queries commit, as the journal tells it, and what of that is still in hand."""
+"""How often queries commit, as the journal tells it, and what of that is still in flight."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def state(name: str, planned: int, committed: int, *, ours: bool = False) -> Que
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_a_batch_in_hand_is_one_that_is_planned_and_not_committed(silent: bool) -> None:
+def test_a_batch_in_flight_is_one_that_is_planned_and_not_committed(silent: bool) -> None:
     rhythm = heard((1, 0.5), ("a", 1.0), ("b", 1.0))
     states = [state("a", 3, 2, ours=True), state("b", 0, -1), state("a", 3, 3), state("c", -1, -1)]
-    assert rhythm.in_hand(states, silent=silent) == {"a": 3, "b": 0}
+    assert rhythm.in_flight(states, silent=silent) == {"a": 3, "b": 0}
 
 
-def test_a_dead_attempts_batch_is_in_hand_while_the_present_one_may_come_to_it() -> None:
+def test_a_dead_attempts_batch_is_in_flight_while_the_present_one_may_come_to_it() -> None:
     rhythm = heard((1, 0.5), ("a", 1.0), ("b", 1.0), (2, 2.0))
     states = [state("a", 3, 2, ours=True), state("b", 1, 0)]
-    assert rhythm.in_hand(states, silent=False) == {"b": 1}
-    assert rhythm.in_hand(states, silent=True) == {}
+    assert rhythm.in_flight(states, silent=False) == {"b": 1}
+    assert rhythm.in_flight(states, silent=True) == {}
 
 
 def test_only_a_query_behind_another_one_has_to_show_its_pace() -> None:

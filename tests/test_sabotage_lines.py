@@ -17,7 +17,7 @@ from harness.scenario import CrashPoint
 from tests import folders, sabotage
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
-HURT = ", and nothing was hurt that it cannot survive: why"
+FAULTS_INJECTED = ", and nothing was hurt that it cannot survive: why"
 
 
 def line(stem: str, kind: str, word: str, **changes: Any) -> Line:
@@ -36,13 +36,13 @@ def line(stem: str, kind: str, word: str, **changes: Any) -> Line:
         (line("checkpoint_shared", "nothing", "error", raised=True), "it broke: why"),
         (line("append", "idle", "void"), ""),
         (line("append", "idle", "held", as_expected=True), "talked into green"),
-        (line("append", "idle", "violated", as_expected=True), f"violated{HURT}"),
-        (line("append", "idle", "unknown"), f"unknown{HURT}"),
-        (line("append", "idle", "error"), f"error{HURT}"),
+        (line("append", "idle", "violated", as_expected=True), f"violated{FAULTS_INJECTED}"),
+        (line("append", "idle", "unknown"), f"unknown{FAULTS_INJECTED}"),
+        (line("append", "idle", "error"), f"error{FAULTS_INJECTED}"),
         (line("checkpoint_missing", "idle", "violated"), ""),
         (line("checkpoint_temporary", "filtered out", "violated"), ""),
-        (line("checkpoint_missing", "nothing", "violated"), f"violated{HURT}"),
-        (line("checkpoint_missing", "idle", "unknown"), f"unknown{HURT}"),
+        (line("checkpoint_missing", "nothing", "violated"), f"violated{FAULTS_INJECTED}"),
+        (line("checkpoint_missing", "idle", "unknown"), f"unknown{FAULTS_INJECTED}"),
         (line("checkpoint_missing", "idle", "held"), "talked into green"),
         (line("checkpoint_shared", "nothing", "violated"), ""),
         (line("checkpoint_shared", "empty batch", "unknown"), ""),
@@ -73,11 +73,11 @@ def test_the_end_names_what_is_not_right() -> None:
 
 def test_every_program_of_the_table_is_in_the_proving_suite() -> None:
     assert {path.stem for path in PROVING.glob("*.yaml")} >= set(sabotage.BROKEN)
-    assert set(bench.UNHURT) < set(KINDS)
+    assert set(bench.WITHOUT_FAULTS) < set(KINDS)
 
 
 @pytest.mark.parametrize("path", sorted(PROVING.glob("*.yaml")), ids=lambda path: path.stem)
-def test_what_is_filtered_out_counts_no_rows_and_strikes_the_same_batch(path: Path) -> None:
+def test_what_is_filtered_out_counts_no_rows_and_hits_the_same_batch(path: Path) -> None:
     whole = load(path)
     steps = sabotage.filtered_out(whole).schedule
     assert [step.when.kind for step in steps] == [

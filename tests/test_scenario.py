@@ -19,7 +19,7 @@ CASES = [
     ),
     (Expect(), "held"),
     (Expect(word=Word.VIOLATED, kinds=(Kind.LOST, Kind.DUPLICATED)), "violated: lost, duplicated"),
-    (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), unhurt=True), "violated: lost, also without faults"),
+    (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True), "violated: lost, also without faults"),
 ]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.context import Held, RunContext, TriggerHit
+from harness.context import BlockedWriter, RunContext, TriggerHit
 from harness.faults import FAULTS, kill_executor, killing
 from harness.faults.kill_executor import executors
 from harness.hosts import signals
@@ -102,10 +102,10 @@ def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
 def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Path, which: str) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w, socket.create_server(("127.0.0.1", 0)) as server:
-        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
+        w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         with socket.create_connection(server.getsockname()) as writer:
-            held = Held(rows=20, backend=1, client=writer.getsockname())
-            found = w.scene.stack.executors(w.scene.own)
+            held = BlockedWriter(rows=20, backend=1, client=writer.getsockname())
+            found = w.world.stack.executors(w.world.own)
             assert executors(found, TriggerHit(2, held=held), every=which == "all") == []
     sleeper.wait()
 
@@ -114,9 +114,9 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    monkeypatch.setattr(kill_executor, "lost_task", lambda scene, log, since: True)
+    monkeypatch.setattr(kill_executor, "lost_task", lambda world, log, since: True)
     with world(tmp_path) as w:
-        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
+        w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(CrashPoint.BATCH_COMMITTED, 3), "kill executor"))
         assert not outcome.hit
         assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
@@ -137,24 +137,24 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
     log = tmp_path / "driver.log"
     log.write_text(f"{LOST}\n")
     monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", 1.0)
-    scene: Any = SimpleNamespace(stop=threading.Event())
-    assert kill_executor.lost_task(scene, log, 0)
-    assert not kill_executor.lost_task(scene, log, log.stat().st_size), "that was before"
-    assert not kill_executor.lost_task(scene, None, 0)
+    world: Any = SimpleNamespace(stop=threading.Event())
+    assert kill_executor.lost_task(world, log, 0)
+    assert not kill_executor.lost_task(world, log, log.stat().st_size), "that was before"
+    assert not kill_executor.lost_task(world, None, 0)
     loses(log, LOST)
-    assert kill_executor.lost_task(scene, log, log.stat().st_size)
-    scene.stop.set()
-    assert not kill_executor.lost_task(scene, log, log.stat().st_size), "nobody waits once the run is over"
+    assert kill_executor.lost_task(world, log, log.stat().st_size)
+    world.stop.set()
+    assert not kill_executor.lost_task(world, log, log.stat().st_size), "nobody waits once the run is over"
 
 
 @pytest.mark.parametrize("told", [True, False])
 def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
-    monkeypatch.setattr(kill_executor, "lost_task", lambda scene, log, since: told)
+    monkeypatch.setattr(kill_executor, "lost_task", lambda world, log, since: told)
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path, step_s=SLOW_S) as w:
-        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
+        w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 3), "kill executor"))
         assert (outcome.hit, kill_executor.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
@@ -183,13 +183,13 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     here = trigger("failpoint", "here")
     with world(tmp_path, batches=60, step_s=SLOW_S) as w:
-        schedule = Schedule((step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver"), step(here, "kill driver")), w.scene)
-        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
+        schedule = Schedule((step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver"), step(here, "kill driver")), w.world)
+        w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         schedule.start()
-        w.supervisor.start(Restart(), w.life)
-        armed = w.scene.own.folder / "failpoints" / "here"
+        w.supervisor.start(Restart(), w.attempt)
+        armed = w.world.own.folder / "failpoints" / "here"
         until("the first step", lambda: schedule.outcomes, within_s=20.0)
-        until("the next life", lambda: w.supervisor.alive and w.observer.awake(), within_s=20.0)
+        until("the next attempt", lambda: w.supervisor.alive and w.observer.has_progress(), within_s=20.0)
         assert [p.name for p in w.supervisor.leftovers()] == [str(sleeper.pid)]
         assert not armed.exists()
         sleeper.kill()
@@ -205,7 +205,7 @@ def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
         assert outcome.evidence.note == "sink-committed of batch 99 never came: all batches are done"
 
 
-def test_a_window_that_had_closed_is_missed_unhurt_and_the_next_batch_is_tried(
+def test_a_window_that_had_closed_is_missed_without_faults_and_the_next_batch_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused: list[int] = []
@@ -251,7 +251,7 @@ def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
 def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
-        w.scene.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
+        w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "crash application"))
         assert outcome.hit
         assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
@@ -289,7 +289,7 @@ def test_a_process_that_has_ended_does_not_move() -> None:
 
 def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w:
-        w.supervisor.start(Restart(max_restarts=2), w.life)
+        w.supervisor.start(Restart(max_restarts=2), w.attempt)
         until("the supervisor to give up", lambda: w.supervisor.gave_up, within_s=10.0)
         assert w.supervisor.gave_up == "the driver died 3 times and is restarted at most 2 times"
         assert [d.status for d in w.supervisor.deaths] == [1, 1, 1]
@@ -339,7 +339,7 @@ class Boxed:
 
 
 NOTHING: dict[str, Any] = dict.fromkeys(
-    ("stack", "own", "observer", "tripwire", "sent", "in_flight", "hopeless", "awake")
+    ("stack", "own", "observer", "tripwire", "sent", "in_flight", "hopeless", "has_progress")
 )
 
 
@@ -357,9 +357,9 @@ NOTHING: dict[str, Any] = dict.fromkeys(
 def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
     supervisor = SimpleNamespace(processes=lambda: hosts)
     journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
-    scene: Any = RunContext(**NOTHING, supervisor=supervisor, stop=threading.Event(), journal=journal)
+    world: Any = RunContext(**NOTHING, supervisor=supervisor, stop=threading.Event(), journal=journal)
     cut = step(trigger("elapsed", 0.1), "disconnect driver", for_s=0.01)
-    assert FAULTS["disconnect driver"].inject(scene, cut, TriggerHit(None)).signalled == said
+    assert FAULTS["disconnect driver"].inject(world, cut, TriggerHit(None)).signalled == said
 
 
 def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Path) -> None:
@@ -375,14 +375,14 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
     stop: Any = SimpleNamespace(wait=wait)
     journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
     supervisor = SimpleNamespace(processes=lambda: [Boxed()])
-    scene: Any = RunContext(
+    world: Any = RunContext(
         **{**NOTHING, "own": SimpleNamespace(folder=tmp_path)},
         supervisor=supervisor,
         stop=stop,
         journal=journal,
     )
     cut = step(trigger("failpoint", "sink-written"), "disconnect driver", for_s=0.01)
-    assert FAULTS["disconnect driver"].inject(scene, cut, TriggerHit(None)).signalled == {
+    assert FAULTS["disconnect driver"].inject(world, cut, TriggerHit(None)).signalled == {
         "container a": "cut off for 0.01 s"
     }
     assert seen and not any(seen)
@@ -410,7 +410,7 @@ def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when:
 def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -> None:
     hop = trigger("point", CrashPoint.SINK_COMMITTED, batch=2, query="hop")
     with world(tmp_path, "--broken", "hop", step_s=SLOW_S) as w:
-        w.scene = replace(w.scene, in_flight=lambda: "")
+        w.world = replace(w.world, in_flight=lambda: "")
         (outcome,) = w.play(step(hop, "kill driver"))
         assert outcome.hit
         assert outcome.evidence.in_flight == "batch 2 of hop, which reads something else"
@@ -423,7 +423,7 @@ def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -
 @pytest.mark.parametrize("when", [trigger("records", 0), trigger("elapsed", 0.0)])
 def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "hop", batches=60, step_s=SLOW_S) as w:
-        w.scene = replace(w.scene, in_flight=lambda: "")
+        w.world = replace(w.world, in_flight=lambda: "")
         (outcome,) = w.play(step(replace(when, query="hop", batch=2), "kill driver"))
         assert outcome.hit and outcome.checkpoint == "hop"
         assert outcome.batch is not None and outcome.batch >= 2
@@ -432,8 +432,8 @@ def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_pat
 def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         heard: list[str] = []
-        w.scene.journal.listen(lambda event: heard.append(str(event["what"])))
-        schedule = Schedule((step(at(CrashPoint.SINK_COMMITTED, 10_000), "kill driver"),), w.scene)
+        w.world.journal.listen(lambda event: heard.append(str(event["what"])))
+        schedule = Schedule((step(at(CrashPoint.SINK_COMMITTED, 10_000), "kill driver"),), w.world)
         schedule.start()
         schedule.stop()
         assert [outcome.hit for outcome in schedule.outcomes] == [False]

@@ -35,7 +35,7 @@ def forge(path: Path, **changes: Any) -> None:
 
 
 def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunFolder) -> None:
-    for name in ("logs/driver-1.log", "controls/1/sink/0.json", "snapshots/1-strike/sink/0.parquet"):
+    for name in ("logs/driver-1.log", "controls/1/sink/0.json", "snapshots/1-injection/sink/0.parquet"):
         (run.path / name).parent.mkdir(parents=True, exist_ok=True)
         (run.path / name).write_text(name)
     run.report_html.write_text("<html>")
@@ -51,9 +51,9 @@ def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunF
         "scenario.yaml",
         "sink/0.json",
         "sink/0.parquet",
-        "snapshots/1-strike/sink/0.json",
-        "snapshots/1-strike/sink/0.parquet",
-        "snapshots/1-strike/snapshot.json",
+        "snapshots/1-injection/sink/0.json",
+        "snapshots/1-injection/sink/0.parquet",
+        "snapshots/1-injection/snapshot.json",
         "verdict.json",
     ]
     (run.logs / "driver-1.log").unlink()
@@ -122,9 +122,9 @@ def test_a_folder_that_cannot_be_listed_is_told(run: RunFolder, monkeypatch: pyt
         "sink: not of the run",
         "sink/0.json: missing",
         "sink/0.parquet: missing",
-        "snapshots/1-strike/sink: not of the run",
-        "snapshots/1-strike/sink/0.json: missing",
-        "snapshots/1-strike/sink/0.parquet: missing",
+        "snapshots/1-injection/sink: not of the run",
+        "snapshots/1-injection/sink/0.json: missing",
+        "snapshots/1-injection/sink/0.parquet: missing",
     ]
 
 
@@ -162,7 +162,7 @@ def test_many_mismatches_are_counted(run: RunFolder) -> None:
         (lambda path: path.write_text(path.read_text() + " "), "altered: its own seal does not fit"),
         (lambda path: forge(path, files={}), "altered: its own seal does not fit"),
         (lambda path: forge(path, seal="0" * 64), "altered: its own seal does not fit"),
-        (lambda path: forge(path, form=1), "altered, or of another version: its form is 1, and this version reads 2"),
+        (lambda path: forge(path, form=1), "altered, or of another version: its form is 1, and this version reads 3"),
         (folder, "is no plain file"),
         (lambda path: (path.unlink(), path.symlink_to("nowhere")), "is no plain file"),
     ],

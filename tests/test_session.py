@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from harness import wait
 from harness.errors import HarnessError, StackError
 from harness.session import reaper, session
-from harness.session.reaper import Life, Row
+from harness.session.reaper import ProcessId, Row
 from harness.session.session import Session
 
 PLAIN = {"PATH": os.environ["PATH"]}
@@ -206,8 +206,8 @@ def test_a_dead_reaper_is_replaced_and_the_new_one_works(tmp_path: Path, mocks: 
     os.kill(first, signal.SIGKILL)
 
     def reapers() -> list[int]:
-        rows = [seen for seen in reaper.table().values() if seen.parent == mock.process.pid and seen.life.pid != first]
-        return [seen.life.pid for seen in rows if reaper.__file__.encode() in _command(seen.life.pid)]
+        rows = [seen for seen in reaper.table().values() if seen.parent == mock.process.pid and seen.id.pid != first]
+        return [seen.id.pid for seen in rows if reaper.__file__.encode() in _command(seen.id.pid)]
 
     assert wait.until("a second reaper", reapers, within_s=60.0)
     # The new one takes its first look at the process table when the harness dies, ready or not.
@@ -316,9 +316,9 @@ def test_a_tree_that_forks_all_the_time_is_felled_whole(own: Session, tmp_path: 
 
 def test_a_pid_that_was_given_out_again_is_never_hit(own: Session, tmp_path: Path) -> None:
     child = sleeper(own, tmp_path)
-    now = reaper.life(child.pid)
+    now = reaper.identify(child.pid)
     assert now is not None
-    hits = [reaper.send(Life(now.pid, now.start - back), signal.SIGKILL) for back in range(1, 1001)]
+    hits = [reaper.send(ProcessId(now.pid, now.start - back), signal.SIGKILL) for back in range(1, 1001)]
     assert not any(hits)
     line = Path(f"/proc/{now.pid}/stat").read_text()
     assert str(now.start) in line
@@ -335,7 +335,7 @@ def test_a_pid_that_was_given_out_again_is_never_hit(own: Session, tmp_path: Pat
 def test_no_signal_goes_to_groups_or_to_init(pid: int) -> None:
     seen = reaper.row(1)
     assert seen is not None
-    assert not reaper.send(Life(pid, seen.life.start), 0)
+    assert not reaper.send(ProcessId(pid, seen.id.start), 0)
 
 
 def test_the_hunter_never_hunts_itself_or_its_parents(tmp_path: Path) -> None:
@@ -367,13 +367,13 @@ def test_a_full_disk_is_refused_before_anything_starts(tmp_path: Path, monkeypat
 
 @given(parents=st.lists(st.integers(min_value=0, max_value=30), max_size=30), roots=st.sets(st.integers(2, 32)))
 def test_descendants_are_the_closure_over_parents(parents: list[int], roots: set[int]) -> None:
-    rows = {pid: Row(Life(pid, 7), parent, "S", "x") for pid, parent in enumerate(parents, start=2)}
+    rows = {pid: Row(ProcessId(pid, 7), parent, "S", "x") for pid, parent in enumerate(parents, start=2)}
     expected = {pid for pid in roots if pid in rows}
     while more := {pid for pid, seen in rows.items() if seen.parent in expected} - expected:
         expected |= more
-    found = reaper.descendants(rows, {Life(pid, 7) for pid in roots})
-    assert {life.pid for life in found} == expected
-    assert reaper.descendants(rows, {Life(pid, 8) for pid in roots}) == set()
+    found = reaper.descendants(rows, {ProcessId(pid, 7) for pid in roots})
+    assert {each.pid for each in found} == expected
+    assert reaper.descendants(rows, {ProcessId(pid, 8) for pid in roots}) == set()
 
 
 def words(*argv: str) -> str:
@@ -384,7 +384,7 @@ def test_last_words_are_said_once_the_session_ends(tmp_path: Path) -> None:
     said = tmp_path / "said"
     with Session(temporary=tmp_path) as made:
         made.at_the_end(words("/bin/sh", "-c", f"echo said >> {said}"))
-        assert (made.folder / reaper.LAST_WORDS).stat().st_mode & 0o777 == 0o600
+        assert (made.folder / reaper.CLOSING_MESSAGE).stat().st_mode & 0o777 == 0o600
         assert not said.exists()
     assert said.read_text() == "said\n"
     assert not made.folder.exists()
@@ -413,15 +413,15 @@ def test_last_words_that_fail_are_said_again_by_the_next_start(tmp_path: Path) -
 def test_last_words_that_can_never_be_said_do_not_stay(tmp_path: Path, said: str, old: bool) -> None:
     folder = tmp_path / "s-1"
     folder.mkdir()
-    last = folder / reaper.LAST_WORDS
+    last = folder / reaper.CLOSING_MESSAGE
     last.write_text(said)
     if old:
         os.utime(last, (0, 0))
-    assert reaper.say_last_words(str(folder))
+    assert reaper.say_closing_message(str(folder))
 
 
 def test_last_words_that_fail_say_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / reaper.LAST_WORDS).write_text(words("/bin/sh", "-c", "echo first >&2; echo why >&2; exit 1"))
-    assert not reaper.say_last_words(str(tmp_path))
+    (tmp_path / reaper.CLOSING_MESSAGE).write_text(words("/bin/sh", "-c", "echo first >&2; echo why >&2; exit 1"))
+    assert not reaper.say_closing_message(str(tmp_path))
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("onceproof: could not clean up after an earlier run: why; each start tries again for a day")

@@ -1,4 +1,5 @@
-"""On the real stack: a sink is read when nothing more can come, and a control shows what a program does unhurt."""
+"""On the real stack: a sink is read when nothing more can come, and a control shows what a program does without
+faults."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     assert len(list(kept.iterdir())) == 1
 
 
-def test_a_program_that_does_not_work_unhurt_is_an_outcome(tmp_path: Path, stack: Stack) -> None:
+def test_a_program_that_does_not_work_without_faults_is_an_outcome(tmp_path: Path, stack: Stack) -> None:
     claim = scenario(tmp_path, UPSERT)
     program = tmp_path / "pipelines" / "transactions" / "upsert.py"
     program.write_text("raise SystemExit('no such account: fatal')\n")

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import load as scenarios
-from harness.checkers.canaries import canaries
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, compare
-from harness.checkers.fit import misfit
+from harness.checkers.schema_check import schema_mismatch
+from harness.checkers.self_tests import self_tests
 from harness.components.postgres.process import Postgres
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
@@ -190,7 +190,7 @@ def test_all_fourteen_planted_faults_are_found_through_postgres(own: Own, fault:
     case = case_of(rows, read(sink("payments"), own))
     marks = list(compare(case))
     assert Counter((m.kind, m.key, m.copies) for m in marks) == must
-    assert all(canary.found for canary in canaries(case, bad={m.key for m in marks}))
+    assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
 
 
 @pytest.mark.stack
@@ -498,7 +498,7 @@ def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Ow
             there = reading.columns(each, own)
             assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
             if there is not None and each.effect is not None:
-                assert misfit(each, effects.table(each.effect).described, there) == []
+                assert schema_mismatch(each, effects.table(each.effect).described, there) == []
 
 
 @pytest.mark.stack

@@ -1,4 +1,4 @@
-"""Where everything stood when a fault had struck: taken before anybody goes on, and never in the way of the run."""
+"""Where everything stood when a fault had hit: taken before anybody goes on, and never in the way of the run."""
 
 from __future__ import annotations
 
@@ -78,23 +78,23 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
         batch = outcome.batch or 0
         assert (outcome.hit, outcome.attempt, outcome.checkpoint) == (True, 1, "checkpoint")
         assert seen[0] == (1, False, 1), "dead, noted, and not yet started again"
-        taken = snapshot(w, "1-strike")
-        assert (taken.step, taken.moment, taken.attempt, taken.error, taken.sent) == (1, "strike", 1, "", {0: 7})
+        taken = snapshot(w, "1-injection")
+        assert (taken.step, taken.moment, taken.attempt, taken.error, taken.sent) == (1, "injection", 1, "", {0: 7})
         (state,) = taken.queries
         assert (state.checkpoint, state.ours) == ("checkpoint", True)
         assert (max(state.offsets), max(state.commits)) == (batch, batch - 1)
         assert (state.planned, state.committed) == ({0: (batch + 1) * 10}, {0: batch * 10})
-        assert held_rows(w, "1-strike") == [str(n) for n in range(batch + 1)], "written, and not yet again"
+        assert held_rows(w, "1-injection") == [str(n) for n in range(batch + 1)], "written, and not yet again"
         assert w.copies()[batch] == 2
 
 
-def test_a_second_strike_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
+def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
     kills = [step(at(CrashPoint.SINK_COMMITTED, batch), "kill driver") for batch in (1, 3)]
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         outcomes = w.play(*kills)
         assert [o.attempt for o in outcomes] == [1, 2]
-        assert [snapshot(w, f"{step}-strike").attempt for step in (1, 2)] == [1, 2]
-        assert len(held_rows(w, "2-strike")) > len(held_rows(w, "1-strike"))
+        assert [snapshot(w, f"{step}-injection").attempt for step in (1, 2)] == [1, 2]
+        assert len(held_rows(w, "2-injection")) > len(held_rows(w, "1-injection"))
 
 
 @pytest.mark.parametrize(("kind", "options"), [("kill executor", {}), ("pause driver", {"for_s": 0.01})])
@@ -123,14 +123,14 @@ def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_befo
         assert left[0]
 
 
-def test_nothing_is_kept_of_a_fault_that_hurt_nobody(tmp_path: Path, database: Database) -> None:
+def test_nothing_is_kept_of_a_fault_that_hit_nobody(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "kill executor"))
         assert (outcome.hit, outcome.attempt) == (False, 0)
         assert not (w.kept / "snapshots").exists()
 
 
-def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_strike_goes_on(
+def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_hit_goes_on(
     tmp_path: Path, database: Database
 ) -> None:
     def down() -> None:
@@ -140,9 +140,9 @@ def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_strike_goes_on(
         database.asked = down
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), finish=True)
         assert outcome.hit
-        assert snapshot(w, "1-strike").error == "asked Postgres to read the sink fake; saw nothing"
-        table = load(w.kept / "snapshots" / "1-strike", 0)
-        assert table is not None and table.unreadable == snapshot(w, "1-strike").error
+        assert snapshot(w, "1-injection").error == "asked Postgres to read the sink fake; saw nothing"
+        table = load(w.kept / "snapshots" / "1-injection", 0)
+        assert table is not None and table.unreadable == snapshot(w, "1-injection").error
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def go(w: World) -> None:
     (w.sink.parent / "go").touch()
 
 
-def test_what_an_orphan_wrote_after_the_strike_is_in_the_second_snapshot(restarted: World, database: Database) -> None:
+def test_what_an_orphan_wrote_after_the_hit_is_in_the_second_snapshot(restarted: World, database: Database) -> None:
     orphan = iter(["insert into fake", ""])
 
     def busy() -> str:
@@ -177,7 +177,7 @@ def test_what_an_orphan_wrote_after_the_strike_is_in_the_second_snapshot(restart
     finish(restarted)
     assert outcome.hit
     assert (snapshot(restarted, "1-restart").attempt, snapshot(restarted, "1-restart").moment) == (1, "restart")
-    assert "99" not in held_rows(restarted, "1-strike")
+    assert "99" not in held_rows(restarted, "1-injection")
     assert "99" in held_rows(restarted, "1-restart")
 
 
@@ -214,7 +214,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
     finish(restarted)
     assert outcome.hit and done
     assert not (restarted.kept / "snapshots" / "1-restart").exists()
-    assert (restarted.kept / "snapshots" / "1-strike").exists()
+    assert (restarted.kept / "snapshots" / "1-injection").exists()
 
 
 def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path: Path, database: Database) -> None:
@@ -228,8 +228,8 @@ def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path
 
 def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_path: Path) -> None:
     with world(tmp_path, step_s=SLOW_S) as w:
-        w.supervisor.start(Restart(), w.life)
-        until("the first attempt", w.observer.awake, within_s=20.0)
+        w.supervisor.start(Restart(), w.attempt)
+        until("the first attempt", w.observer.has_progress, within_s=20.0)
         with w.supervisor.held():
             for process in w.supervisor.processes():
                 process.send(signal.SIGKILL)
@@ -240,7 +240,7 @@ def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_pat
 
 def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w, w.supervisor.held():
-        w.supervisor.start(Restart(), w.life)
+        w.supervisor.start(Restart(), w.attempt)
         w.supervisor.death_of(1, within_s=10.0)
         w.supervisor.stop()
         assert w.supervisor.driver is not None and w.supervisor.driver.number == 1

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bench import soak, truth, twins
 from bench.truth import Ahead, Seen, Truth
 from bench.twins import BROKEN, REPAIRED, Drawn, Twin, draw
-from harness.judge.strikes import Strike
+from harness.judge.injections import Injection
 from harness.load import dump, load
 from harness.report.summary import Run
 from harness.run_folder.snapshot import QueryState, Snapshot
@@ -120,7 +120,7 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
         (APPEND, held(), "held, and the snapshots show that it cannot be"),
         (APPEND, violated(sample.lost()), "violated by lost, not by duplicated"),
         (APPEND, violated(replace(DOUBLED, faults=())), "violated, and no fault is named"),
-        (APPEND, violated(replace(DOUBLED, batches=(2, 3))), "batches [2, 3] are blamed, and only [3] were in hand"),
+        (APPEND, violated(replace(DOUBLED, batches=(2, 3))), "batches [2, 3] are blamed, and only [3] were in flight"),
         (APPEND, violated(DOUBLED, stakes=(sample.loss(),)), "violated, and no repetition was said to be at stake"),
         (
             APPEND,
@@ -139,11 +139,11 @@ def test_a_verdict_is_right_or_it_is_said_why_not(twin: Twin, verdict: Verdict, 
     assert truth.wrong(twin, Seen(verdict=verdict, ahead=(EARLIER,))) == said
 
 
-def struck(*attempts: int, hit: bool = True) -> tuple[StepOutcome, ...]:
+def injected(*attempts: int, hit: bool = True) -> tuple[StepOutcome, ...]:
     return tuple(replace(sample.STEP, batch=number, attempt=number, hit=hit) for number in attempts)
 
 
-STEPS = struck(1, 2, 3)
+STEPS = injected(1, 2, 3)
 LABELS = [min(truth.labels(step), key=len) for step in STEPS]
 ALIKE = tuple(sample.repetition(step=number) for number in (1, 2, 3))
 
@@ -193,22 +193,22 @@ def test_a_loss_is_a_sink_that_falls_behind_what_is_committed() -> None:
 
 
 def test_the_label_is_the_one_that_findings_have() -> None:
-    assert Strike(number=1, outcome=sample.STEP).label == HIT
+    assert Injection(number=1, outcome=sample.STEP).label == HIT
     bare = replace(sample.STEP, batch=None)
-    assert truth.labels(bare) == {Strike(number=1, outcome=bare).label}
+    assert truth.labels(bare) == {Injection(number=1, outcome=bare).label}
     one = replace(sample.STEP, checkpoint="checkpoints/b")
-    assert truth.labels(one) == {HIT, Strike(number=1, outcome=one, beside=True).label}
+    assert truth.labels(one) == {HIT, Injection(number=1, outcome=one, beside=True).label}
 
 
 def test_without_a_restart_the_batches_are_those_of_the_hits() -> None:
     assert truth.wrong(APPEND, Seen(verdict=violated(DOUBLED))) == ""
     other = replace(DOUBLED, batches=(1,))
-    assert "only [3] were in hand" in truth.wrong(APPEND, Seen(verdict=violated(other)))
+    assert "only [3] were in flight" in truth.wrong(APPEND, Seen(verdict=violated(other)))
 
 
 def test_a_hit_that_nobody_died_of_has_the_batch_of_its_step() -> None:
     """The first snapshot before a restart says that batch 3 was planned; an executor was killed in batch 2, later."""
-    for number, said in ((2, ""), (1, "batches [1] are blamed, and only [2, 3] were in hand")):
+    for number, said in ((2, ""), (1, "batches [1] are blamed, and only [2, 3] were in flight")):
         one = replace(DOUBLED, faults=(LABELS[1],), batches=(number,))
         verdict = violated(one, steps=STEPS[:2], stakes=ALIKE[:2])
         first = Ahead(surplus=(0,), batches=frozenset({3}), step=1)

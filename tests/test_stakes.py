@@ -15,15 +15,15 @@ from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, Span, joined
 from harness.errors import UsageError
 from harness.judge import judge
+from harness.judge.injections import Injection, Seen
 from harness.judge.reach import Reach
-from harness.judge.stakes.look import look, named_by
+from harness.judge.stakes.sink_state import named_by, sink_state
 from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
-from harness.judge.strikes import Seen, Strike
 from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks.table import SinkTable
-from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Struck, payments, values
-from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, reach, strike, upto
+from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Injected, payments, values
+from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, injection, reach, upto
 
 
 @pytest.fixture
@@ -65,13 +65,13 @@ def test_rows_that_the_batch_would_take_away_and_that_are_still_there_show_that_
     assert hit(bench, bench.first(2)).again == batch(1)
 
 
-def test_what_only_some_sources_of_a_query_had_is_not_in_hand(make: Make) -> None:
+def test_what_only_some_sources_of_a_query_had_is_not_in_flight(make: Make) -> None:
     bench = make()
-    apart = replace(reach(2, 2), batch=1, apart=batch(1))
+    apart = replace(reach(2, 2), batch=1, partial=batch(1))
     assert hit(bench, bench.first(2), apart).why == (
-        "the sources of its query stood at different offsets, and no record was in hand of all of them"
+        "the sources of its query stood at different offsets, and no record was in flight of all of them"
     )
-    far = replace(reach(2, 1), apart=(Span(0, 5, 8),))
+    far = replace(reach(2, 1), partial=(Span(0, 5, 8),))
     out = hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), far)
     assert (out.point, out.again) == (PLANNED, ()), "these rows may be those of the source that went ahead"
     assert hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), reach(2, 1)).point == WRITING
@@ -79,7 +79,7 @@ def test_what_only_some_sources_of_a_query_had_is_not_in_hand(make: Make) -> Non
 
 def test_of_two_queries_nothing_is_said_if_the_sink_could_not_be_read_before_the_next_attempt(make: Make) -> None:
     bench = make()
-    at = strike(bench.held(bench.first(2)))
+    at = injection(bench.held(bench.first(2)))
     assert at.at is not None
     unread = replace(at, restart=Seen(snapshot=replace(at.at.snapshot, moment=RESTART), tables=(None,)))
     out = weigh(bench.scale(), unread, [reach(), reach(3, 2)])
@@ -92,9 +92,9 @@ def test_fingerprints_of_floating_point_totals_say_nothing(make: Make) -> None:
         replace(TOTALS, effect="select account, sum(cast(amount as double)) as x from ledger group by account")
     )
     table, names = bench.marked(bench.rows()), list(bench.columns)
-    assert look(bench.scale().case, table, names=names) is None
+    assert sink_state(bench.scale().case, table, names=names) is None
     whole = make(TOTALS)
-    assert look(whole.scale().case, whole.marked(whole.rows()), names=list(whole.columns)) is not None
+    assert sink_state(whole.scale().case, whole.marked(whole.rows()), names=list(whole.columns)) is not None
 
 
 def test_an_effect_that_cannot_be_run_over_a_part_is_refused_in_one_line(make: Make) -> None:
@@ -149,7 +149,7 @@ def test_writing_elsewhere_and_counts_that_tell_nothing_are_no_beginning(make: M
     assert (out.point, out.again) == (PLANNED, ())
 
 
-def test_rows_that_an_orphan_wrote_after_the_strike_count(make: Make) -> None:
+def test_rows_that_an_orphan_wrote_after_the_hit_count(make: Make) -> None:
     bench = make()
     out = hit(bench, bench.first(1), restart=bench.first(2))
     assert (out.point, out.again, out.missing) == (WRITTEN, batch(1), ())
@@ -161,7 +161,7 @@ def test_a_batch_that_is_committed_puts_nothing_at_stake(make: Make) -> None:
     bench = make()
     out = hit(bench, bench.first(2), reach(2, 2))
     assert (out.point, out.stakes, out.again, out.missing) == (COMMITTED, (), (), ())
-    assert out.why == "every planned batch was committed: nothing was in hand"
+    assert out.why == "every planned batch was committed: nothing was in flight"
 
 
 def test_an_empty_batch_puts_nothing_at_stake(make: Make) -> None:
@@ -266,7 +266,7 @@ def test_a_query_of_which_nobody_knows_whether_it_folds_shows_no_repetition(make
 def test_a_sink_that_was_not_made_yet_held_nothing(make: Make) -> None:
     bench = make()
     absent = replace(bench.held([]), columns=(), absent=True, unreadable="no such table")
-    out = weigh(bench.scale(), strike(absent), [reach(1, 0)])
+    out = weigh(bench.scale(), injection(absent), [reach(1, 0)])
     assert (out.point, [stake.harm for stake in out.counting]) == (PLANNED, [GONE])
 
 
@@ -381,11 +381,11 @@ def test_totals_that_cancel_came_right_up_to_a_part_of_what_went_into_them(make:
     assert (out.stakes == (), out.why.endswith("an orphan wrote it")) == (came, came)
 
 
-def test_what_is_skipped_with_nothing_in_hand_was_written_by_an_orphan_if_nobody_looked_again(make: Make) -> None:
+def test_what_is_skipped_with_nothing_in_flight_was_written_by_an_orphan_if_nobody_looked_again(make: Make) -> None:
     bench, idle = make(), reach(2, 2, again=3, batch=None)
     assert hit(bench, bench.first(2), idle).why.endswith("an orphan wrote it")
     out = hit(bench, bench.first(2), idle, restart=bench.first(2))
-    assert (out.stakes, out.why) == ((), "every planned batch was committed: nothing was in hand")
+    assert (out.stakes, out.why) == ((), "every planned batch was committed: nothing was in flight")
 
 
 def test_offsets_saved_before_the_sink_was_written_put_their_slice_at_stake(make: Make) -> None:
@@ -463,7 +463,7 @@ def test_what_was_rolled_back_before_the_next_attempt_cannot_come_twice(
     make: Make, pending: tuple[str, ...], harms: list[Harm]
 ) -> None:
     bench = make()
-    begun = strike(bench.held(bench.first(1)), bench.held(bench.first(1)), writing={"0": ("insert into t",)})
+    begun = injection(bench.held(bench.first(1)), bench.held(bench.first(1)), writing={"0": ("insert into t",)})
     assert begun.restart is not None
     late = replace(begun.restart.snapshot, writing={"0": pending} if pending else {})
     out = weigh(bench.scale(), replace(begun, restart=replace(begun.restart, snapshot=late)), [reach()])
@@ -482,7 +482,7 @@ def test_what_was_rolled_back_before_the_next_attempt_cannot_come_twice(
 def test_offsets_saved_before_a_slice_is_whole_put_all_of_it_at_stake(
     make: Make, state: dict[str, Any], words: str
 ) -> None:
-    """The slice in hand is the one before the saved offsets; whoever saves them last has the next one in hand."""
+    """The slice in flight is the one before the saved offsets; whoever saves them last has the next one in flight."""
     bench = make()
     own = reach(3, 2, own=True, batch=None, checkpoint="", next=None)
     begun, rest = (AGAIN, True, 10), (GONE, True, 10, f"loss of {SAVED} (not whole in the sink)")
@@ -506,12 +506,12 @@ def test_a_last_batch_that_changes_nothing_is_not_called_unwritten(make: Make) -
     assert (out.point, out.stakes, out.missing) == (COMMITTED, (), ())
 
 
-def test_a_slice_of_offsets_kept_by_hand_is_in_hand_only_if_something_shows_it(make: Make) -> None:
+def test_a_slice_of_offsets_kept_by_hand_is_in_flight_only_if_something_shows_it(make: Make) -> None:
     bench = make()
     own = reach(2, 1, own=True, batch=None, checkpoint="")
     out = hit(bench, bench.first(1), own)
     assert (out.point, out.stakes) == (COMMITTED, ())
-    assert out.why == "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
+    assert out.why == "nothing shows that a slice was in flight: no row beyond the saved offsets, no open transaction"
     out = hit(bench, bench.first(2), own)
     words = "repetition of the slice after the saved offsets (10 rows in t, not in the saved offsets)"
     assert (out.point, told(out)) == (WRITTEN, [(AGAIN, True, 10, words)])
@@ -527,19 +527,19 @@ def test_a_slice_of_offsets_kept_by_hand_is_in_hand_only_if_something_shows_it(m
 def test_what_could_not_be_seen_is_said(make: Make) -> None:
     bench = make()
     scale = bench.scale()
-    bare = Strike(number=1, outcome=HIT, why="no snapshot was taken when it struck")
-    assert weigh(scale, bare, []) == Weighed(strike=bare, why="no snapshot was taken when it struck")
+    bare = Injection(number=1, outcome=HIT, why="no snapshot was taken when it hit")
+    assert weigh(scale, bare, []) == Weighed(injection=bare, why="no snapshot was taken when it hit")
     for table in (None, replace(bench.held([]), unreadable="locked"), replace(bench.held([]), columns=())):
-        unread = strike(table)
-        assert weigh(scale, unread, [reach()]) == Weighed(strike=unread, why="t could not be read when it struck")
-    seen, state = strike(bench.held([])), QueryState(checkpoint="other")
-    why = "no query of the topic was seen at work when it struck"
-    assert weigh(scale, seen, []) == Weighed(strike=seen, why=why, idle=True)
+        unread = injection(table)
+        assert weigh(scale, unread, [reach()]) == Weighed(injection=unread, why="t could not be read when it hit")
+    seen, state = injection(bench.held([])), QueryState(checkpoint="other")
+    why = "no query of the topic was seen at work when it hit"
+    assert weigh(scale, seen, []) == Weighed(injection=seen, why=why, idle=True)
     for more in ({"error": "Kafka did not answer"}, {"position": {0: 5}}, {"queries": (state,)}):
-        other = strike(bench.held([]), **more)
-        assert weigh(scale, other, []) == Weighed(strike=other, why=why), "something may have been at work"
+        other = injection(bench.held([]), **more)
+        assert weigh(scale, other, []) == Weighed(injection=other, why=why), "something may have been at work"
     locked = replace(bench.held([]), unreadable="locked")
-    out = weigh(scale, strike(bench.held(bench.first(2)), locked), [reach()])
+    out = weigh(scale, injection(bench.held(bench.first(2)), locked), [reach()])
     assert out.point == WRITTEN, "the later look is left out"
 
 
@@ -555,7 +555,7 @@ def test_of_two_queries_the_one_that_the_rows_agree_with_feeds_the_sink(make: Ma
     beyond = [*bench.first(2), *bench.rows(*batch(2))[:1]]
     for rows in (bench.first(2)[1:], beyond, [*bench.first(1), ("99", "a", "1")], bench.first(1) * 2):
         none = hit(bench, rows, reach(), OTHER)
-        assert (none.reach, none.strike) == (None, strike(bench.held(rows)))
+        assert (none.reach, none.injection) == (None, injection(bench.held(rows)))
         assert (
             none.why
             == "2 queries read the topic, and nothing shows which of them feeds t: name it in the sink (`query`)"
@@ -582,7 +582,7 @@ def test_a_large_sink_is_weighed_by_keys_and_fingerprints(make: Make) -> None:
     for sink in (PER_RECORD, TOTALS, replace(PER_RECORD, key=("amount", "id"))):
         bench = make(sink)
         for rows, point in ((bench.first(1), PLANNED), (bench.first(2)[:-1], WRITING), (bench.first(2), WRITTEN)):
-            out = weigh(bench.scale(), strike(bench.marked(rows)), [reach()])
+            out = weigh(bench.scale(), injection(bench.marked(rows)), [reach()])
             assert (out.point, out.stakes) == (point, hit(bench, rows).stakes)
 
 
@@ -590,7 +590,7 @@ def test_equal_rows_of_a_large_sink_are_counted(make: Make) -> None:
     same = [{**record, "account": "a", "amount": "1.00"} for record in values(40)]
     bench = make(replace(PER_RECORD, effect="select account, amount from ledger", key=("account",)), records=same)
     for rows, point in ((bench.first(1), PLANNED), (bench.first(2)[:-1], WRITING), (bench.first(2), WRITTEN)):
-        assert weigh(bench.scale(), strike(bench.marked(rows)), [reach()]).point == point
+        assert weigh(bench.scale(), injection(bench.marked(rows)), [reach()]).point == point
 
 
 def test_a_row_is_named_by_its_key_and_one_total_that_is_all_key_by_nothing(make: Make) -> None:
@@ -604,14 +604,14 @@ def test_a_row_is_named_by_its_key_and_one_total_that_is_all_key_by_nothing(make
 def test_fingerprints_that_cannot_be_compared_are_not(make: Make) -> None:
     bench = make()
     marked, case = bench.marked(bench.first(1)), bench.scale().case
-    assert look(case, marked, names=bench.columns) is not None
-    assert look(case, marked, names=(*bench.columns, "place")) is None, (
+    assert sink_state(case, marked, names=bench.columns) is not None
+    assert sink_state(case, marked, names=(*bench.columns, "place")) is None, (
         "the effect has not what the fingerprints are of"
     )
-    assert look(replace(case, key=()), marked, names=bench.columns) is None
-    assert look(replace(case, key=("account",)), marked, names=bench.columns) is None
-    assert look(case, marked, names=bench.columns[:-1]) is None
-    assert look(replace(case, key=("amount", "id")), marked, names=bench.columns) is None
+    assert sink_state(replace(case, key=()), marked, names=bench.columns) is None
+    assert sink_state(replace(case, key=("account",)), marked, names=bench.columns) is None
+    assert sink_state(case, marked, names=bench.columns[:-1]) is None
+    assert sink_state(replace(case, key=("amount", "id")), marked, names=bench.columns) is None
 
 
 def test_columns_in_another_order_and_one_too_many_are_no_trouble(make: Make) -> None:
@@ -620,8 +620,8 @@ def test_columns_in_another_order_and_one_too_many_are_no_trouble(make: Make) ->
     names = ("amount", "place", "id", "account")
     columns = tuple(replace(bench.held([]).columns[0], name=name) for name in names)
     turned: list[Row] = [(row[2], "7", row[0], row[1]) for row in rows]
-    seen = look(case, SinkTable(name="t", kind="b", target="t", columns=columns, rows=turned), names=names)
-    plain = look(case, bench.held(rows), names=bench.columns)
+    seen = sink_state(case, SinkTable(name="t", kind="b", target="t", columns=columns, rows=turned), names=names)
+    plain = sink_state(case, bench.held(rows), names=bench.columns)
     assert seen is not None and plain is not None and seen.rows == plain.rows
 
 
@@ -635,7 +635,7 @@ INCONSEQUENTIAL = "step 1 (`kill driver`) was inconsequential for postgres payme
 
 
 def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None:
-    folder.strikes = [Struck(planned=1, committed=0, again=0)]
+    folder.injections = [Injected(planned=1, committed=0, again=0)]
     folder.steps = [replace(HIT, batch=0, evidence=Evidence(signalled={"driver 1": "SIGKILL"}))]
     path = folder.write()
     assert judge(path).word is Word.HELD
@@ -649,7 +649,7 @@ def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None
 
 def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, query="elsewhere"),))
-    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when it struck",)
+    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when it hit",)
 
 
 @pytest.mark.parametrize(
@@ -662,7 +662,7 @@ def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
 def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
     folder: Folder, guarantee: Guarantee, holds: int, reason: str, untried: tuple[str, ...]
 ) -> None:
-    folder.steps, folder.strikes = [replace(HIT, point="after 3.0 s")], [Struck(holds=holds)]
+    folder.steps, folder.injections = [replace(HIT, point="after 3.0 s")], [Injected(holds=holds)]
     folder.claim(guarantee=guarantee)
     verdict = judge(folder.write())
     (said,) = verdict.reasons
@@ -674,7 +674,7 @@ def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
 @pytest.mark.parametrize("other", [{"step": 2}, {"attempt": 7}])
 def test_a_snapshot_of_another_step_or_attempt_shows_nothing(folder: Folder, other: dict[str, int]) -> None:
     path = folder.write()
-    snapshot = path / "snapshots" / "1-strike" / "snapshot.json"
+    snapshot = path / "snapshots" / "1-injection" / "snapshot.json"
     snapshot.write_text(json.dumps({**json.loads(snapshot.read_text()), **other}))
     where = f"step {other.get('step', 1)} in attempt {other.get('attempt', 1)}"
     verdict = judge(path)
@@ -693,7 +693,7 @@ def test_held_lists_what_was_at_stake_and_what_was_not_tried(folder: Folder) -> 
 
 
 def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: Folder) -> None:
-    folder.strikes = [Struck(position={0: 20}, holds=10, again=None)]
+    folder.injections = [Injected(position={0: 20}, holds=10, again=None)]
     folder.positions = [
         {"attempt": 1, "at_s": 1.0, "next": {"0": 10}},
         {"attempt": 1, "at_s": 2.0, "next": {"0": 20}},
@@ -707,7 +707,7 @@ def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: 
 
 
 def test_what_an_orphan_commits_before_the_next_attempt_counts(folder: Folder) -> None:
-    folder.strikes, folder.steps = [Struck(holds=10), Struck(holds=20, moment=RESTART)], [BEFORE]
+    folder.injections, folder.steps = [Injected(holds=10), Injected(holds=20, moment=RESTART)], [BEFORE]
     (stake,) = judge(folder.write()).stakes
     assert (stake.harm, stake.point) == (AGAIN, WRITTEN)
 
@@ -715,22 +715,22 @@ def test_what_an_orphan_commits_before_the_next_attempt_counts(folder: Folder) -
 def test_a_sink_that_cannot_be_compared_is_not_weighed_and_lists_nothing(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, effect=None)))
     folder.tables = [payments(folder.records), None]
-    folder.strikes = [Struck(tables=[payments(folder.records[:20]), None])]
+    folder.injections = [Injected(tables=[payments(folder.records[:20]), None])]
     verdict = judge(folder.write())
     assert {stake.position for stake in verdict.stakes} == {0}
     assert len(verdict.untried) == 2
 
 
-def test_totals_that_were_wrong_when_the_fault_struck_and_are_right_now_are_unknown(folder: Folder) -> None:
+def test_totals_that_were_wrong_when_the_fault_hit_and_are_right_now_are_unknown(folder: Folder) -> None:
     """One batch lost and another counted twice, of one size: only the snapshot saw it."""
     folder.claim(sinks=(TOTALS,))
     folder.types = [TYPES["totals"]]
     bench = Bench(folder.path.parent / "bench", TOTALS)
     whole = bench.rows()
     early: list[Row] = [(account, str(int(n or 0) + 1), total) for account, n, total in whole]
-    folder.tables, folder.strikes = [whole], [Struck(tables=[early])]
+    folder.tables, folder.injections = [whole], [Injected(tables=[early])]
     verdict = judge(folder.write())
-    words = "when step 1 struck, 4 totals of postgres totals were not what the batches of that moment come to"
+    words = "when step 1 hit, 4 totals of postgres totals were not what the batches of that moment come to"
     assert verdict.word is Word.UNKNOWN
     assert verdict.reasons[0].startswith(words)
     folder.claim(quiet_period_s=5.0)

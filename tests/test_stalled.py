@@ -10,8 +10,8 @@ import pytest
 
 from harness.judge.control import Control, Decided
 from harness.judge.folder import Run, read_run
+from harness.judge.injections import Injection, Seen
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Seen, Strike
 from harness.run_folder.snapshot import Batch, Position, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome
 from tests.folders import HIT, Folder, payments
@@ -19,13 +19,13 @@ from tests.folders import HIT, Folder, payments
 LABEL = "kill driver at sink-committed of batch 1, attempt 2"
 EARLIER = "kill driver at sink-committed of batch 0, attempt 1"
 FIRST, SECOND = (replace(HIT, batch=0, attempt=1), replace(HIT, attempt=2))
-STRIKES = (Strike(number=1, outcome=FIRST), Strike(number=2, outcome=SECOND))
-"""Two kills. The batch that was in hand at the second one is never committed."""
+INJECTIONS = (Injection(number=1, outcome=FIRST), Injection(number=2, outcome=SECOND))
+"""Two kills. The batch that was in flight at the second one is never committed."""
 WORDS = "nothing was committed in the last 91 s"
 OPEN = f"{WORDS}; a control run without faults did not get done either"
 ONCE = f"{WORDS}; without faults it failed in 1 of 1 control runs: boom"
 FAILED = "the pipeline does not work without faults either: boom"
-UNHURT = f"{WORDS}; unhurt it went {{}} s without a commit"
+WITHOUT_FAULTS = f"{WORDS}; without faults it went {{}} s without a commit"
 BLAMED = Finding(kind=Kind.STALLED, sink="", position=-1, note=WORDS, faults=(LABEL,))
 
 
@@ -52,7 +52,7 @@ GAVE_UP = said(kind="gave up", idle_s=0.5)
 
 @pytest.mark.parametrize("nothing", [None, "", {}])
 def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
-    assert stalled(run(tmp_path, nothing), STRIKES, []) == Decided()
+    assert stalled(run(tmp_path, nothing), INJECTIONS, []) == Decided()
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,8 @@ def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
 def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval: float, decided: Decided) -> None:
     for controls in ([], [Control(number=1, error="boom")], [Control(number=1, gap_s=900.0)]):
         assert (
-            stalled(run(tmp_path / str(len(controls)) / str(controls), said(), interval), STRIKES, controls) == decided
+            stalled(run(tmp_path / str(len(controls)) / str(controls), said(), interval), INJECTIONS, controls)
+            == decided
         )
 
 
@@ -79,7 +80,7 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
             Decided(stand=[replace(BLAMED, faults=())], wants=3),
         ),
         ([Control(number=number, gap_s=30.0) for number in (1, 2, 3)], Decided(stand=[BLAMED])),
-        ([Control(number=1, gap_s=60.0)], Decided(unknown=[UNHURT.format(60)])),
+        ([Control(number=1, gap_s=60.0)], Decided(unknown=[WITHOUT_FAULTS.format(60)])),
         ([Control(number=1, error="boom")], Decided(unknown=[ONCE], wants=2)),
         ([Control(number=number, error="boom") for number in (1, 2)], Decided(error=[FAILED])),
         (
@@ -91,7 +92,7 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
 def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_done(
     tmp_path: Path, controls: list[Control], decided: Decided
 ) -> None:
-    assert stalled(run(tmp_path, said(), 30.0), STRIKES, controls) == decided
+    assert stalled(run(tmp_path, said(), 30.0), INJECTIONS, controls) == decided
 
 
 @pytest.mark.parametrize(
@@ -102,15 +103,17 @@ def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_
             Control(number=1, gap_s=30.0),
             Decided(unknown=[f"{WORDS}; only 1 of 3 control runs were made"], wants=2),
         ),
-        (said(), Control(number=1, gap_s=91.0 / 3), Decided(unknown=[UNHURT.format("30.3333")])),
-        (said(), Control(number=1, gap_s=100.0), Decided(unknown=[UNHURT.format(100)])),
+        (said(), Control(number=1, gap_s=91.0 / 3), Decided(unknown=[WITHOUT_FAULTS.format("30.3333")])),
+        (said(), Control(number=1, gap_s=100.0), Decided(unknown=[WITHOUT_FAULTS.format(100)])),
         (said(), Control(number=1, open=True), Decided(unknown=[OPEN])),
         (said(), Control(number=1, error="boom"), Decided(unknown=[ONCE], wants=2)),
         (GAVE_UP, Control(number=1, error="boom"), Decided(unknown=[ONCE], wants=2)),
     ],
 )
-def test_a_control_says_what_it_needs_unhurt(tmp_path: Path, what: object, control: Control, decided: Decided) -> None:
-    assert stalled(run(tmp_path, what), STRIKES, [control]) == decided
+def test_a_control_says_what_it_needs_without_faults(
+    tmp_path: Path, what: object, control: Control, decided: Decided
+) -> None:
+    assert stalled(run(tmp_path, what), INJECTIONS, [control]) == decided
 
 
 CALM, DEAD, ALSO = Control(number=1, gap_s=100.0), Control(number=2, error="boom"), Control(number=3, error="bang")
@@ -135,7 +138,7 @@ AGAIN = f"{WORDS}; without faults it failed in 1 of 3 control runs: boom"
 def test_who_gives_up_is_the_faults_victim_if_three_controls_live(
     tmp_path: Path, controls: list[Control], decided: Decided
 ) -> None:
-    assert stalled(run(tmp_path, GAVE_UP), STRIKES, controls) == decided
+    assert stalled(run(tmp_path, GAVE_UP), INJECTIONS, controls) == decided
 
 
 CALMS = [CALM, CALM, CALM]
@@ -147,12 +150,12 @@ def blamed(out: Decided) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def test_of_two_hits_after_which_nothing_was_done_nobody_knows_which_did_it(tmp_path: Path) -> None:
-    assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=1), STRIKES, CALMS)) == ((), (EARLIER, LABEL))
-    assert blamed(stalled(run(tmp_path / "b", GAVE_UP, committed_by=2), STRIKES, CALMS)) == ((LABEL,), ())
+    assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=1), INJECTIONS, CALMS)) == ((), (EARLIER, LABEL))
+    assert blamed(stalled(run(tmp_path / "b", GAVE_UP, committed_by=2), INJECTIONS, CALMS)) == ((LABEL,), ())
 
 
 def test_a_pipeline_that_got_something_done_after_every_hit_stopped_by_itself(tmp_path: Path) -> None:
-    assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=3), STRIKES, CALMS)) == ((), ())
+    assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=3), INJECTIONS, CALMS)) == ((), ())
 
 
 def test_offsets_of_its_own_that_moved_are_something_done(tmp_path: Path) -> None:
@@ -160,40 +163,40 @@ def test_offsets_of_its_own_that_moved_are_something_done(tmp_path: Path) -> Non
     still = (*moves[:1], replace(moves[1], next={0: 0}))
     alone = replace(run(tmp_path, GAVE_UP).progressed, queries=(), positions=moves)
     kept = run(tmp_path / "b", GAVE_UP)
-    assert blamed(stalled(replace(kept, progressed=alone), STRIKES, CALMS)) == ((), ())
+    assert blamed(stalled(replace(kept, progressed=alone), INJECTIONS, CALMS)) == ((), ())
     stayed = replace(kept, progressed=replace(alone, positions=still))
-    assert blamed(stalled(stayed, STRIKES, CALMS)) == ((), (EARLIER, LABEL))
+    assert blamed(stalled(stayed, INJECTIONS, CALMS)) == ((), (EARLIER, LABEL))
 
 
 def test_of_two_hits_in_one_attempt_the_one_that_was_survived_did_not_do_it(tmp_path: Path) -> None:
     pause = replace(HIT, name="pause driver", attempt=2)
 
-    def struck(step: StepOutcome, committed: int) -> Strike:
+    def injected(step: StepOutcome, committed: int) -> Injection:
         state = QueryState(checkpoint="checkpoint", committed={0: committed})
-        snapshot = Snapshot(step=1, moment="strike", attempt=2, at_s=1.0, queries=(state,))
-        return Strike(number=1, outcome=step, at=Seen(snapshot=snapshot, tables=()))
+        snapshot = Snapshot(step=1, moment="injection", attempt=2, at_s=1.0, queries=(state,))
+        return Injection(number=1, outcome=step, at=Seen(snapshot=snapshot, tables=()))
 
     seen = run(tmp_path, GAVE_UP)
-    assert blamed(stalled(seen, (struck(pause, 0), struck(SECOND, 10)), CALMS)) == ((LABEL,), ())
+    assert blamed(stalled(seen, (injected(pause, 0), injected(SECOND, 10)), CALMS)) == ((LABEL,), ())
     paused = LABEL.replace("kill", "pause")
-    assert blamed(stalled(seen, (struck(pause, 10), struck(SECOND, 10)), CALMS)) == ((), (paused, LABEL))
+    assert blamed(stalled(seen, (injected(pause, 10), injected(SECOND, 10)), CALMS)) == ((), (paused, LABEL))
 
 
 def test_the_slowest_of_the_controls_counts(tmp_path: Path) -> None:
     slow = [replace(CALM, gap_s=1.0), replace(CALM, gap_s=91.0 / 3), replace(CALM, gap_s=2.0)]
-    assert stalled(run(tmp_path, said()), STRIKES, slow) == Decided(unknown=[UNHURT.format("30.3333")])
+    assert stalled(run(tmp_path, said()), INJECTIONS, slow) == Decided(unknown=[WITHOUT_FAULTS.format("30.3333")])
     brief = [replace(CALM, gap_s=1.0)] * 3
-    assert stalled(run(tmp_path / "b", said()), STRIKES, brief) == Decided(stand=[BLAMED])
+    assert stalled(run(tmp_path / "b", said()), INJECTIONS, brief) == Decided(stand=[BLAMED])
 
 
 def test_without_interval_and_control_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
-    why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
-    assert stalled(run(tmp_path, said()), STRIKES, []) == Decided(unknown=[f"{WORDS}; {why}"], wants=1)
+    why = "no control run shows how long it takes without faults: name `pipeline.interval`, or run it again"
+    assert stalled(run(tmp_path, said()), INJECTIONS, []) == Decided(unknown=[f"{WORDS}; {why}"], wants=1)
 
 
 def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: Path) -> None:
-    assert stalled(run(tmp_path, GAVE_UP, 0.1), STRIKES, []).wants == 1
-    dead = stalled(run(tmp_path / "b", GAVE_UP, 120.0), STRIKES, [CALM] * 3)
+    assert stalled(run(tmp_path, GAVE_UP, 0.1), INJECTIONS, []).wants == 1
+    dead = stalled(run(tmp_path / "b", GAVE_UP, 120.0), INJECTIONS, [CALM] * 3)
     assert dead == Decided(stand=[BLAMED])
 
 
@@ -206,14 +209,14 @@ def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
     "word", ["it stood still", {"words": "it stood still", "idle_s": "long"}, {"words": "it stood still"}]
 )
 def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: object) -> None:
-    out = stalled(run(tmp_path, word), STRIKES, [Control(number=1)])
-    assert out == Decided(unknown=["it stood still; unhurt it went 0 s without a commit"])
-    bare = stalled(run(tmp_path / "b", {"idle_s": 5}), STRIKES, [Control(number=1)] * 3)
+    out = stalled(run(tmp_path, word), INJECTIONS, [Control(number=1)])
+    assert out == Decided(unknown=["it stood still; without faults it went 0 s without a commit"])
+    bare = stalled(run(tmp_path / "b", {"idle_s": 5}), INJECTIONS, [Control(number=1)] * 3)
     assert bare.stand == [replace(BLAMED, note="")]
 
 
 def test_two_hits_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp_path: Path) -> None:
-    twice = tuple(Strike(number=number, outcome=SECOND) for number in (1, 2))
+    twice = tuple(Injection(number=number, outcome=SECOND) for number in (1, 2))
     out = stalled(run(tmp_path, said()), twice, [Control(number=number, gap_s=1.0) for number in (1, 2, 3)])
     assert [(each.faults, each.fits) for each in out.stand] == [((), (LABEL, LABEL))]
 
@@ -223,19 +226,19 @@ LIVED_LABEL = LABEL.replace("driver", "executor")
 THIS_ONE, ANY_ONE, NO_ONE = ((LIVED_LABEL,), ()), ((), (LIVED_LABEL,)), ((), ())
 
 
-def seen(*states: QueryState, at_s: float = 5.0) -> Strike:
+def seen(*states: QueryState, at_s: float = 5.0) -> Injection:
     """A hit that the driver lived through, and the queries as they stood."""
-    snapshot = Snapshot(step=1, moment="strike", attempt=2, at_s=at_s, queries=states)
-    return Strike(number=1, outcome=LIVED, at=Seen(snapshot=snapshot, tables=()))
+    snapshot = Snapshot(step=1, moment="injection", attempt=2, at_s=at_s, queries=states)
+    return Injection(number=1, outcome=LIVED, at=Seen(snapshot=snapshot, tables=()))
 
 
 def planned(*offsets: int, checkpoint: str = "checkpoint") -> QueryState:
     return QueryState(checkpoint=checkpoint, offsets=offsets)
 
 
-def unseen(**after: tuple[int, ...]) -> Strike:
+def unseen(**after: tuple[int, ...]) -> Injection:
     """The same of which only the evidence tells."""
-    return Strike(number=1, outcome=replace(LIVED, evidence=replace(LIVED.evidence, checkpoint_after=after)))
+    return Injection(number=1, outcome=replace(LIVED, evidence=replace(LIVED.evidence, checkpoint_after=after)))
 
 
 @pytest.mark.parametrize(
@@ -254,8 +257,8 @@ def unseen(**after: tuple[int, ...]) -> Strike:
         (unseen(), (0, 1, 2), ANY_ONE),
     ],
 )
-def test_a_driver_that_lived_and_got_more_done_than_it_had_in_hand_was_not_stalled_by_the_hit(
-    tmp_path: Path, hit: Strike, committed: tuple[int, ...], who: object
+def test_a_driver_that_lived_and_got_more_done_than_it_had_in_flight_was_not_stalled_by_the_hit(
+    tmp_path: Path, hit: Injection, committed: tuple[int, ...], who: object
 ) -> None:
     batches = tuple(Batch(batch=number, ranges={}, committed=number in committed, attempts=(2,)) for number in range(4))
     found = run(tmp_path, GAVE_UP)
@@ -277,8 +280,8 @@ def test_a_driver_that_lived_and_got_more_done_than_it_had_in_hand_was_not_stall
         (replace(unseen(offsets=()), outcome=replace(unseen(offsets=()).outcome, at_s=None)), (0.5, 0.6), NO_ONE),
     ],
 )
-def test_offsets_of_its_own_that_moved_on_twice_are_more_than_was_in_hand(
-    tmp_path: Path, hit: Strike, moves: tuple[float, ...], who: object
+def test_offsets_of_its_own_that_moved_on_twice_are_more_than_was_in_flight(
+    tmp_path: Path, hit: Injection, moves: tuple[float, ...], who: object
 ) -> None:
     of_another = [Position(attempt=1, at_s=at_s, next={0: 1}) for at_s in (8.0, 9.0)]
     own = [Position(attempt=2, at_s=at_s, next={0: number}) for number, at_s in enumerate(moves, 2)]

@@ -52,7 +52,7 @@ def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, caps
     made = Folder(stored.path)
     save(stored.path, 0, made._table(0, payments(made.records[1:])))
     stored.checkpoint_json.unlink()
-    (stored.path / "snapshots" / "0-strike.json").write_text("{}")
+    (stored.path / "snapshots" / "0-injection.json").write_text("{}")
     with pytest.raises(HarnessError) as refusal:
         suite.check(stored.path)
     assert (refusal.value.exit_code, capsys.readouterr()) == (4, ("", ""))
@@ -61,7 +61,7 @@ def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, caps
         "  checkpoint.json: missing",
         "  sink/0.json: altered",
         "  sink/0.parquet: altered",
-        "  snapshots/0-strike.json: not of the run",
+        "  snapshots/0-injection.json: not of the run",
         f"Put back a copy of the folder as the run left it, or run its plan again (onceproof replay {stored.path})",
     ]
 

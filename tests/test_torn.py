@@ -45,7 +45,7 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
 
 
 def lossy(path: Path, *short: int) -> Folder:
-    """A run that lost a record of a batch which nothing struck, and controls that lost so many."""
+    """A run that lost a record of a batch which nothing hit, and controls that lost so many."""
     folder = Folder(path)
     rows = payments(folder.records)
     folder.tables = [rows[1:]]
@@ -67,7 +67,7 @@ def test_a_whole_run_is_judged_with_its_controls(
     torn.lay(wholes[number], room)
     controls, verdict = read_controls(read_run(room), lambda run: []), judge(room)
     assert (len(controls), verdict.word, verdict.reasons) == expected
-    assert [finding.unhurt for finding in verdict.findings] == [number == 3]
+    assert [finding.without_faults for finding in verdict.findings] == [number == 3]
     shutil.rmtree(room / "controls")
     assert (judge(room).word, judge(room).reasons) == (Word.UNKNOWN, (ALONE,))
 

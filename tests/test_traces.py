@@ -1,4 +1,4 @@
-"""Which rows are a trace of the records in hand: those that the records make, and totals that have grown."""
+"""Which rows are a trace of the records in flight: those that the records make, and totals that have grown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.checkers.cells import Row
-from harness.judge.stakes.look import look
+from harness.judge.stakes.sink_state import sink_state
 from harness.judge.stakes.traces import Traces
 from harness.sinks.table import SinkTable
 from tests.folders import PER_RECORD, TOTALS, values
@@ -32,7 +32,7 @@ def traces(
     """The keys under which there is a trace of what lies between two batches."""
     scale = bench.scale()
     table = there if isinstance(there, SinkTable) else bench.held(there)
-    now = look(scale.case, table, names=bench.columns)
+    now = sink_state(scale.case, table, names=bench.columns)
     assert now is not None
     base, full = scale.upto(upto(low), now), scale.upto(upto(high), now)
     found = Traces(scale, now, base, full)

@@ -157,7 +157,7 @@ def aiming(own: RunResources, observer: Observer, tripwire: Tripwire) -> Any:
     """A run as an aim at rows sees it."""
     return SimpleNamespace(
         own=own,
-        supervisor=SimpleNamespace(last_hurt=0),
+        supervisor=SimpleNamespace(last_ended_by_fault=0),
         observer=observer,
         tripwire=tripwire,
         feeds=None,

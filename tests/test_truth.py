@@ -117,7 +117,8 @@ def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_n
         "schedule: [{when: {records: 600}, do: stop driver}]\nexpect: {violated: [duplicated]}\n"
     )
     verdict = run_scenario(load(path)).verdict
-    # All that was in hand was done before it ended: nobody was hurt. The next life begins from nothing all the same.
+    # All that was in flight was done before it ended: nobody was hurt. The next attempt begins from nothing all the
+    # same.
     assert verdict.word is Word.VIOLATED
     assert verdict.kinds() == {"duplicated": 600}
     assert verdict.steps[0].evidence.signalled["driver 1"] == "exit status 0"
@@ -181,7 +182,7 @@ def test_a_users_program_under_its_own_argument_names_gets_a_true_verdict(run_sc
 
 
 @pytest.mark.slow
-def test_sparks_own_wordcount_is_launched_hurt_restarted_and_void(run_scenario: Run) -> None:
+def test_sparks_own_wordcount_is_launched_hit_restarted_and_void(run_scenario: Run) -> None:
     result = run_scenario(load(HOUSE / "scenarios" / "examples" / "wordcount.yaml"))
     assert result.verdict.word is Word.VOID
     assert result.verdict.steps[0].hit
@@ -212,7 +213,7 @@ def steps() -> Iterator[st.SearchStrategy[Step]]:
 @given(step=st.one_of(*steps()), broken=st.booleans())
 def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: Step, broken: bool) -> None:
     """Spark re-runs a batch that has no commit: an append sink has it twice if it had written it, an upsert never.
-    Between two batches nothing is in hand, so nothing was tested."""
+    Between two batches nothing is in flight, so nothing was tested."""
     name = "append_before_offset_commit" if broken else "upsert_before_offset_commit"
     base = load(HOUSE / "scenarios" / "proving" / f"{name}.yaml")
     verdict = run_scenario(replace(base, schedule=(step,))).verdict

@@ -32,7 +32,7 @@ GOOD = Facts(
     scheduled=("kill driver",),
     steps=(HIT,),
     drained=True,
-    canaries=FOUR,
+    self_tests=FOUR,
     counts=COUNTS,
     stakes=(STAKE,),
 )
@@ -59,13 +59,11 @@ def test_held_only_if_everything_is_in_order() -> None:
         as_expected=True,
         expect="held",
         steps=(HIT,),
-        canaries=FOUR,
+        self_tests=FOUR,
         counts=COUNTS,
-        tier="hard",
         stakes=(STAKE,),
-        struck=("t: batch planned, sink not written",),
+        points_hit=("t: batch planned, sink not written",),
     )
-    assert verdict(replace(GOOD, tier="soft")).tier == "soft"
 
 
 AGAIN, GONE = (Harm.REPETITION,), (Harm.LOSS,)
@@ -77,7 +75,7 @@ ALLOWED: list[tuple[Finding, tuple[bool | None, bool | None, bool | None]]] = [
     (found(Kind.LOST, faults=(), calm=True), (True, True, True)),
     (found(Kind.LOST, staked=None), (True, True, None)),
     (found(Kind.LOST, staked=None, calm=True), (True, True, None)),
-    (found(Kind.LOST, staked=True, faults=(), unhurt=True), (True, True, True)),
+    (found(Kind.LOST, staked=True, faults=(), without_faults=True), (True, True, True)),
     (found(Kind.LOST, staked=True, torn=True), (True, True, True)),
     (found(Kind.LOST, staked=True, note="index lacks this key"), (True, True, False)),
     (found(Kind.LOST, staked=True, note="index holds this key"), (True, True, False)),
@@ -137,15 +135,15 @@ def test_every_kind_has_an_answer_under_every_guarantee() -> None:
         ({"counts": {**COUNTS, "sink_rows": 0}}, "nothing to compare: 5 rows expected, 0 found"),
         ({"counts": {"records": 5, "acknowledged": 5}}, "nothing to compare: 0 rows expected, 0 found"),
         (
-            {"apart": {0: "t"}},
+            {"unmatched": {0: "t"}},
             "t holds not one of the keys expected of it: is it the right table, and the right effect?",
         ),
-        ({"canaries": {**FOUR, "lost row": False}}, "the comparison missed planted faults: lost row"),
+        ({"self_tests": {**FOUR, "lost row": False}}, "the comparison missed planted faults: lost row"),
         (
-            {"canaries": {**FOUR, "lost row": False, "flipped bit": False}},
+            {"self_tests": {**FOUR, "lost row": False, "flipped bit": False}},
             "the comparison missed planted faults: lost row, flipped bit",
         ),
-        ({"canaries": {}}, "no canary was planted"),
+        ({"self_tests": {}}, "no self-test was planted"),
         ({"void": ("the console cannot be read",)}, "the console cannot be read"),
     ],
 )  # fmt: skip
@@ -282,7 +280,7 @@ NO_CONTROL = "expected without faults too; no control run shows it"
 
 
 @pytest.mark.parametrize(
-    ("changes", "unhurt", "writing", "reason"),
+    ("changes", "without_faults", "writing", "reason"),
     [
         ({}, False, (), ""),
         ({"faults": ()}, False, ("kill driver",), NO_HIT),
@@ -290,21 +288,21 @@ NO_CONTROL = "expected without faults too; no control run shows it"
         ({"faults": (), "fits": ("kill driver",)}, False, ("pause driver",), NO_HIT),
         ({"faults": (), "fits": ("kill driver", "pause driver")}, False, ("pause driver",), NO_HIT),
         ({"faults": (), "near": ("kill driver", "pause driver")}, False, ("pause driver",), ""),
-        ({"faults": (), "fits": ("kill driver",), "unhurt": True}, False, ("kill driver",), NO_HIT),
-        ({"faults": (), "unhurt": True}, True, (), ""),
+        ({"faults": (), "fits": ("kill driver",), "without_faults": True}, False, ("kill driver",), NO_HIT),
+        ({"faults": (), "without_faults": True}, True, (), ""),
         ({"faults": (), "fits": ("kill driver",)}, True, ("kill driver",), NO_CONTROL),
         ({}, True, (), NO_CONTROL),
     ],
 )
-def test_an_expected_violation_needs_a_finding_that_a_hit_explains_or_that_shows_unhurt(
-    changes: dict[str, Any], unhurt: bool, writing: tuple[str, ...], reason: str
+def test_an_expected_violation_needs_a_finding_that_a_hit_explains_or_that_shows_without_faults(
+    changes: dict[str, Any], without_faults: bool, writing: tuple[str, ...], reason: str
 ) -> None:
-    expect = Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), unhurt=unhurt)
+    expect = Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=without_faults)
     facts = replace(GOOD, writing=frozenset(writing))
     out = verdict(replace(facts, expect=expect, findings=(found(Kind.LOST, **changes),)))
     assert (out.word, out.as_expected) == (Word.VIOLATED, not reason)
     assert out.reasons == ((reason,) if reason else ())
-    other = found(Kind.LOST, faults=() if unhurt else ("kill driver",), unhurt=unhurt)
+    other = found(Kind.LOST, faults=() if without_faults else ("kill driver",), without_faults=without_faults)
     assert verdict(replace(GOOD, expect=expect, findings=(found(Kind.LOST, **changes), other))).as_expected
 
 
@@ -339,7 +337,7 @@ def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
             notes=("the sink folds",),
         )
     )
-    assert (out.word, out.struck, out.untried) == (Word.HELD, ("t: x",), ("t: sink written in part",))
+    assert (out.word, out.points_hit, out.untried) == (Word.HELD, ("t: x",), ("t: sink written in part",))
     assert out.notes == ("the sink folds",)
 
 
@@ -350,6 +348,6 @@ def test_void_and_unknown_can_be_expected() -> None:
 
 def test_findings_of_a_sink_that_holds_nothing_expected_do_not_violate() -> None:
     lost = (found(Kind.LOST), found(Kind.UNEXPECTED))
-    assert word(findings=lost, apart={0: "t"}) is Word.VOID
-    assert word(findings=(*lost, found(Kind.LOST, sink="t", position=1)), apart={0: "t"}) is Word.VIOLATED
-    assert word(findings=(*lost, found(Kind.STALLED, sink="", position=-1)), apart={0: "t"}) is Word.VIOLATED
+    assert word(findings=lost, unmatched={0: "t"}) is Word.VOID
+    assert word(findings=(*lost, found(Kind.LOST, sink="t", position=1)), unmatched={0: "t"}) is Word.VIOLATED
+    assert word(findings=(*lost, found(Kind.STALLED, sink="", position=-1)), unmatched={0: "t"}) is Word.VIOLATED

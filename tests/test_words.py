@@ -14,7 +14,7 @@ from rich.console import Console
 
 from harness.report import failure_text as words
 from harness.report import stakes, summary, table
-from harness.report.row_diff import sides
+from harness.report.row_diff import row_diff
 from harness.report.summary import Run, error
 from harness.report.text import cell, cells, dictionary, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word
@@ -30,8 +30,8 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     note: the temporary file was there
     at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
     at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
-  crash points struck: sink-committed (repetition; loss)
-  crash points not struck: batch-planned, while rows are written
+  crash points hit: sink-committed (repetition; loss)
+  crash points not hit: batch-planned, while rows are written
 
   1. duplicated in postgres payments: id=17, 1 row too many
      record 0/217 (partition/offset); batch 3; after kill driver at sink-committed of batch 3, attempt 1
@@ -67,10 +67,10 @@ again:  onceproof replay reports/a/1
 report: reports/a/1/report.html"""
 
 TABLE = """\
-    scenario     expected  verdict   findings                           faults hit  at stake          canaries  seconds
-ok  driver dies  held      held      -                                  1/1         repetition, loss  4/4       3.0
-!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         repetition, loss  4/4       0.0
-!!  a\\u202eb     held      error     -                                  -           -                 -         0.0
+    scenario     expected  verdict   findings                           faults hit  at stake          self-test  seconds
+ok  driver dies  held      held      -                                  1/1         repetition, loss  4/4        3.0
+!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         repetition, loss  4/4        0.0
+!!  a\\u202eb     held      error     -                                  -           -                 -          0.0
 3 runs: 1 as expected, 2 not (1 violated, 1 error)"""
 
 
@@ -158,7 +158,7 @@ def test_what_only_fits_is_never_called_a_cause() -> None:
 
 
 def test_what_shows_without_faults_too_is_said() -> None:
-    assert words.place(finding(unhurt=True), ()) == ["also without faults"]
+    assert words.place(finding(without_faults=True), ()) == ["also without faults"]
 
 
 def at_stake(*own: Stake, **changes: Any) -> list[str]:
@@ -194,7 +194,7 @@ def test_what_the_guarantee_allows_is_inconsequential() -> None:
         "inconsequential: the guarantee allows what was at stake",
     ]
     one = sample.verdict(stakes=(sample.repetition(allowed=True),), word=Word.HELD)
-    assert stakes.struck(one) == []
+    assert stakes.points_hit(one) == []
     assert (stakes.harms(one), [line for line in stakes.rests(one) if line.startswith("at stake")]) == ("-", [])
     both = sample.verdict(stakes=(sample.repetition(allowed=True), sample.loss()))
     assert stakes.harms(both) == "loss"
@@ -216,7 +216,7 @@ def test_a_step_that_missed_put_nothing_at_stake() -> None:
     assert stakes.of_step(sample.verdict(), 0) == stakes.of_step(sample.verdict(), 2) == []
 
 
-def test_where_several_queries_were_struck_each_stake_names_its_own() -> None:
+def test_where_several_queries_were_hit_each_stake_names_its_own() -> None:
     first, second = at_stake(sample.repetition(), sample.repetition(checkpoint="other"))
     assert first.startswith("at stake and shown: repetition of batch 3 of checkpoint: ")
     assert second.startswith("at stake and shown: repetition of batch 3 of other: ")
@@ -226,19 +226,19 @@ def test_crash_points_are_told_by_sink() -> None:
     own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, shown=False))
     verdict = sample.verdict(stakes=own, untried=(*sample.UNTRIED, "postgres third: sink-committed", "anywhere"))
     assert stakes.lines(verdict) == [
-        "crash points struck: postgres payments: sink-committed (repetition)",
-        "crash points not struck: postgres payments: batch-planned, while rows are written; "
+        "crash points hit: postgres payments: sink-committed (repetition)",
+        "crash points not hit: postgres payments: batch-planned, while rows are written; "
         "postgres third: sink-committed; anywhere",
     ]
-    assert stakes.struck(verdict) == ["postgres payments: sink-committed (repetition)"]
+    assert stakes.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
     both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
-    assert stakes.struck(both) == ["postgres payments: sink-committed (repetition; loss, which would not show)"]
+    assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which would not show)"]
 
 
-def test_no_crash_points_no_lines_and_none_struck_is_said() -> None:
+def test_no_crash_points_no_lines_and_none_hit_is_said() -> None:
     assert stakes.lines(sample.verdict(stakes=(), untried=())) == []
-    assert stakes.lines(sample.verdict(stakes=()))[0] == "crash points struck: none"
-    assert stakes.lines(sample.verdict(untried=()))[1] == "crash points not struck: none"
+    assert stakes.lines(sample.verdict(stakes=()))[0] == "crash points hit: none"
+    assert stakes.lines(sample.verdict(untried=()))[1] == "crash points not hit: none"
 
 
 def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
@@ -247,8 +247,8 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
         SHOWN,
         "at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed",
         "note: the sink's query folds equal rows: a repetition does not show in it",
-        "crash points struck: sink-committed (repetition; loss)",
-        "crash points not struck: batch-planned, while rows are written",
+        "crash points hit: sink-committed (repetition; loss)",
+        "crash points not hit: batch-planned, while rows are written",
     ]
     assert stakes.rests(sample.verdict()) == []
 
@@ -269,25 +269,25 @@ def test_no_evidence_no_lines() -> None:
 
 
 def test_rows_of_an_unexpected_finding_stand_on_the_sinks_side() -> None:
-    drawn = sides(Finding(kind=Kind.UNEXPECTED, sink="s", found=({"id": "9"},)))
+    drawn = row_diff(Finding(kind=Kind.UNEXPECTED, sink="s", found=({"id": "9"},)))
     assert drawn.heads == ("ledger: no row", "sink")
     assert [line.cells for line in drawn.lines] == [("", "9")]
 
 
 def test_surplus_rows_beyond_the_drawn_pairs_are_counted() -> None:
     row = sample.row()
-    assert sides(Finding(kind=Kind.DUPLICATED, sink="s", expected=(row,), found=(row,) * 5)).more == 3
+    assert row_diff(Finding(kind=Kind.DUPLICATED, sink="s", expected=(row,), found=(row,) * 5)).more == 3
 
 
 def test_a_surplus_row_with_another_payload_is_marked() -> None:
     finding = Finding(
         kind=Kind.DUPLICATED, sink="s", expected=(sample.row(),), found=(sample.row(), sample.row(amount="9"))
     )
-    assert [line.mark for line in sides(finding).lines] == [" ", " ", "!"]
+    assert [line.mark for line in row_diff(finding).lines] == [" ", " ", "!"]
 
 
 def test_a_column_that_one_side_lacks_differs_even_from_null() -> None:
-    drawn = sides(Finding(kind=Kind.CORRUPTED, sink="s", expected=({"a": None, "b": "1"},), found=({"b": "1"},)))
+    drawn = row_diff(Finding(kind=Kind.CORRUPTED, sink="s", expected=({"a": None, "b": "1"},), found=({"b": "1"},)))
     assert [(line.mark, line.column, line.cells) for line in drawn.lines] == [
         ("!", "a", ("NULL", "")),
         (" ", "b", ("1", "1")),

@@ -62,7 +62,7 @@ class FakeStack:
         return ProcessDriver(number, log, child)
 
     def executors(self, own: Any) -> list[LocalProcess]:
-        return [process for process in self.helpers if process.lives()]
+        return [process for process in self.helpers if process.alive()]
 
     def processes(self, own: Any) -> list[LocalProcess]:
         return self.executors(own)
@@ -70,7 +70,7 @@ class FakeStack:
 
 @dataclass
 class World:
-    scene: RunContext
+    world: RunContext
     supervisor: Supervisor
     observer: Observer
     sink: Path
@@ -83,9 +83,9 @@ class World:
         self, *steps: Step, within_s: float = 20.0, finish: bool = False, after_s: float = 0.0
     ) -> list[StepOutcome]:
         """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too."""
-        schedule = Schedule(steps, self.scene)
+        schedule = Schedule(steps, self.world)
         schedule.start()
-        self.supervisor.start(Restart(delay_s=after_s), self.life)
+        self.supervisor.start(Restart(delay_s=after_s), self.attempt)
         try:
             until("the schedule", lambda: schedule.done or schedule.failure, within_s=within_s)
             schedule.healthy()
@@ -98,10 +98,10 @@ class World:
     def sleeper(self) -> None:
         """Give the run an executor, born now."""
         self.children.append(psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"]))
-        self.scene.stack.helpers.append(LocalProcess(self.children[-1]))  # type: ignore[attr-defined]
+        self.world.stack.helpers.append(LocalProcess(self.children[-1]))  # type: ignore[attr-defined]
 
-    def life(self, number: int) -> None:
-        self.observer.life = number
+    def attempt(self, number: int) -> None:
+        self.observer.attempt = number
 
     def finished(self) -> bool:
         return self.batches - 1 in self.observer.listing().get("commits", ())
@@ -134,7 +134,7 @@ def world(
     def hopeless() -> str:
         return "all batches are done" if state["world"].finished() else ""
 
-    scene = RunContext(
+    world = RunContext(
         stack=stack,
         own=own,
         supervisor=supervisor,
@@ -144,7 +144,7 @@ def world(
         sent=lambda: sum(observer.planned().values()),
         in_flight=lambda: "" if state["world"].finished() else "10 records",
         hopeless=hopeless,
-        awake=observer.awake,
+        has_progress=observer.has_progress,
     )
     camera = Snapshots(
         Parts(
@@ -161,8 +161,8 @@ def world(
             start_s=lambda: 20.0,
         )
     )
-    scene = replace(scene, snapshots=camera) if snapshots else scene
-    state["world"] = World(scene, supervisor, observer, folder / "sink", batches, tmp_path / "kept", camera)
+    world = replace(world, snapshots=camera) if snapshots else world
+    state["world"] = World(world, supervisor, observer, folder / "sink", batches, tmp_path / "kept", camera)
     try:
         yield state["world"]
     finally:

@@ -45,7 +45,7 @@ SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """All that a verdict rests on. `void`, `unknown` and `error` are reasons found on the way here; `scheduled` names
-    the steps of the plan; `apart` has place and name of the sinks that hold nothing that was expected of them.
+    the steps of the plan; `unmatched` has place and name of the sinks that hold nothing that was expected of them.
 
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
     at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
@@ -57,15 +57,14 @@ class Facts:
     scheduled: tuple[str, ...]
     steps: tuple[StepOutcome, ...]
     drained: bool
-    canaries: Mapping[str, bool]
+    self_tests: Mapping[str, bool]
     counts: Mapping[str, int]
     findings: tuple[Finding, ...] = ()
     doubtful: tuple[Finding, ...] = ()
     void: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     error: tuple[str, ...] = ()
-    apart: Mapping[int, str] = field(default_factory=dict)
-    tier: str = "hard"
+    unmatched: Mapping[int, str] = field(default_factory=dict)
     stakes: tuple[Stake, ...] = ()
     idle: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
@@ -113,11 +112,10 @@ def verdict(facts: Facts) -> Verdict:
         ),
         findings=(*facts.findings, *facts.doubtful),
         steps=facts.steps,
-        canaries=dict(facts.canaries),
+        self_tests=dict(facts.self_tests),
         counts=dict(facts.counts),
-        tier=facts.tier,
         stakes=facts.stakes,
-        struck=tuple(dict.fromkeys(f"{stake.sink}: {stake.point}" for stake in facts.stakes if stake.counts)),
+        points_hit=tuple(dict.fromkeys(f"{stake.sink}: {stake.point}" for stake in facts.stakes if stake.counts)),
         untried=facts.untried,
         notes=facts.notes,
     )
@@ -127,13 +125,13 @@ def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[s
     """Is one of the findings what was expected: done by a hit, or, where that is expected, there without faults too?
     Of what nothing shows a hit is enough in which its records were at stake, and after which somebody could write on
     (`writing`)."""
-    if expect.unhurt:
-        return any(finding.unhurt for finding in violating)
-    return any(f.faults or (writing.intersection(f.near) and not f.unhurt) for f in violating)
+    if expect.without_faults:
+        return any(finding.without_faults for finding in violating)
+    return any(f.faults or (writing.intersection(f.near) and not f.without_faults) for f in violating)
 
 
 def _unblamed(expect: Expect) -> str:
-    if expect.unhurt:
+    if expect.without_faults:
         return "expected without faults too; no control run shows it"
     return "nothing shows that a hit did it: the violation is not known to be the one that the schedule was to cause"
 
@@ -164,7 +162,7 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
 def _loss_violates(finding: Finding) -> bool | None:
     """Under at-most-once: only what was at stake may be missing, and a snapshot or the control runs have to show that
     it is there without faults."""
-    if finding.unhurt or finding.staked is False:
+    if finding.without_faults or finding.staked is False:
         return True
     return False if finding.staked and (finding.faults or finding.calm) else None
 
@@ -177,7 +175,7 @@ def _aggregate_violates(finding: Finding, *, allowed: Harm | None) -> bool | Non
 
 
 def _doubt(facts: Facts) -> Doubt:
-    answers = [(f, violates(f, facts.guarantee)) for f in facts.findings if f.position not in facts.apart]
+    answers = [(f, violates(f, facts.guarantee)) for f in facts.findings if f.position not in facts.unmatched]
     violating = tuple(finding for finding, answer in answers if answer)
     return Doubt(violating, sum(answer is None for _, answer in answers))
 
@@ -208,13 +206,13 @@ def _silences(facts: Facts) -> Iterator[str]:
         yield "no record was acknowledged"
     if not counts.get("expected_rows") or not counts.get("sink_rows"):
         yield f"nothing to compare: {counts.get('expected_rows', 0)} rows expected, {counts.get('sink_rows', 0)} found"
-    for _, sink in sorted(facts.apart.items()):
+    for _, sink in sorted(facts.unmatched.items()):
         yield f"{sink} holds not one of the keys expected of it: is it the right table, and the right effect?"
-    missing = [name for name, found in facts.canaries.items() if not found]
+    missing = [name for name, found in facts.self_tests.items() if not found]
     if missing:
         yield f"the comparison missed planted faults: {', '.join(missing)}"
-    if not facts.canaries:
-        yield "no canary was planted"
+    if not facts.self_tests:
+        yield "no self-test was planted"
 
 
 def _missed(step: StepOutcome) -> str:

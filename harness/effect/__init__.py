@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
-from harness.checkers.fit import Column
+from harness.checkers.schema_check import Column
 from harness.checkers.spans import REVERSED, Cut, Span, Spans
 from harness.effect import syntax
 from harness.errors import HarnessError, UsageError

@@ -22,7 +22,7 @@ class NoOptions(Shape):
 
 
 class Proof(Enum):
-    """Which listing of the checkpoint has to agree that the fault struck where its trigger says."""
+    """Which listing of the checkpoint has to agree that the fault hit where its trigger says."""
 
     BEFORE = auto()
     """The one at the trigger: a driver that lives goes on as soon as it may, and one that was asked to end may finish
@@ -58,7 +58,7 @@ class FaultKind(Protocol):
 
     @property
     def impact(self) -> Impact:
-        """What it does to the attempt of the driver that it strikes; `Impact.NONE` if it hurts something else."""
+        """What it does to the attempt of the driver that it hits; `Impact.NONE` if it hurts something else."""
 
     @property
     def needs(self) -> frozenset[Means]:

@@ -36,20 +36,20 @@ class DisconnectDriver:
         What was not off from the look at the beginning to the one at the end is left out."""
         hosts = [process for process in run.supervisor.processes() if isinstance(process, Host) and process.cut()]
         try:
-            off = [host for host in hosts if host.apart()]
+            off = [host for host in hosts if host.disconnected()]
             if off:
                 run.look(hit)
             # It was held for the look alone: what stands still is not hurt by a network that is away.
             release(run, step, hit)
             limit, began_s = Deadline(lasting.lasts_s(step.do)), run.journal.elapsed_s()
-            while any(host.lives() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
+            while any(host.alive() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
                 pass
-            off = [host for host in off if host.apart() or not host.lives()]
+            off = [host for host in off if host.disconnected() or not host.alive()]
         finally:
-            back = [host for host in hosts if host.join() and not host.apart()]
+            back = [host for host in hosts if host.join() and not host.disconnected()]
         ended = f"cut off, and ended within {run.journal.elapsed_s() - began_s:.1f} s of it"
         words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
-        signalled = {host.name: words[host.name] for host in off if host in back or not host.lives()}
+        signalled = {host.name: words[host.name] for host in off if host in back or not host.alive()}
         return Injection(signalled=signalled, looked=True)
 
     def freezes(self, fault: Fault) -> bool:

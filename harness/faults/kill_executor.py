@@ -54,7 +54,7 @@ class KillExecutor:
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Not at a crash point at which the driver works alone."""
         if trigger is not None and trigger.point in (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED):
-            words = f"at {trigger.point} no executor has anything in hand: kill it at rows"
+            words = f"at {trigger.point} no executor has anything in flight: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
@@ -74,7 +74,7 @@ class KillExecutor:
 
 def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequence[Process]:
     """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
-    then an executor has nothing in hand."""
+    then an executor has nothing in flight."""
     client = hit.held.client if hit.held else None
     owner = signals.owner(found, *client) if client else None
     if client and owner is None:

@@ -59,12 +59,12 @@ def kill_driver(
 def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]) -> None:
     """The driver's end is ours, not the program's. What is left of its tree is no longer found through its parent."""
     if driver is not None:
-        run.supervisor.hurt(driver.number, [each for each in run.supervisor.processes() if each not in targets])
+        run.supervisor.expect_death(driver.number, [each for each in run.supervisor.processes() if each not in targets])
 
 
 def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> dict[str, str]:
     """SIGKILL all at one moment; returns what became of each."""
-    # A JVM that lives on must not commit what the dead one had in hand before that was looked at.
+    # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
     jvms = [each for each in run.supervisor.processes(Victim.JVM) if each not in targets]
     hit.frozen += signals.freeze(jvms if targets else [])
     # All stand still before the first dies, so that none can act on the death of another.

@@ -15,11 +15,11 @@ from harness.triggers.base import Planned
 
 
 class StopDriver:
-    """It may finish what it has in hand on the way."""
+    """It may finish what it has in flight on the way."""
 
     about = About(
         name="stop driver",
-        summary="SIGTERM to the driver's program, which may finish what it has in hand",
+        summary="SIGTERM to the driver's program, which may finish what it has in flight",
         example="{when: {records: 300}, do: stop driver}",
         options=NoOptions,
     )

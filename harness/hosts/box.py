@@ -99,19 +99,19 @@ class Box:
 
     def cut(self) -> bool:
         """Take it off the session's network; False if it is gone. Raises StackError."""
-        if not self.lives():
+        if not self.alive():
             return False
         self._address = self._engine.cut(self._container)
         return True
 
     def join(self) -> bool:
         """Put it back, under the same name and address; False if it is gone. Raises StackError."""
-        if not self.lives():
+        if not self.alive():
             return False
         self._engine.join(self._container, self.part, self._address)
         return True
 
-    def apart(self) -> bool:
+    def disconnected(self) -> bool:
         """Does the kernel show it nothing but its own loopback? False where that cannot be seen."""
         try:
             lines = Path(f"/proc/{self._pid()}/net/dev").read_text(encoding="ascii").splitlines()[2:]
@@ -121,7 +121,7 @@ class Box:
         # Some kernels show a sleeping tunnel in every namespace; an engine's own are eth0, eth1, …
         return "lo" in names and not any(name.startswith("eth") for name in names)
 
-    def lives(self) -> bool:
+    def alive(self) -> bool:
         """False once it has ended."""
         return self._status is None
 
@@ -131,7 +131,7 @@ class Box:
 
     def family(self) -> list[Box]:
         """Itself: what runs in it ends with it."""
-        return [self] if self.lives() else []
+        return [self] if self.alive() else []
 
     def speaks_from(self, address: str, port: int) -> bool:
         """Does a process in it hold the TCP socket with that local address and port?"""
@@ -141,7 +141,7 @@ class Box:
         """What runs in it, as this machine's process table shows it; its first process first; empty once it ended.
         Raises StackError when the engine does not tell: that is not the same as nobody."""
         try:
-            return LocalProcess(psutil.Process(self._pid())).family() if self.lives() else []
+            return LocalProcess(psutil.Process(self._pid())).family() if self.alive() else []
         except psutil.NoSuchProcess:
             return []
 

@@ -275,7 +275,7 @@ def _remove_all(client: docker.DockerClient, labels: list[str], *, every: bool) 
     return [str(each.short_id) for each in (*containers, *networks, *volumes)]
 
 
-def last_words(session: str) -> str:
+def last_log_lines(session: str) -> str:
     """The line for the session's reaper: which command cleans up, with which environment."""
     argv = [sys.executable, "-m", "harness.hosts.engine", session]
     found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}

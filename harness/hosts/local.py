@@ -66,7 +66,7 @@ class LocalProcess:
             return False
         return True
 
-    def lives(self) -> bool:
+    def alive(self) -> bool:
         """False once it is gone, or a zombie that nobody has asked after yet."""
         try:
             return self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE
@@ -96,23 +96,23 @@ class LocalProcess:
             return False
 
 
-def processes(lives: Iterable[reaper.Life]) -> list[LocalProcess]:
+def processes(ids: Iterable[reaper.ProcessId]) -> list[LocalProcess]:
     """Those that are still there."""
     found = []
-    for life in lives:
+    for each in ids:
         try:
-            process = psutil.Process(life.pid)
+            process = psutil.Process(each.pid)
         except psutil.NoSuchProcess:
             continue
         # The pid may have been given out again before psutil looked.
-        if reaper.life(life.pid) == life:
+        if reaper.identify(each.pid) == each:
             found.append(LocalProcess(process))
     return found
 
 
 def carrying(mark: str) -> list[LocalProcess]:
     """Every living process whose environment began with `mark` (`NAME=value`)."""
-    return processes(row.life for row in reaper.table().values() if reaper.carries(row.life.pid, mark))
+    return processes(row.id for row in reaper.table().values() if reaper.carries(row.id.pid, mark))
 
 
 def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:

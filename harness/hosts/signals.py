@@ -38,14 +38,14 @@ def kill(processes: Sequence[Process]) -> dict[str, str]:
     deadline = Deadline(GONE_WITHIN_S)
     # Never waitpid here: the wait status belongs to whoever started the process (subprocess keeps it).
     pause = threading.Event()
-    while any(process.lives() for process in sent) and not deadline.over():
+    while any(process.alive() for process in sent) and not deadline.over():
         pause.wait(0.002)
-    return {process.name: "alive" if process.lives() else "gone after SIGKILL" for process in sent}
+    return {process.name: "alive" if process.alive() else "gone after SIGKILL" for process in sent}
 
 
 def moves(process: Process) -> bool:
     """False once it stands still, or is no more."""
-    return process.lives() and not process.stands()
+    return process.alive() and not process.stands()
 
 
 def all_died(signalled: dict[str, str]) -> bool:

@@ -1,8 +1,8 @@
 """From a run folder to its verdict, with nothing else at hand: the ledger, the effect, the sinks, the laws.
 
 `plan.json` says what was claimed and what the ledger's columns are, `run.json` what became of the schedule,
-`checkpoint.json` which batch took which offsets, `snapshots/` where everything stood at each strike. For each sink the
-effect is run over the ledger, compared with the rows that were read back, and the canaries are planted; each hit is
+`checkpoint.json` which batch took which offsets, `snapshots/` where everything stood at each hit. For each sink the
+effect is run over the ledger, compared with the rows that were read back, and the self-tests are planted; each hit is
 weighed by what it put at stake there. Findings that no snapshot explains are held against `controls/`. While records
 are not committed by the pipeline nothing that is missing is called lost: it is `unseen`, and the verdict is unknown.
 """
@@ -23,11 +23,11 @@ from harness.judge.cause.mismatch import mismatched
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.folder import Run, read_run
+from harness.judge.injections import Injection, ended, numbered, read_injections
 from harness.judge.producer import examine_producer
 from harness.judge.reach import feeders, reaches, taken
 from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
-from harness.judge.strikes import Strike, ended, numbered, read_strikes
 from harness.scenario import Finding, Kind, Verdict
 from harness.scenario import Harm as Harm
 from harness.sinks.names import sink_names
@@ -56,16 +56,16 @@ def wants(folder: Path) -> int:
 def judged(folder: Path) -> Judged:
     """The same, and whether control runs are needed for it."""
     run = read_run(folder)
-    strikes = read_strikes(run)
+    injections = read_injections(run)
     producer = examine_producer(run)
-    examined = _examine(run, strikes)
+    examined = _examine(run, injections)
     drained, reasons = _drained(run, examined)
     controls = read_controls(run, _findings)
-    hung = stalled(run, strikes, controls)
+    hung = stalled(run, injections, controls)
     found = [f for sink in examined for f in sink.findings]
-    apart = {sink.position: sink.name for sink in examined if sink.apart}
+    unmatched = {sink.position: sink.name for sink in examined if sink.unmatched}
     asked = drained and not _of(examined, "error")
-    held = _decided(run, found, controls, apart=set(apart), asked=asked)
+    held = _decided(run, found, controls, unmatched=set(unmatched), asked=asked)
     kinds = sum((sink.kinds for sink in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
     facts = Facts(
@@ -74,7 +74,7 @@ def judged(folder: Path) -> Judged:
         scheduled=tuple(step.name for step in run.scenario.schedule),
         steps=run.steps,
         drained=drained,
-        canaries=_canaries(examined),
+        self_tests=_self_tests(examined),
         counts={
             **{name: count for name, count in producer.counts.items() if name != "recovered"},
             "expected_rows": sum(sink.expected_rows for sink in examined),
@@ -94,20 +94,20 @@ def judged(folder: Path) -> Judged:
         ),
         why_open=bool(noted) or bool(reasons),
         error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
-        apart=apart,
+        unmatched=unmatched,
         stakes=tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
         idle=_idle(run, examined),
         untried=_untried(run, examined),
         notes=(*_of(examined, "notes"), *held.notes, *_untested(examined)),
-        writing=frozenset(strike.label for strike in strikes if strike.writing),
+        writing=frozenset(injection.label for injection in injections if injection.writing),
     )
     return Judged(verdict(facts), max(hung.wants, held.wants))
 
 
-def _decided(run: Run, found: list[Finding], controls: list[Control], *, apart: set[int], asked: bool) -> Decided:
+def _decided(run: Run, found: list[Finding], controls: list[Control], *, unmatched: set[int], asked: bool) -> Decided:
     """What stands of the findings. Nothing is asked of controls for a sink that is another one, before the drain, or
     where an effect is wrong by itself."""
-    told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in apart]
+    told = [(f, violates(f, run.scenario.guarantee)) for f in found if f.position not in unmatched]
     # A loss that was at stake, or may have been: control runs tell whether it is there without faults too.
     violating = [f for f, answer in told if answer or (answer is None and f.kind is Kind.LOST and not f.vague)]
     acquitted = [f for f, answer in told if answer is False and f.to_confirm and f.kind is Kind.LOST]
@@ -129,7 +129,7 @@ def _cut(run: Run, examined: list[Examined]) -> list[str]:
     return [reason for reason in words if reason]
 
 
-def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
+def _examine(run: Run, injections: tuple[Injection, ...]) -> list[Examined]:
     """Every sink on its own; then, where they must agree, side by side."""
     source = Source(
         parquet=run.source,
@@ -149,7 +149,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
             options = explanations(sink.findings, clues.totals)
             found = attribute(sink.findings, clues, options)
             sink.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-            _weighed(run, sink, effects, strikes)
+            _weighed(run, sink, effects, injections)
     if run.scenario.together:
         holders = {sink.position: sink.holds for sink in out}
         for sink in out:
@@ -157,7 +157,7 @@ def _examine(run: Run, strikes: tuple[Strike, ...]) -> list[Examined]:
     return out
 
 
-def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, ...]) -> None:
+def _weighed(run: Run, sink: Examined, effects: Effects, injections: tuple[Injection, ...]) -> None:
     """What each hit put at stake in one sink, and which findings it caused."""
     read = taken(run.progressed, sink.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     # Who says that the sink shows its rows late may find it behind, and never ahead.
@@ -166,7 +166,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
     scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=bool(ended(run)))
     if scale is None:
         return
-    hits = [(s, reaches(s, run.progressed, sink.sink) if s.at is not None else []) for s in strikes]
+    hits = [(s, reaches(s, run.progressed, sink.sink) if s.at is not None else []) for s in injections]
     sink.weighed += weigh_all(scale, hits, many=feeders(run.progressed, sink.sink))
     try:
         sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)
@@ -180,7 +180,7 @@ def _weighed(run: Run, sink: Examined, effects: Effects, strikes: tuple[Strike, 
         if count:
             words = f"{count} totals of {sink.name} were not what the batches of that moment come to"
             why = _CANCEL if late else f"{_LATE}, or {_CANCEL}"
-            sink.unknown.append(f"when step {weighed.strike.number} struck, {words}: {why}")
+            sink.unknown.append(f"when step {weighed.injection.number} hit, {words}: {why}")
 
 
 _VAGUE = (
@@ -204,7 +204,8 @@ def _idle(run: Run, examined: list[Examined]) -> tuple[str, ...]:
     out: dict[str, None] = {}
     for sink in examined:
         for weighed in sink.weighed:
-            step = f"step {weighed.strike.number} (`{weighed.strike.outcome.name}`) was inconsequential for {sink.name}"
+            hit = weighed.injection
+            step = f"step {hit.number} (`{hit.outcome.name}`) was inconsequential for {sink.name}"
             notes = [
                 f"{stake.note}: {run.scenario.guarantee} allows it" if stake.allowed else stake.note
                 for stake in weighed.stakes
@@ -222,15 +223,15 @@ def _untested(examined: list[Examined]) -> list[str]:
 
 
 def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
-    """The crash points at which each sink could have shown that the guarantee is broken, and no hit struck with that at
+    """The crash points at which each sink could have shown that the guarantee is broken, and no fault hit with that at
     stake."""
     out = []
     safe = SAFE.get(run.scenario.guarantee.allows, ())
     for sink in examined:
-        struck = {weighed.point for weighed in sink.weighed if weighed.counting}
+        points_hit = {weighed.point for weighed in sink.weighed if weighed.counting}
         own = any(weighed.reach and weighed.reach.own for weighed in sink.weighed)
         points = [point for point in ((EARLY, *POINTS) if own else POINTS) if point not in safe]
-        out += [f"{sink.name}: {point}" for point in points if sink.case is not None and point not in struck]
+        out += [f"{sink.name}: {point}" for point in points if sink.case is not None and point not in points_hit]
     return tuple(out)
 
 
@@ -245,10 +246,10 @@ def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:
     return run.drained and committed, reasons
 
 
-def _canaries(examined: list[Examined]) -> dict[str, bool]:
+def _self_tests(examined: list[Examined]) -> dict[str, bool]:
     """By planted fault, whether it was found in every sink."""
     out: dict[str, bool] = {}
     for sink in examined:
-        for canary in sink.canaries:
-            out[canary.name] = out.get(canary.name, True) and canary.found
+        for self_test in sink.self_tests:
+            out[self_test.name] = out.get(self_test.name, True) and self_test.found
     return out

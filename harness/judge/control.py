@@ -18,11 +18,11 @@ from harness.scenario import Finding, Kind
 
 CONTROLS_MAX = 3
 FAILED_MIN = 2
-"""So many control runs have to fail, and none get done, before the program is said not to work unhurt: one may fail to
-come up on a machine that is busy."""
+"""So many control runs have to fail, and none get done, before the program is said not to work without faults: one may
+fail to come up on a machine that is busy."""
 SLOWER = 3.0
-"""A pipeline may go that much longer without a commit than it did unhurt."""
-MISFITS = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
+"""A pipeline may go that much longer without a commit than it did without faults."""
+MISMATCHES = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
 """Findings that say of every run alike that the effect does not fit the pipeline."""
 SHOWN = 5
 
@@ -31,8 +31,9 @@ Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """One control run: its findings by what they are about. `error` says why the unhurt pipeline did not work, `open`
-    that it did not get done, or that a sink of it could not be compared: what it does not show says nothing then."""
+    """One control run: its findings by what they are about. `error` says why the pipeline without faults did not work,
+    `open` that it did not get done, or that a sink of it could not be compared: what it does not show says nothing
+    then."""
 
     number: int
     findings: Mapping[Signature, Finding] = field(default_factory=dict)
@@ -196,19 +197,19 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         mark = signature(finding)
         always = _always(mark, controls)
         if always and not _more(finding, controls):
-            finding = replace(finding, unhurt=True, faults=(), fits=())
+            finding = replace(finding, without_faults=True, faults=(), fits=())
         elif same and mark in about and not always:
             finding = _compared(finding, controls)
         if always or same or mark not in about:
             out.stand.append(finding)
         else:
             out.doubtful.append(finding)
-    unhurt = [finding for finding in out.stand if finding.unhurt]
-    if misfits := [finding for finding in unhurt if finding.kind in MISFITS]:
-        words = f"effect and pipeline do not fit: {len(misfits)} rows are {misfits[0].kind} in every control run"
+    without_faults = [finding for finding in out.stand if finding.without_faults]
+    if mismatches := [finding for finding in without_faults if finding.kind in MISMATCHES]:
+        words = f"effect and pipeline do not fit: {len(mismatches)} rows are {mismatches[0].kind} in every control run"
         out.error.append(f"{words} without faults too. Mend the effect, or the pipeline")
-    elif unhurt:
-        words = f"also without faults: {len(unhurt)} findings show in every control run"
+    elif without_faults:
+        words = f"also without faults: {len(without_faults)} findings show in every control run"
         out.notes.append(f"{words}, and no fault is blamed")
     if out.doubtful:
         keys = ", ".join(_key(finding) for finding in out.doubtful[:SHOWN])
@@ -229,7 +230,7 @@ def _compared(finding: Finding, controls: Sequence[Control]) -> Finding:
 def _always(mark: Signature, controls: Sequence[Control]) -> bool:
     """Does every control show it, and where it is a wrong row, the same wrong row?"""
     shown = [control.findings[mark] for control in controls if mark in control.findings]
-    alike = mark[1] not in MISFITS or all(each.found == shown[0].found for each in shown)
+    alike = mark[1] not in MISMATCHES or all(each.found == shown[0].found for each in shown)
     return len(shown) == len(controls) and alike
 
 

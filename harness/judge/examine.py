@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.attribute import Clues, Origin
-from harness.checkers.canaries import Canary, canaries
 from harness.checkers.cells import Cell
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
 from harness.checkers.explain import Totals, only_rounding, single
-from harness.checkers.fit import folded, folding_note, misfit
 from harness.checkers.order import OrderCase, misordered, placed
+from harness.checkers.schema_check import folded, folding_note, schema_mismatch
+from harness.checkers.self_tests import SelfTest, self_tests
 from harness.checkers.spans import REVERSED, Cut
 from harness.effect import Effects, Table
 from harness.errors import UsageError
@@ -33,7 +33,7 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 
 @dataclass(kw_only=True)
 class Examined:
-    """What came of one sink. `void`, `unknown` and `error` are reasons; `apart` says that it holds none of the keys
+    """What came of one sink. `void`, `unknown` and `error` are reasons; `unmatched` says that it holds none of the keys
     expected of it; `unseen` counts rows that are missing while the pipeline is not drained."""
 
     sink: Sink
@@ -44,13 +44,13 @@ class Examined:
     case: Case | None = None
     findings: list[Finding] = field(default_factory=list)
     kinds: Counter[Kind] = field(default_factory=Counter)
-    canaries: tuple[Canary, ...] = ()
+    self_tests: tuple[SelfTest, ...] = ()
     void: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     weighed: list[Weighed] = field(default_factory=list)
-    apart: bool = False
+    unmatched: bool = False
     plain: bool = False
     unseen: int = 0
     rounded: int = 0
@@ -128,7 +128,7 @@ def examine(
     effect = effects.table(sink.effect)
     committed = effect if drained else _of_committed(effects, sink.effect, effect)
     out.sink_rows, out.expected_rows = len(table.rows), len(committed.rows)
-    out.void += misfit(sink, effect.described, table.columns, name=name)
+    out.void += schema_mismatch(sink, effect.described, table.columns, name=name)
     if out.void:
         return out
     out.void += filter(None, [folded(sink, table, name=name)])
@@ -142,7 +142,11 @@ def examine(
     _shuffled(out, case, effects)
     if sink.order is not None:
         _order(out, table)
-    out.void += [f"canary `{canary.name}` of {out.name}: {canary.why}" for canary in out.canaries if not canary.found]
+    out.void += [
+        f"self-test `{self_test.name}` of {out.name}: {self_test.why}"
+        for self_test in out.self_tests
+        if not self_test.found
+    ]
     return out
 
 
@@ -191,7 +195,7 @@ def _compare(out: Examined, case: Case) -> None:
         out.void.append(f"the effect of {out.name} calls for no row")
     # A single total under another key is a wrong total, where its value is all the key that it has.
     alone = len(expected) == 1 and not case.payload_places() and bool(out.holds)
-    out.apart = out.drained and bool(expected) and not alone and expected.isdisjoint(out.holds)
+    out.unmatched = out.drained and bool(expected) and not alone and expected.isdisjoint(out.holds)
     for mark in compare(case):
         out.bad.add(mark.key)
         if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):
@@ -200,7 +204,7 @@ def _compare(out: Examined, case: Case) -> None:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
     if out.rounded:
         out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
-    out.canaries = canaries(case, bad=out.bad)
+    out.self_tests = self_tests(case, bad=out.bad)
 
 
 def hidden(examined: Examined, guarantee: Guarantee) -> str:
@@ -214,7 +218,7 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 def _certain(mark: Mark, out: Examined) -> bool:
     """While records are under way, only what no later record can mend is a finding: a row that is too much under a
     `plain` effect, of records that are done. Any other effect ("the latest of each account") may have called for it in
-    between, and a batch in hand may be on its way into the place of its first rows."""
+    between, and a batch in flight may be on its way into the place of its first rows."""
     if out.drained:
         return True
     if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain or mark.key in out.moving:

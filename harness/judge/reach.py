@@ -1,6 +1,6 @@
-"""How far each query was when a fault struck, and where the next attempt went on.
+"""How far each query was when a fault hit, and where the next attempt went on.
 
-Offsets of one query: everything before `low` was committed when the fault struck, everything before `high` planned,
+Offsets of one query: everything before `low` was committed when the fault hit, everything before `high` planned,
 and the next attempt went on at `next`. With a checkpoint they are Spark's logs; a pipeline that keeps its offsets
 itself has planned what it was seen to take next.
 """
@@ -13,17 +13,17 @@ from itertools import pairwise
 
 from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.folder import done
-from harness.judge.strikes import Strike, lasting
+from harness.judge.injections import Injection, lasting
 from harness.run_folder.snapshot import Progressed, Query, QueryState, Snapshot
 from harness.scenario import CrashPoint, Sink
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far one query was when a fault struck. `next` is where the next attempt began, None if the driver lived;
+    """How far one query was when a fault hit. `next` is where the next attempt began, None if the driver lived;
     `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
     says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
-    it had saved those of the slice in hand, which then lies before `high`. `apart` is what only some of a query's
+    it had saved those of the slice in flight, which then lies before `high`. `partial` is what only some of a query's
     sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets."""
@@ -38,7 +38,7 @@ class Reach:
     after: bool = False
     own: bool = False
     early: bool = False
-    apart: Spans = ()
+    partial: Spans = ()
     other: bool = False
     first: bool = False
 
@@ -58,15 +58,15 @@ class Reach:
         return between(self.low, self.next) if self.next is not None else ()
 
 
-def reaches(strike: Strike, progressed: Progressed, sink: Sink) -> list[Reach]:
+def reaches(injection: Injection, progressed: Progressed, sink: Sink) -> list[Reach]:
     """How far each query was that may feed `sink`; empty if nobody knows."""
-    snapshot = lasting(strike).snapshot
+    snapshot = lasting(injection).snapshot
     if snapshot.position is not None:
-        return [_by_hand(snapshot, progressed, died=strike.died)]
+        return [_by_hand(snapshot, progressed, died=injection.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
-    hurt = [pair for pair in states if strike.only in ("", pair[0].checkpoint)]
-    named = [pair for pair in hurt if _may_feed(pair[0].checkpoint, sink)]
-    found = [_reach(state, query, strike, progressed, sink) for state, query in named]
+    touched = [pair for pair in states if injection.only in ("", pair[0].checkpoint)]
+    named = [pair for pair in touched if _may_feed(pair[0].checkpoint, sink)]
+    found = [_reach(state, query, injection, progressed, sink) for state, query in named]
     return [reach for reach in found if reach is not None]
 
 
@@ -114,7 +114,7 @@ def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequen
     return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
 
 
-def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progressed, sink: Sink) -> Reach | None:
+def _reach(state: QueryState, query: Query, injection: Injection, progressed: Progressed, sink: Sink) -> Reach | None:
     """None if nobody knows what it had committed."""
     known = {batch.batch: batch for batch in query.batches}
     first = known[min(known)] if known else None
@@ -124,21 +124,21 @@ def _reach(state: QueryState, query: Query, strike: Strike, progressed: Progress
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
     # Spark may have purged the offsets of the last committed batch.
     slowest = state.committed or ({p: end for p, (_, end) in newest.ranges.items()} if newest else start)
-    step = strike.outcome
-    # What one source had committed and another had not is neither done nor in hand.
+    step = injection.outcome
+    # What one source had committed and another had not is neither done nor in flight.
     low = highest([slowest, state.committed_most])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
-    next_, new = _next(query, step.attempt, progressed, sink) if strike.died else (None, False)
+    next_, new = _next(query, step.attempt, progressed, sink) if injection.died else (None, False)
     planned = max(state.offsets, default=None)
     batch = planned if planned not in state.commits else None
     last = _spans(newest.ranges) if newest else ()
-    own = strike.moving and step.checkpoint == state.checkpoint
+    own = injection.moving and step.checkpoint == state.checkpoint
     committed = own and max(state.commits, default=-1) not in step.evidence.checkpoint_before.get("commits", ())
     return Reach(
         low=low,
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
-        apart=joined(between(slowest, low), between(high, most)),
+        partial=joined(between(slowest, low), between(high, most)),
         other=new and done(query, progressed.end),
         last=last,
         since=last if committed else (),

@@ -1,4 +1,5 @@
-"""Did the pipeline stall, or is it slow? Records outstanding and no progress, beyond what it declares or needed unhurt.
+"""Did the pipeline stall, or is it slow? Records outstanding and no progress, beyond what it declares or needed without
+faults.
 
 A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
 without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
@@ -12,14 +13,14 @@ from dataclasses import replace
 
 from harness.judge.control import CONTROLS_MAX, FAILED_MIN, SLOWER, Control, Decided
 from harness.judge.folder import Run
-from harness.judge.strikes import Strike, moved
+from harness.judge.injections import Injection, moved
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
 
 GAVE_UP = "gave up"
 
 
-def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) -> Decided:
+def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Control]) -> Decided:
     """What the run's outcome says of a stall, held against the declared interval and the controls."""
     said = run.outcome.get("stalled")
     if not said:
@@ -28,8 +29,8 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
-    since = _since(run, strikes)
-    labels = tuple(strike.label for strike in since)
+    since = _since(run, injections)
+    labels = tuple(injection.label for injection in since)
     sure = len(since) == 1 and (since[0].died or _planned(since[0]) is not None)
     blamed = replace(finding, faults=labels) if sure else replace(finding, fits=labels)
     interval = run.scenario.pipeline.interval_s
@@ -51,31 +52,31 @@ def stalled(run: Run, strikes: Sequence[Strike], controls: Sequence[Control]) ->
         return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
     longest = max((control.gap_s for control in controls), default=0.0)
     if controls and not dead and idle_s <= SLOWER * longest:
-        return Decided(unknown=[f"{words}; unhurt it went {longest:g} s without a commit"])
+        return Decided(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
     # Whoever dies or hangs may do so now and then, hurt or not.
     wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
     if wants and declared:
         return Decided(stand=[finding], wants=wants)
     if wants:
-        why = "no control run shows how long it takes unhurt: name `pipeline.interval`, or run it again"
+        why = "no control run shows how long it takes without faults: name `pipeline.interval`, or run it again"
         made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
         return Decided(unknown=[f"{words}; {made}"], wants=wants)
     return Decided(stand=[blamed])
 
 
-def _since(run: Run, strikes: Sequence[Strike]) -> list[Strike]:
+def _since(run: Run, injections: Sequence[Injection]) -> list[Injection]:
     """The hits that may have done it: those after which no other attempt got anything done, nor the same one before the
     next hit. Empty if each of them was survived."""
     progressed = run.progressed
     worked = {max(b.attempts) for query in progressed.queries for b in query.batches if b.committed and b.attempts}
     last = max(worked | moved(progressed), default=0)
-    late = [strike for strike in strikes if strike.outcome.attempt >= last]
+    late = [injection for injection in injections if injection.outcome.attempt >= last]
     left = [hit for place, hit in enumerate(late) if not any(_survived(hit, each) for each in late[place + 1 :])]
     return [hit for hit in left if not _outlived(hit, progressed)]
 
 
-def _outlived(hit: Strike, progressed: Progressed) -> bool:
-    """Did the driver live, and get more done afterwards than what it had in hand when it struck?"""
+def _outlived(hit: Injection, progressed: Progressed) -> bool:
+    """Did the driver live, and get more done afterwards than what it had in flight when it hit?"""
     planned = _planned(hit)
     if hit.died or planned is None:
         return False
@@ -89,23 +90,23 @@ def _outlived(hit: Strike, progressed: Progressed) -> bool:
     return any(later) or len(moves) > 1
 
 
-def _planned(hit: Strike) -> dict[str, int] | None:
-    """The newest batch that each query had planned when it struck, by the snapshot, or by the evidence of the one that
-    was struck; None if nobody knows."""
+def _planned(hit: Injection) -> dict[str, int] | None:
+    """The newest batch that each query had planned when it hit, by the snapshot, or by the evidence of the one that
+    was hit; None if nobody knows."""
     if hit.at is not None:
         return {state.checkpoint: max(state.offsets, default=-1) for state in hit.at.snapshot.queries}
     after = hit.outcome.evidence.checkpoint_after
     return {hit.outcome.checkpoint: max(after.get("offsets", ()), default=-1)} if after else None
 
 
-def _survived(one: Strike, other: Strike) -> bool:
+def _survived(one: Injection, other: Injection) -> bool:
     """Was something committed between two hits in one attempt?"""
     return one.outcome.attempt == other.outcome.attempt and _done(one) != _done(other)
 
 
-def _done(strike: Strike) -> object:
-    """What was committed when it struck; None if nobody looked."""
-    snapshot = strike.at.snapshot if strike.at is not None else None
+def _done(injection: Injection) -> object:
+    """What was committed when it hit; None if nobody looked."""
+    snapshot = injection.at.snapshot if injection.at is not None else None
     return snapshot and (snapshot.position, {state.checkpoint: state.committed for state in snapshot.queries})
 
 

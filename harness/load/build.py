@@ -130,5 +130,5 @@ def expect(section: Section) -> Expect:
     """What the verdict should be."""
     if section.has("violated"):
         kinds = tuple(section.get("violated"))
-        return Expect(word=Word.VIOLATED, kinds=kinds, unhurt=bool(section.get("unhurt")))
+        return Expect(word=Word.VIOLATED, kinds=kinds, without_faults=bool(section.get("without_faults")))
     return Expect(word=section.get("word", Word.HELD))

@@ -156,4 +156,4 @@ def when(t: Trigger) -> dict[str, Any]:
 def expect(e: Expect) -> str | CommentedMap:
     """What the verdict should be."""
     kinds = flows(kind.value for kind in e.kinds)
-    return flow({"violated": kinds, "unhurt": e.unhurt or None}) if e.kinds else e.word.value
+    return flow({"violated": kinds, "without_faults": e.without_faults or None}) if e.kinds else e.word.value

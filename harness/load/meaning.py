@@ -126,8 +126,10 @@ def data(given: Section, *, root: Path) -> None:
 def outcome(claim: Claim) -> None:
     """What is expected can be found."""
     expect = claim.top.section("expect")
-    if expect.has("unhurt") and not expect.has("violated"):
-        expect.wrong("expect.unhurt belongs to violated: {violated: [KIND], unhurt: true}", "unhurt")
+    if expect.has("without_faults") and not expect.has("violated"):
+        expect.wrong(
+            "expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}", "without_faults"
+        )
     elif claim.top.get("expect") and not (expect.has("word") or expect.has("violated")):
         expect.wrong("expect says nothing: held, unknown, void or {violated: [KIND]}")
     kinds = expect.get("violated", ())

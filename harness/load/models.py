@@ -84,7 +84,7 @@ class ExpectShape(Shape):
     hidden: ClassVar[bool] = True
     word: Annotated[v.PlainWord, Field(None)]
     violated: Annotated[list[v.FindingKind], Field(None)]
-    unhurt: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
+    without_faults: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
 
 
 class DefaultsShape(Shape):

@@ -66,9 +66,9 @@ def trained(java: Java, jars: Jars) -> bool:
     return complete(folder(java, jars), Kind)
 
 
-def complete(archives: Path, kinds: Iterable[Kind]) -> bool:
+def complete(class_archives: Path, kinds: Iterable[Kind]) -> bool:
     """Whether the folder holds an archive of each of these kinds."""
-    return all((archives / f"{kind}.jsa").is_file() for kind in kinds)
+    return all((class_archives / f"{kind}.jsa").is_file() for kind in kinds)
 
 
 def folder(java: Java, jars: Jars) -> Path:

@@ -29,15 +29,11 @@ SHOWN = {
 LIMITS = (
     "Loss of power or of a machine: processes were killed, the operating system and its disks were not. Spark's "
     "checkpoint on a local disk and a single broker's log are not flushed at every step.",
-    "Other moments: the crash points that were not struck, and the same faults in another order or all at once.",
+    "Other moments: the crash points that were not hit, and the same faults in another order or all at once.",
     "Other amounts: more records, larger batches, more partitions, longer runs.",
     "Other versions and settings than those listed below.",
     "Other inputs and other code paths of the same program.",
 )
-TIERS = {
-    "hard": "hard: real processes were killed by the operating system",
-    "soft": "soft: the fault was made inside a live JVM or on the checkpoint; a hard run has to confirm it",
-}
 COUNTS = {
     "records": "Records committed in the source",
     "expected_rows": "Rows that the sink should hold",
@@ -79,23 +75,22 @@ def _mapping(part: Any) -> Mapping[str, Any]:
 
 
 def outcome(verdict: Verdict) -> list[tuple[str, str]]:
-    """Tier, counts, canaries, faults: the figures of the verdict."""
-    out = [("Tier", TIERS.get(verdict.tier, verdict.tier))]
-    out += [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
+    """Counts, self-tests, faults: the figures of the verdict."""
+    out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit their crash point", f"{hit} of {len(verdict.steps)}"))
     out.append(("At stake and shown", stakes.harms(verdict)))
-    out.append(("Canaries found", canaries(verdict)))
+    out.append(("Self-tests found", self_tests(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     return [*out, ("Findings", kinds or "none")]
 
 
-def canaries(verdict: Verdict) -> str:
+def self_tests(verdict: Verdict) -> str:
     """`4 of 4 (...)`: errors planted in copies of this run's data, and whether the checker saw them."""
-    if not verdict.canaries:
+    if not verdict.self_tests:
         return "none were planted"
-    each = ", ".join(f"{name} {'found' if found else 'MISSED'}" for name, found in verdict.canaries.items())
-    return f"{sum(verdict.canaries.values())} of {len(verdict.canaries)} ({each})"
+    each = ", ".join(f"{name} {'found' if found else 'MISSED'}" for name, found in verdict.self_tests.items())
+    return f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)} ({each})"
 
 
 def says(verdict: Verdict, guarantee: str) -> str:
@@ -108,8 +103,8 @@ def says(verdict: Verdict, guarantee: str) -> str:
         return (
             f"What it says: in this one run, on the versions below, {plural(hit, 'fault')} happened at the places and "
             f"with the evidence above, and {of}{shown}. What was at stake and would have shown is listed above. "
-            f"The checker found {sum(verdict.canaries.values())} of {len(verdict.canaries)} errors planted in copies "
-            "of this data. It is not a proof, and says nothing of:"
+            f"The checker found {sum(verdict.self_tests.values())} of {len(verdict.self_tests)} errors planted in "
+            "copies of this data. It is not a proof, and says nothing of:"
         )
     if verdict.word is Word.VIOLATED:
         return (
@@ -127,8 +122,7 @@ def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
     """What no run of this kind can say."""
     stack = run.get("stack")
     blind = [BLIND] if isinstance(stack, Mapping) and stack.get("stack") == "external" else []
-    soft = ["The death of real processes: this run is of the soft tier."] if verdict.tier == "soft" else []
-    return [*soft, *blind, *LIMITS]
+    return [*blind, *LIMITS]
 
 
 def asked(run: Mapping[str, Any]) -> str:

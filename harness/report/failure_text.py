@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.report import stakes
-from harness.report.row_diff import sides
+from harness.report.row_diff import row_diff
 from harness.report.text import cell, plural, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 
@@ -78,7 +78,7 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
         few = ", or ".join(visible(fault, 200) for fault in finding.fits[:8])
         more = f", or {len(finding.fits) - 8:,} more" if len(finding.fits) > 8 else ""
         out.append(f"may be explained by {few}{more}; nothing shows it")
-    return out + (["also without faults"] if finding.unhurt else [])
+    return out + (["also without faults"] if finding.without_faults else [])
 
 
 def _by_label(steps: Sequence[StepOutcome]) -> dict[str, str]:
@@ -119,8 +119,8 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     """What proves that a fault happened, a line a kind of proof."""
     out = []
     if evidence.signalled:
-        hurt = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
-        out.append(f"hurt: {hurt}")
+        faulted = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
+        out.append(f"hurt: {faulted}")
     if evidence.checkpoint_before or evidence.checkpoint_after:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
         out.append(f"checkpoint before: {before}; after: {after}")
@@ -156,7 +156,7 @@ def _finding(number: int, finding: Finding, steps: Sequence[StepOutcome]) -> lis
 
 def rows(finding: Finding) -> list[str]:
     """The ledger's and the sink's rows side by side in aligned columns, `!` before a column that differs."""
-    both = sides(finding, limit=CELL)
+    both = row_diff(finding, limit=CELL)
     if not both.lines:
         return []
     grid = [(" ", "", *both.heads), *((line.mark, visible(line.column, 60), *line.cells) for line in both.lines)]

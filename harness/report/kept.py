@@ -1,6 +1,6 @@
-"""What a run folder keeps beside the verdict, as texts for its page: a snapshot a strike, and the control runs.
+"""What a run folder keeps beside the verdict, as texts for its page: a snapshot a hit, and the control runs.
 
-    snapshots/<step>-strike/, snapshots/<step>-restart/    `snapshot.json` and `sink/<i>.json`
+    snapshots/<step>-injection/, snapshots/<step>-restart/    `snapshot.json` and `sink/<i>.json`
     controls/<any name>/                                   a run folder of its own
 
 What is damaged is said where its text would stand; a page is written of any folder.
@@ -19,7 +19,7 @@ from harness.report.failure_text import numbers
 from harness.report.stakes import few
 from harness.report.text import plural
 from harness.run_folder import store
-from harness.run_folder.snapshot import OFFSETS, RESTART, STRIKE, Offsets, QueryState, Snapshot
+from harness.run_folder.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
 
 MOST = 20
 """Snapshots and control runs that are shown."""
@@ -29,7 +29,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotText:
-    """One strike: what stood where then, and before the next attempt began. `lines` are (what, at strike, before
+    """One hit: what stood where then, and before the next attempt began. `lines` are (what, at hit, before
     restart); without a restart the last one is `-`."""
 
     step: int
@@ -68,13 +68,13 @@ def _folders(room: Path) -> Iterator[Path]:
 
 def _step(name: str) -> int | None:
     number, _, moment = name.partition("-")
-    return int(number) if moment == STRIKE and number.isascii() and number.isdigit() else None
+    return int(number) if moment == INJECTION and number.isascii() and number.isdigit() else None
 
 
 def _snapshot(room: Path, step: int) -> SnapshotText:
-    strike, restart = (_read(room / f"{step}-{moment}") for moment in (STRIKE, RESTART))
-    names = dict.fromkeys([*strike, *restart])
-    lines = [(name, strike.get(name, NOTHING), restart.get(name, NOTHING)) for name in names]
+    injection, restart = (_read(room / f"{step}-{moment}") for moment in (INJECTION, RESTART))
+    names = dict.fromkeys([*injection, *restart])
+    lines = [(name, injection.get(name, NOTHING), restart.get(name, NOTHING)) for name in names]
     return SnapshotText(step=step, lines=lines)
 
 

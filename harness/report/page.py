@@ -14,7 +14,7 @@ from harness import __version__
 from harness.report import claims, stakes
 from harness.report.failure_text import evidence_lines, meaning, place, title
 from harness.report.kept import ControlText, SnapshotText
-from harness.report.row_diff import sides
+from harness.report.row_diff import row_diff
 from harness.report.text import dictionary, plural
 from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word
 
@@ -52,7 +52,7 @@ class PointsText:
     """The crash points of one sink."""
 
     sink: str
-    struck: list[str]
+    points_hit: list[str]
     untried: list[str]
 
 
@@ -161,7 +161,7 @@ def build(parts: Parts) -> Page:
         steps=[_step(step) for step in verdict.steps],
         hits=_hits(verdict),
         points=[
-            PointsText(sink=each.sink or "-", struck=stakes.few(each.struck), untried=stakes.few(each.untried))
+            PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
             for each in stakes.points(verdict)
         ],
         snapshots=[replace(each, title=_titled(verdict, each.step)) for each in parts.snapshots],
@@ -226,7 +226,7 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _finding(finding: Finding, steps: Sequence[StepOutcome]) -> FindingText:
-    both = sides(finding, pairs=3)
+    both = row_diff(finding, pairs=3)
     where = "; ".join(place(finding, steps))
     return FindingText(
         title=title(finding),

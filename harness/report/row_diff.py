@@ -18,7 +18,7 @@ NO_ROW = ""
 
 @dataclass(frozen=True)
 class Line:
-    """One column of the rows: `mark` is `!` if cells differ; `cells` go with the heads of `Sides`."""
+    """One column of the rows: `mark` is `!` if cells differ; `cells` go with the heads of `RowDiff`."""
 
     mark: str
     column: str
@@ -26,7 +26,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Sides:
+class RowDiff:
     """Rows of the ledger and the sink, turned on their side. `more` counts the pairs of rows left out."""
 
     heads: tuple[str, ...]
@@ -34,14 +34,14 @@ class Sides:
     more: int
 
 
-def sides(finding: Finding, *, pairs: int = 2, limit: int = CELL) -> Sides:
+def row_diff(finding: Finding, *, pairs: int = 2, limit: int = CELL) -> RowDiff:
     """The rows of a finding: equal ones meet first, the rest in order; at most `pairs` pairs are drawn."""
     matched = _pairs(finding.expected, finding.found)
     drawn = matched[:pairs]
     columns = dict.fromkeys(column for pair in drawn for row in pair if row is not None for column in row)
     heads = [head for pair in drawn for head in _heads(pair, bool(finding.expected))]
     lines = [_line(column, drawn, limit) for column in columns]
-    return Sides(tuple(heads), tuple(lines), len(matched) - len(drawn))
+    return RowDiff(tuple(heads), tuple(lines), len(matched) - len(drawn))
 
 
 Pair = tuple[Row | None, Row | None]

@@ -1,5 +1,5 @@
 """What the hits put at stake, in words: what this sink would have shown, what it would not, which crash points were
-struck and which were not.
+hit and which were not.
 
 Pure. The terminal, the page and the summary all say what stands here.
 """
@@ -20,10 +20,10 @@ NAME = 80
 
 @dataclass(frozen=True)
 class Points:
-    """The crash points of one sink: those struck with something at stake, with what, and those not struck."""
+    """The crash points of one sink: those hit with something at stake, with what, and those not hit."""
 
     sink: str
-    struck: tuple[str, ...]
+    points_hit: tuple[str, ...]
     untried: tuple[str, ...]
 
 
@@ -78,38 +78,38 @@ def harms(verdict: Verdict) -> str:
 
 def points(verdict: Verdict) -> list[Points]:
     """By sink, in the order of the scenario; the crash points that belong to no known sink come last."""
-    struck: dict[str, dict[str, list[Stake]]] = {}
+    points_hit: dict[str, dict[str, list[Stake]]] = {}
     for stake in sorted(verdict.stakes, key=lambda stake: stake.position):
-        struck.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
-    untried: dict[str, list[str]] = {sink: [] for sink in struck}
+        points_hit.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
+    untried: dict[str, list[str]] = {sink: [] for sink in points_hit}
     for text in verdict.untried:
-        sink, point = _of_sink(text, struck)
+        sink, point = _of_sink(text, points_hit)
         untried.setdefault(sink, []).append(point)
     counting = {
         sink: tuple(_point(name, own) for name, own in points.items() if any(stake.counts for stake in own))
-        for sink, points in struck.items()
+        for sink, points in points_hit.items()
     }
     return [Points(sink, counting.get(sink, ()), tuple(left)) for sink, left in untried.items()]
 
 
-def struck(verdict: Verdict) -> list[str]:
+def points_hit(verdict: Verdict) -> list[str]:
     """`postgres payments: sink-committed (repetition)`, an entry for each sink and crash point."""
-    return [f"{each.sink}: {point}" if each.sink else point for each in points(verdict) for point in each.struck]
+    return [f"{each.sink}: {point}" if each.sink else point for each in points(verdict) for point in each.points_hit]
 
 
 def lines(verdict: Verdict) -> list[str]:
-    """The two lines of a terminal: crash points struck, crash points not struck."""
+    """The two lines of a terminal: crash points hit, crash points not hit."""
     found = points(verdict)
     if not found:
         return []
     return [
-        f"crash points struck: {_joined((each.sink, each.struck) for each in found)}",
-        f"crash points not struck: {_joined((each.sink, each.untried) for each in found)}",
+        f"crash points hit: {_joined((each.sink, each.points_hit) for each in found)}",
+        f"crash points not hit: {_joined((each.sink, each.untried) for each in found)}",
     ]
 
 
 def rests(verdict: Verdict) -> list[str]:
-    """What a held rests on: what was at stake and shown, what limits it, and the crash points not struck."""
+    """What a held rests on: what was at stake and shown, what limits it, and the crash points not hit."""
     if verdict.word is not Word.HELD:
         return []
     shown = [f"at stake and shown: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]

@@ -2,9 +2,9 @@
 
     {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
                "faults": [{"name", "point", "batch", "attempt", "hit", "evidence"}], "seconds",
-               "canaries": {name: found}, "tier", "reasons", "stack", "folder",
+               "self_tests": {name: found}, "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
-               "struck": [crash point], "untried": [crash point], "notes"}]}
+               "points_hit": [crash point], "untried": [crash point], "notes"}]}
 
 Written again after each scenario, so that a suite that is killed leaves what it had.
 """
@@ -96,13 +96,12 @@ def entry(run: Run) -> dict[str, Any]:
         "findings": verdict.kinds(),
         "faults": [_fault(step) for step in verdict.steps],
         "seconds": round(run.seconds, 3),
-        "canaries": dict(verdict.canaries),
-        "tier": verdict.tier,
+        "self_tests": dict(verdict.self_tests),
         "reasons": list(verdict.reasons),
         "stack": run.stack,
         "folder": str(run.folder) if run.folder else None,
         "stakes": [plain(stake) for stake in verdict.stakes],
-        "struck": stakes.struck(verdict),
+        "points_hit": stakes.points_hit(verdict),
         "untried": list(verdict.untried),
         "notes": list(verdict.notes),
     }

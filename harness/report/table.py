@@ -13,7 +13,7 @@ from harness.scenario import Word
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "at stake", "canaries", "seconds")
+HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "at stake", "self-test", "seconds")
 COLOURS = {
     Word.HELD: "green",
     Word.VIOLATED: "magenta",
@@ -30,7 +30,7 @@ def table(runs: Sequence[Run]) -> Table:
 
     out = Table(box=None, pad_edge=False, header_style="bold")
     for head in HEADS:
-        right = head in {"seconds", "faults hit", "canaries"}
+        right = head in {"seconds", "faults hit", "self-test"}
         out.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=head != "scenario")
     for run in runs:
         row = [Text(text) for text in cells(run)]
@@ -65,7 +65,7 @@ def cells(run: Run) -> tuple[str, ...]:
     """One row of the table, by `HEADS`; every cell is visible text."""
     verdict, (hit, steps) = run.verdict, run.hits()
     found = ", ".join(f"{count} {kind}" for kind, count in verdict.kinds().items()) or "-"
-    canaries = f"{sum(verdict.canaries.values())}/{len(verdict.canaries)}" if verdict.canaries else "-"
+    self_tests = f"{sum(verdict.self_tests.values())}/{len(verdict.self_tests)}" if verdict.self_tests else "-"
     return (
         mark(run),
         visible(run.scenario, 90),
@@ -74,6 +74,6 @@ def cells(run: Run) -> tuple[str, ...]:
         found,
         f"{hit}/{steps}" if steps else "-",
         stakes.harms(verdict),
-        canaries,
+        self_tests,
         f"{run.seconds:.1f}",
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.checkers.fit import misfit
+from harness.checkers.schema_check import schema_mismatch
 from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, UsageError
 from harness.load import project_root
@@ -92,7 +92,7 @@ def _of_nothing(scenario: Scenario, workload: Workload) -> Effects:
 
 
 def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> None:
-    wrong = misfit(sink, effect.described, there, name=name)
+    wrong = schema_mismatch(sink, effect.described, there, name=name)
     if wrong:
         raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, or the table in `setup`")
 

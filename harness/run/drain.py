@@ -1,8 +1,8 @@
 """After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
 
-The sinks are read when the pipeline has committed every record, no query has a batch in hand, and the sinks have stood
-still for as long as the program's own pace asks (`quiet_s`). If rows are missing then, or a sink is not there yet, they
-may be late: the sinks are watched for longer (`late_quiet_s`). Last, the whole application is ended,
+The sinks are read when the pipeline has committed every record, no query has a batch in flight, and the sinks have
+stood still for as long as the program's own pace asks (`quiet_s`). If rows are missing then, or a sink is not there
+yet, they may be late: the sinks are watched for longer (`late_quiet_s`). Last, the whole application is ended,
 so that no writer is left, and the sinks are read once more: that reading is judged.
 """
 
@@ -27,7 +27,7 @@ from harness.wait import Deadline
 TICK_S = 0.1
 SILENT_S = 15.0
 SLOWER = 3.0
-"""How much longer than the first life a later one may take until it has shown itself."""
+"""How much longer than the first attempt a later one may take until it has shown itself."""
 READ_BACK_S = 120.0
 SERVER_IDLE_S = 30.0
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
@@ -84,18 +84,20 @@ class Drain:
                 return True
             live.look(committed=count(now), outstanding=True)
             if live.supervisor.gave_up:
-                self._stalled = live.pace.gave_up(live.supervisor.gave_up)
+                self._stalled = live.stalls.gave_up(live.supervisor.gave_up)
                 break
             if live.deadline.over():
                 break
             self._pause.wait(TICK_S)
         if caught_up(now, ends):
-            self._reasons.append("not drained: the newest life of the driver had not shown yet where it goes on from")
+            self._reasons.append(
+                "not drained: the newest attempt of the driver had not shown yet where it goes on from"
+            )
             return False
         words = f"{count(ends) - count(now)} of {count(ends)} records were not committed by the pipeline"
         when = LAST_DEATH if live.supervisor.gave_up else f"{live.deadline.seconds:g} s after the warm-up"
         self._reasons.append(f"not drained: {words} {when}")
-        self._stalled = self._stalled or live.pace.stalled()
+        self._stalled = self._stalled or live.stalls.stalled()
         return False
 
     def _all_sent(self) -> bool:
@@ -104,29 +106,30 @@ class Drain:
         if producer.done:
             return True
         if gave_up:
-            self._stalled = self._live.pace.gave_up(gave_up)
+            self._stalled = self._live.stalls.gave_up(gave_up)
         when = LAST_DEATH if gave_up else "when the time was up"
         self._reasons.append(f"not drained: {producer.sent} of {producer.total} records had been sent {when}")
         return False
 
     def _at_work(self) -> bool:
-        """Has the newest life shown where it goes on from? Until then its progress is a dead one's, and a pipeline that
-        lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long as a
-        start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would do."""
+        """Has the newest attempt shown where it goes on from? Until then its progress is a dead one's, and a pipeline
+        that lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long
+        as a start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would
+        do."""
         live = self._live
         supervisor = live.supervisor
-        ended = any(death.status == 0 and death.number > supervisor.last_hurt for death in supervisor.deaths)
-        if not supervisor.deaths or supervisor.gave_up or ended or live.awake(whole=True):
+        ended = any(death.status == 0 and death.number > supervisor.last_ended_by_fault for death in supervisor.deaths)
+        if not supervisor.deaths or supervisor.gave_up or ended or live.has_progress(whole=True):
             return True
         return self._silent()
 
     def _silent(self) -> bool:
-        """Has the newest life had all the time that one may take to show itself?"""
-        live, life = self._live, self._live.observer.life
-        if life not in self._silence:
+        """Has the newest attempt had all the time that one may take to show itself?"""
+        live, attempt = self._live, self._live.observer.attempt
+        if attempt not in self._silence:
             silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s
-            self._silence = {life: Deadline(silent_s)}
-        return self._silence[life].over()
+            self._silence = {attempt: Deadline(silent_s)}
+        return self._silence[attempt].over()
 
     def _marks(self) -> list[str]:
         live = self._live
@@ -140,13 +143,13 @@ class Drain:
         return [marked(sink) for sink in live.scenario.sinks]
 
     def _unchanged(self, for_s: float, limit: Deadline) -> bool:
-        """True once the sinks have stood still for `for_s`, and until each batch was committed that was in hand then;
+        """True once the sinks have stood still for `for_s`, and until each batch was committed that was in flight then;
         false if they changed within it."""
         before, still = self._marks(), Deadline(for_s)
         hand: dict[str, int] | None = None
         while not limit.over():
             if still.over():
-                now = self._in_hand()
+                now = self._in_flight()
                 hand = now if hand is None else hand
                 if all(now.get(query) != batch for query, batch in hand.items()):
                     return self._marks() == before
@@ -155,9 +158,9 @@ class Drain:
                 return False
         return False
 
-    def _in_hand(self) -> dict[str, int]:
+    def _in_flight(self) -> dict[str, int]:
         live = self._live
-        return live.rhythm.in_hand(live.observer.states(), silent=self._silent())
+        return live.rhythm.in_flight(live.observer.states(), silent=self._silent())
 
     def _asked(self) -> dict[str, Any]:
         """What the program has shown of its pace, and what its scenario says of it."""
@@ -176,7 +179,9 @@ class Drain:
         while not self._unchanged(for_s, limit):
             if limit.over():
                 self._drained = False
-                hand = "".join(f", and batch {batch} of {query} in hand" for query, batch in self._in_hand().items())
+                hand = "".join(
+                    f", and batch {batch} of {query} in flight" for query, batch in self._in_flight().items()
+                )
                 self._reasons.append(f"not drained: the sink had not stood still for {for_s:g} s{hand}")
                 return
             for_s = self._quiet_s()
@@ -229,7 +234,7 @@ class Drain:
         live = self._live
         known = live.observer.all()
         # Two checkpoints side by side number their batches each for itself: then no record has one batch.
-        alone = bool(known) and all(other.first_life > known[0].first_life for other in known[1:])
+        alone = bool(known) and all(other.first_attempt > known[0].first_attempt for other in known[1:])
         return Progressed(
             queries=live.observer.queries(),
             positions=live.positions.seen(),

@@ -37,7 +37,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
         why = done.confirm()
     if not why and not proved(step, hit, done, after):
         why = NOT_BORNE_OUT
-    struck = run.struck(hit)
+    injected = run.injected(hit)
     return StepOutcome(
         name=step.name,
         point=step.when.place,
@@ -54,12 +54,12 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
         ),
         at_s=round(run.journal.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,
-        checkpoint=run.observer.name(struck) if struck else "",
+        checkpoint=run.observer.name(injected) if injected else "",
     )
 
 
 def beyond(run: RunContext, hit: TriggerHit) -> str:
-    """What a query that reads something else than the run's topic has in hand; empty for others, which are counted in
+    """What a query that reads something else than the run's topic has in flight; empty for others, which are counted in
     records."""
     folder, ours = hit.folder, [checkpoint.folder for checkpoint in run.observer.all()]
     if folder is None or folder in ours or run.observer.took_nothing(folder, hit.batch or 0):
@@ -88,7 +88,8 @@ def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:
 
 
 def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool:
-    """Does the evidence say that the fault happened, to the right process, at its crash point, with a batch in hand?"""
+    """Does the evidence say that the fault happened, to the right process, at its crash point, with a batch in
+    flight?"""
     if not signals.all_died(dict(done.signalled)):
         return False
     if done.proof is Proof.IN_PROGRESS and after:

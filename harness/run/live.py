@@ -20,7 +20,7 @@ from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
 from harness.run.progress.reported import Progress, progress
 from harness.run.progress.rhythm import Rhythm
-from harness.run.progress.stall_detector import Pace
+from harness.run.progress.stall_detector import StallDetector
 from harness.run.schedule import Schedule
 from harness.run.snap import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
@@ -75,7 +75,7 @@ class Live:
         self.since: dict[str, int] = {}
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
-        """How long the first life took until it was at work, as far as can be seen."""
+        """How long the first attempt took until it was at work, as far as can be seen."""
         self._warm_up_s = min(WARM_UP_S, scenario.timeout_s) + (scenario.pipeline.interval_s or 0.0)
         self.deadline = Deadline(scenario.timeout_s + self._warm_up_s)
 
@@ -94,7 +94,7 @@ class Live:
         self._phase("warm-up")
         self._warm_up()
         self.deadline = Deadline(self.scenario.timeout_s)
-        self.pace = Pace(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
+        self.stalls = StallDetector(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
         self._fed(workload)
 
@@ -168,7 +168,7 @@ class Live:
             sent=lambda: self.producer.sent,
             in_flight=self._in_flight,
             hopeless=self._hopeless,
-            awake=self.awake,
+            has_progress=self.has_progress,
             snapshots=self.snapshots,
             feeds=next((sink.query for sink in self._counted()), None),
         )
@@ -197,16 +197,16 @@ class Live:
     def look(self, *, committed: int, outstanding: bool) -> None:
         """Keep the pace: the pipeline has committed so many records, and there are more or not."""
         if self.progress.kind != "checkpoint":
-            self.rhythm.stood(committed, self.observer.life, self.journal.elapsed_s())
+            self.rhythm.stood(committed, self.observer.attempt, self.journal.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
-        self.pace.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
+        self.stalls.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
-    def awake(self, *, whole: bool = False) -> bool:
-        """Has the newest life of the driver done something, and is it there? `whole`: has each of its queries?"""
+    def has_progress(self, *, whole: bool = False) -> bool:
+        """Has the newest attempt of the driver done something, and is it there? `whole`: has each of its queries?"""
         if not self.supervisor.alive:
             return False
         if self.progress.kind == "checkpoint":
-            return self.observer.whole() if whole else self.observer.awake()
+            return self.observer.whole() if whole else self.observer.has_progress()
         return self.progress.committed() != self._found
 
     def _hopeless(self) -> str:
@@ -246,32 +246,32 @@ class Live:
             self.start_s = monotonic() - began
             self.schedule.start()
             self.feeder.start()
-            until("the unhurt pipeline to commit its first batch", self._committed, within_s=self._warm_up_s)
+            until("the pipeline without faults to commit its first batch", self._committed, within_s=self._warm_up_s)
             if self.progress.kind != "checkpoint":
                 self.start_s = monotonic() - began
         except WaitError as failure:
             raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
 
     def _launched(self, number: int) -> None:
-        self.observer.life = number
+        self.observer.attempt = number
         if number > 1:
             self.snapshots.launched()
-        # Where a pipeline without a checkpoint goes on from: once it has moved, this life is at work.
+        # Where a pipeline without a checkpoint goes on from: once it has moved, this attempt is at work.
         self._found = {} if self.progress.kind == "checkpoint" else self.positions.launched(number)
 
     def _begun(self) -> bool | Waiting:
-        self._unhurt()
+        self._fault_free()
         return self.observer.started() or Waiting(
             "no checkpoint; a pipeline that keeps its offsets itself says `progress`"
         )
 
     def _committed(self) -> bool | Waiting:
-        self._unhurt()
+        self._fault_free()
         if self.schedule.acted or count(self.progress.committed()) > 0:
             return True
         return Waiting(f"{self.producer.sent} records sent, none committed")
 
-    def _unhurt(self) -> None:
+    def _fault_free(self) -> None:
         self.healthy()
         failed = [death for death in self.supervisor.deaths if death.status != 0]
         if failed and not self.schedule.acted:
@@ -288,8 +288,8 @@ class Live:
 
         def look() -> bool | Waiting:
             nonlocal rest
-            self._unhurt()
-            if rest.over() and not self.schedule.striking:
+            self._fault_free()
+            if rest.over() and not self.schedule.injecting:
                 before.late(self.scenario, workload, self.own, self._looked)
                 rest = Deadline(LATE_S)
             committed = count(self.progress.committed())

@@ -48,8 +48,8 @@ def run(
 ) -> Result:
     """Put one scenario to the test on a stack that is up.
 
-    Raises HarnessError (SetupError if the unhurt pipeline does not work, StackError if a component died that nobody
-    hurt, any for a full disk); the run folder then says `error` and keeps the logs."""
+    Raises HarnessError (SetupError if the pipeline without faults does not work, StackError if a component died that
+    nobody hurt, any for a full disk); the run folder then says `error` and keeps the logs."""
     began = monotonic()
     # The thread that watches for a crash point some 50 ms wide must not wait its turn behind the producer.
     sys.setswitchinterval(SWITCH_S)
@@ -104,7 +104,7 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
 
 
 def _verdict(live: Live, workload: Workload) -> Verdict:
-    """Judge; while the answer hangs on what the program does unhurt, run controls and judge again."""
+    """Judge; while the answer hangs on what the program does without faults, run controls and judge again."""
     folder, journal = live.folder, live.journal
     journal.write("phase", name="judging")
     first = judged(folder.path)

@@ -14,7 +14,7 @@ from harness.scenario import Input, Scenario, Step, plain
 from harness.sinks.names import sink_names
 from harness.workloads import WORKLOADS
 
-VERSION = 4
+VERSION = 5
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

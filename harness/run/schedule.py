@@ -32,7 +32,7 @@ class Schedule:
         self.outcomes: list[StepOutcome] = []
         self.failure: BaseException | None = None
         self._acted = threading.Event()
-        self._striking = threading.Event()
+        self._injecting = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="schedule", daemon=True)
 
     def start(self) -> None:
@@ -51,9 +51,9 @@ class Schedule:
         return self._acted.is_set()
 
     @property
-    def striking(self) -> bool:
+    def injecting(self) -> bool:
         """True while a fault is being done: whoever need not ask the stack now lets it be."""
-        return self._striking.is_set()
+        return self._injecting.is_set()
 
     def stop(self) -> None:
         """Give up what has not fired; returns when the thread is gone."""
@@ -92,9 +92,9 @@ class Schedule:
                 )
             self._acted.set()
             hit.step = number
-            self._striking.set()
+            self._injecting.set()
             outcome = injected(self._run, step, hit)
-            self._striking.clear()
+            self._injecting.clear()
             if outcome.hit or outcome.evidence.signalled or not has(TRIGGERS[step.when.kind], Trait.RETRIES):
                 break
             self._tell("missed", outcome)

@@ -1,4 +1,4 @@
-"""Keeps where everything stood when a fault had struck, and what the dead attempt still did after that.
+"""Keeps where everything stood when a fault had hit, and what the dead attempt still did after that.
 
 A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
 taken while the victim is dead or stands still and nobody has been started again; the second, of what an orphan of the
@@ -18,13 +18,13 @@ from time import monotonic
 from typing import TypeVar
 
 from harness.checkpoint import Offsets
-from harness.context import Held, Sight, Tripwire
+from harness.context import BlockedWriter, Sight, Tripwire
 from harness.errors import HarnessError, WaitError
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
-from harness.run_folder.snapshot import OFFSETS, RESTART, STRIKE, QueryState, Snapshot
+from harness.run_folder.snapshot import INJECTION, OFFSETS, RESTART, QueryState, Snapshot
 from harness.run_folder.store import save_snapshot
 from harness.scenario import CrashPoint, Sink
 from harness.sinks.base import ShowsWriters, Writer, statements
@@ -81,14 +81,16 @@ class Snapshots:
         if parts.tripwire is not None:
             parts.observer.listen(self._count)
 
-    def glance(self, folder: Path | None, batch: int | None, *, held: Held | None) -> None:
+    def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
         _, empty = self._counted(_Look(), self._own(folder, batch), held)
         self._glanced = self._writing(_Look(), empty)
 
-    def strike(self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: Held | None) -> None:
+    def injection(
+        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None
+    ) -> None:
         """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
-        self._take(step, STRIKE, attempt, before=self._own(folder, batch), held=held)
+        self._take(step, INJECTION, attempt, before=self._own(folder, batch), held=held)
 
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""
@@ -175,7 +177,7 @@ class Snapshots:
         return self._parts.folder / "snapshots" / f"{step}-{moment}"
 
     def _take(
-        self, step: int, moment: str, attempt: int, *, before: int | None = None, held: Held | None = None
+        self, step: int, moment: str, attempt: int, *, before: int | None = None, held: BlockedWriter | None = None
     ) -> None:
         """Where the pipeline stands first, then who writes, then the sinks: what is committed meanwhile shows once at
         least."""
@@ -185,7 +187,7 @@ class Snapshots:
         position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
         rows, empty = self._counted(look, before, held)
         writers = self._writing(look, empty)
-        if moment == STRIKE:
+        if moment == INJECTION:
             writers = _both(self._glanced, writers)
             self._glanced = {}
         room = self._room(step, moment)
@@ -211,7 +213,7 @@ class Snapshots:
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
         parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
 
-    def _counted(self, look: _Look, before: int | None, held: Held | None) -> tuple[int | None, int | None]:
+    def _counted(self, look: _Look, before: int | None, held: BlockedWriter | None) -> tuple[int | None, int | None]:
         """How many rows the sink was handed, and the server's process that is held before its first one."""
         tripwire = self._parts.tripwire
         rows = look.at(tripwire.rows, None) if tripwire else None

@@ -28,7 +28,7 @@ ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 
 @dataclass(frozen=True)
 class Death:
-    """How one life of the driver ended: exit status, negative for a signal."""
+    """How one attempt of the driver ended: exit status, negative for a signal."""
 
     number: int
     status: int
@@ -49,14 +49,14 @@ class Supervisor:
         self.driver: Driver | None = None
         self.deaths: list[Death] = []
         self.gave_up = ""
-        self._hurt: set[int] = set()
+        self._ended_by_fault: set[int] = set()
         self._left: list[Process] = []
         self._free = threading.Event()
         self._free.set()
         self.failure: BaseException | None = None
 
     def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
-        """Start the first life; `launched` is called with the number of each life before it begins."""
+        """Start the first attempt; `launched` is called with the number of each attempt before it begins."""
         self._launch(1, launched)
         self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)
         self._thread.start()
@@ -64,7 +64,7 @@ class Supervisor:
     def _launch(self, number: int, launched: Callable[[int], None]) -> None:
         launched(number)
         if self._stopping.is_set():
-            return  # the end came while it was asked where the dead life had stood
+            return  # the end came while it was asked where the dead attempt had stood
         log = self._logs / f"driver-{number}.log"
         self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
         self._journal.write("launched", number=number, log=log.name)
@@ -82,10 +82,12 @@ class Supervisor:
             if driver is None or status is None:
                 continue
             self.deaths.append(Death(driver.number, status, driver.log))
-            self._journal.write("died", number=driver.number, status=status, scheduled=driver.number in self._hurt)
+            self._journal.write(
+                "died", number=driver.number, status=status, scheduled=driver.number in self._ended_by_fault
+            )
             # A clean end is not a death: a program that does what is there and ends is started again, as by a
             # scheduler.
-            failed = sum(death.status != 0 and death.number not in self._hurt for death in self.deaths)
+            failed = sum(death.status != 0 and death.number not in self._ended_by_fault for death in self.deaths)
             if failed > restart.max_restarts:
                 self.gave_up = f"the driver died {failed} times and is restarted at most {restart.max_restarts} times"
                 self._journal.write("gave up", why=self.gave_up)
@@ -118,16 +120,16 @@ class Supervisor:
     def _born(self) -> float:
         return min((process.born for process in self.processes()), default=0.0)
 
-    def hurt(self, number: int, left: list[Process]) -> None:
-        """Life `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
+    def expect_death(self, number: int, left: list[Process]) -> None:
+        """Attempt `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
         those of its processes that are to live on."""
-        self._hurt.add(number)
+        self._ended_by_fault.add(number)
         self._left += left
 
     @property
-    def last_hurt(self) -> int:
-        """The number of the last life that the schedule ended; 0 before the first."""
-        return max(self._hurt, default=0)
+    def last_ended_by_fault(self) -> int:
+        """The number of the last attempt that the schedule ended; 0 before the first."""
+        return max(self._ended_by_fault, default=0)
 
     @property
     def alive(self) -> bool:
@@ -144,17 +146,18 @@ class Supervisor:
         return any(death.number == number for death in self.deaths)
 
     def death_of(self, number: int, *, within_s: float) -> Death:
-        """The death of life `number`. Raises WaitError if it does not die in time."""
+        """The death of attempt `number`. Raises WaitError if it does not die in time."""
 
         def look() -> Death | Waiting:
-            return next((d for d in self.deaths if d.number == number), Waiting(f"life {number} alive"))
+            return next((d for d in self.deaths if d.number == number), Waiting(f"attempt {number} alive"))
 
-        found = until(f"life {number} of the driver to end", look, within_s=within_s, every_s=LOOK_EVERY_S)
+        found = until(f"attempt {number} of the driver to end", look, within_s=within_s, every_s=LOOK_EVERY_S)
         assert isinstance(found, Death)
         return found
 
     def ending(self, number: int, *, within_s: float) -> str:
-        """How life `number` of the driver ended: its signal or exit status; `alive` if it has not within that time."""
+        """How attempt `number` of the driver ended: its signal or exit status; `alive` if it has not within that
+        time."""
         try:
             status = self.death_of(number, within_s=within_s).status
         except WaitError:
@@ -162,11 +165,11 @@ class Supervisor:
         return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
-        """What dies of the current life when `victim` does; empty without one."""
+        """What dies of the current attempt when `victim` does; empty without one."""
         return list(self.driver.processes(victim)) if self.driver else []
 
     def leftovers(self) -> list[Process]:
-        """Living processes of the run that are older than the present life and no part of it."""
+        """Living processes of the run that are older than the present attempt and no part of it."""
         present, born = self.processes(), self._born()
         return [process for process in self.living() if process not in present and process.born < born]
 
@@ -174,7 +177,7 @@ class Supervisor:
         """End the application for good: no restart, driver and executors killed and seen to be gone."""
         self._stopping.set()
         if self._thread is not None:
-            # A life that is being launched would come to light after the last look.
+            # An attempt that is being launched would come to light after the last look.
             self._thread.join(LAUNCH_WITHIN_S)
             if self._thread.is_alive():
                 raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
@@ -191,7 +194,7 @@ class Supervisor:
     def living(self) -> list[Process]:
         """Every living process of the run."""
         found = [*self.processes(), *signals.family(self._stack.processes(self._own)), *self._left]
-        return [process for process in found if process.lives()]
+        return [process for process in found if process.alive()]
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -21,7 +21,7 @@ from harness.run_folder import store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 2
+FORM = 3
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "checkpoint.json", "journal.jsonl", "verdict.json")

@@ -1,12 +1,13 @@
-"""What is kept of where a run stood: at each strike, before each restart, and at the end. Data only.
+"""What is kept of where a run stood: at each hit, before each restart, and at the end. Data only.
 
-    snapshots/<step>-strike/     after the victim died or stood still, before anything was started again
+    snapshots/<step>-injection/     after the victim died or stood still, before anything was started again
     snapshots/<step>-restart/    what the dead attempt still did: before the next one has touched anything
         snapshot.json            a `Snapshot`
         sink/<i>.json, .parquet  each sink as it stood, as `harness.sinks.table` writes it
     checkpoint.json              a `Progressed`: every query of the run, its batches, who worked on them
 
-Offsets are next offsets by partition; an attempt is one life of the driver, counted from 1.
+Offsets are next offsets by partition; an attempt is one start of the driver and what it does until it ends, counted
+from 1.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 
 Offsets = Mapping[int, int]
 
-STRIKE, RESTART = "strike", "restart"
+INJECTION, RESTART = "injection", "restart"
 OFFSETS = "offsets"
 """In `Snapshot.writing`, the place where a pipeline that keeps its offsets itself saves them."""
 

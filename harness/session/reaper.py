@@ -26,14 +26,14 @@ MARKER = "ONCEPROOF_SESSION"
 """The environment variable that every process of a session carries."""
 RECORD = "processes"
 """The file in the session's folder with the `/proc/PID/stat` line of every process that the harness started."""
-LAST_WORDS = "last-words.json"
+CLOSING_MESSAGE = "last-words.json"
 """The file in the session's folder with the command that ends what is no process of ours, such as containers."""
 POSTMASTER = "postgres/data/postmaster.pid"
 """Where, in the session's folder, Postgres notes the key and the number of its shared memory (its seventh line)."""
 GOODBYE = b"q"
 """What the harness writes before it closes the pipe in good order."""
 
-LAST_WORDS_S = 60.0
+CLOSING_MESSAGE_S = 60.0
 FORGOTTEN_S = 24 * 3600.0
 """After which a last command that still fails is given up."""
 QUIET_S = 0.3
@@ -41,8 +41,8 @@ QUIET_AFTER_GOODBYE_S = 0.05
 LIMIT_S = 20.0
 
 
-class Life(NamedTuple):
-    """One life of a process: its pid, and its start in clock ticks since boot."""
+class ProcessId(NamedTuple):
+    """One process: its pid, and its start in clock ticks since boot."""
 
     pid: int
     start: int
@@ -51,7 +51,7 @@ class Life(NamedTuple):
 class Row(NamedTuple):
     """One line of the process table. `state` is the kernel's letter, `Z` for a zombie."""
 
-    life: Life
+    id: ProcessId
     parent: int
     state: str
     name: str
@@ -63,7 +63,7 @@ def parse(text: bytes) -> Row | None:
         opened, closed = text.index(b"("), text.rindex(b")")
         fields = text[closed + 2 :].split()
         name = text[opened + 1 : closed].decode(errors="replace")
-        return Row(Life(int(text[:opened]), int(fields[19])), int(fields[1]), fields[0].decode(), name)
+        return Row(ProcessId(int(text[:opened]), int(fields[19])), int(fields[1]), fields[0].decode(), name)
     except (ValueError, IndexError):
         return None
 
@@ -77,35 +77,35 @@ def row(pid: int) -> Row | None:
         return None
 
 
-def life(pid: int) -> Life | None:
-    """The life that has `pid` now; None if there is none or it is a zombie."""
+def identify(pid: int) -> ProcessId | None:
+    """The process that has `pid` now; None if there is none or it is a zombie."""
     seen = row(pid)
-    return seen.life if seen and seen.state not in "ZX" else None
+    return seen.id if seen and seen.state not in "ZX" else None
 
 
 def table() -> dict[int, Row]:
     """Every living process by pid, zombies left out."""
     rows = (row(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
-    return {seen.life.pid: seen for seen in rows if seen and seen.state not in "ZX"}
+    return {seen.id.pid: seen for seen in rows if seen and seen.state not in "ZX"}
 
 
-def descendants(rows: dict[int, Row], roots: Iterable[Life]) -> set[Life]:
+def descendants(rows: dict[int, Row], roots: Iterable[ProcessId]) -> set[ProcessId]:
     """The living among `roots`, and everything under them."""
     children: dict[int, list[Row]] = {}
     for seen in rows.values():
         children.setdefault(seen.parent, []).append(seen)
-    found: set[Life] = set()
-    todo = [root for root in roots if root.pid in rows and rows[root.pid].life == root]
+    found: set[ProcessId] = set()
+    todo = [root for root in roots if root.pid in rows and rows[root.pid].id == root]
     while todo:
         parent = todo.pop()
         if parent not in found:
             found.add(parent)
-            todo += [child.life for child in children.get(parent.pid, ())]
+            todo += [child.id for child in children.get(parent.pid, ())]
     return found
 
 
-def send(victim: Life, number: int) -> bool:
-    """Signal exactly this life. False if it is gone or not ours to signal."""
+def send(victim: ProcessId, number: int) -> bool:
+    """Signal exactly this process. False if it is gone or not ours to signal."""
     if victim.pid <= 1:
         return False
     try:
@@ -113,8 +113,8 @@ def send(victim: Life, number: int) -> bool:
     except OSError:
         return False
     try:
-        # The handle was taken before this look: if the look agrees, the handle is that life and no later one.
-        if life(victim.pid) != victim:
+        # The handle was taken before this look: if the look agrees, the handle is that process and no later one.
+        if identify(victim.pid) != victim:
             return False
         signal.pidfd_send_signal(handle, number)
         return True
@@ -124,7 +124,7 @@ def send(victim: Life, number: int) -> bool:
         os.close(handle)
 
 
-def fell(roots: set[Life], *, within_s: float) -> set[Life]:
+def fell(roots: set[ProcessId], *, within_s: float) -> set[ProcessId]:
     """Kill `roots` and everything under them; what is left when the time is up (nothing, as a rule).
 
     All are stopped before any is killed: one that runs could fork in between, and its orphan would be lost."""
@@ -145,7 +145,7 @@ def fell(roots: set[Life], *, within_s: float) -> set[Life]:
     return left
 
 
-def _send_all(victims: set[Life], number: int) -> None:
+def _send_all(victims: set[ProcessId], number: int) -> None:
     """Parents first: a shell goes on to its next command when its child dies before it."""
     for victim in sorted(victims, key=lambda each: each.start):
         send(victim, number)
@@ -157,34 +157,34 @@ class Hunt:
     def __init__(self, session: str, folder: str) -> None:
         self.folder = folder
         self._mark = f"{MARKER}={session}"
-        self._known: set[Life] = set()
+        self._known: set[ProcessId] = set()
 
     def learn(self) -> None:
         """Remember what descends from the recorded processes. Cheap: reads no environment."""
         self._known = descendants(table(), self._known | self._recorded())
 
-    def victims(self) -> set[Life]:
+    def victims(self) -> set[ProcessId]:
         """Every living process of the session, but never the one that asks nor any it descends from."""
         rows = table()
-        roots = self._known | self._recorded() | {seen.life for seen in rows.values() if self._marked(seen)}
+        roots = self._known | self._recorded() | {seen.id for seen in rows.values() if self._marked(seen)}
         self._known = descendants(rows, roots)
         return {victim for victim in self._known if victim.pid not in _ancestry(rows)}
 
-    def _recorded(self) -> set[Life]:
+    def _recorded(self) -> set[ProcessId]:
         try:
             with open(os.path.join(self.folder, RECORD), "rb") as lines:  # noqa: PTH118, PTH123
                 rows = [parse(line) for line in lines]
         except OSError:
             return set()
-        return {seen.life for seen in rows if seen}
+        return {seen.id for seen in rows if seen}
 
     def _marked(self, seen: Row) -> bool:
         try:
             if seen.name == "postgres":
-                return os.readlink(f"/proc/{seen.life.pid}/cwd").startswith(self.folder + "/")  # noqa: PTH115
+                return os.readlink(f"/proc/{seen.id.pid}/cwd").startswith(self.folder + "/")  # noqa: PTH115
         except OSError:
             return False
-        return carries(seen.life.pid, self._mark)
+        return carries(seen.id.pid, self._mark)
 
 
 def carries(pid: int, mark: str) -> bool:
@@ -204,13 +204,13 @@ def _ancestry(rows: dict[int, Row]) -> set[int]:
     return found
 
 
-def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
+def clean(hunt: Hunt, *, quiet_s: float) -> set[ProcessId]:
     """Kill until nothing of the session was seen for `quiet_s`, then remove its folder. Returns what is left (nothing,
     unless a process is not ours to kill)."""
     pause = threading.Event()
     end = time.monotonic() + LIMIT_S
     quiet_since = time.monotonic()
-    left: set[Life] = set()
+    left: set[ProcessId] = set()
     while time.monotonic() < end and time.monotonic() - quiet_since < quiet_s:
         left = hunt.victims()
         _send_all(left, signal.SIGKILL)
@@ -219,15 +219,15 @@ def clean(hunt: Hunt, *, quiet_s: float) -> set[Life]:
         pause.wait(0.01)
     free_shared_memory(hunt.folder)
     # Where they fail, the folder stays, and the next start's sweep says them again.
-    if say_last_words(hunt.folder):
+    if say_closing_message(hunt.folder):
         shutil.rmtree(hunt.folder, ignore_errors=True)
     return left
 
 
-def say_last_words(folder: str) -> bool:
+def say_closing_message(folder: str) -> bool:
     """Run the session's last command, if it has one, to its end. True unless it failed."""
     try:
-        with open(os.path.join(folder, LAST_WORDS), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+        with open(os.path.join(folder, CLOSING_MESSAGE), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             text = file.read()
     except OSError:
         return True
@@ -237,10 +237,16 @@ def say_last_words(folder: str) -> bool:
     try:
         words = json.loads(text)
         subprocess.run(
-            words["argv"], env=words["env"], cwd="/", timeout=LAST_WORDS_S, check=True, capture_output=True, text=True
+            words["argv"],
+            env=words["env"],
+            cwd="/",
+            timeout=CLOSING_MESSAGE_S,
+            check=True,
+            capture_output=True,
+            text=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        old = time.time() - os.stat(os.path.join(folder, LAST_WORDS)).st_mtime > FORGOTTEN_S  # noqa: PTH116, PTH118
+        old = time.time() - os.stat(os.path.join(folder, CLOSING_MESSAGE)).st_mtime > FORGOTTEN_S  # noqa: PTH116, PTH118
         said = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1:]
         then = "it is given up" if old else f"each start tries again for a day, or until you remove {folder}"
         print(f"onceproof: could not clean up after an earlier run: {''.join(said)}; {then}", file=sys.stderr)
@@ -266,7 +272,7 @@ def free_shared_memory(folder: str) -> None:
         ctypes.CDLL(None).shmctl(int(number), 0, None)
 
 
-def wait_for_the_end(hunt: Hunt, owner: Life) -> bool:
+def wait_for_the_end(hunt: Hunt, owner: ProcessId) -> bool:
     """Return when the harness is gone; True if it said goodbye."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
@@ -274,7 +280,7 @@ def wait_for_the_end(hunt: Hunt, owner: Life) -> bool:
     handle = os.pidfd_open(owner.pid)
     poll.register(handle, select.POLLIN)
     goodbye = False
-    while life(owner.pid) == owner:
+    while identify(owner.pid) == owner:
         events = dict(poll.poll(2000))
         if 0 in events:
             said = os.read(0, 16)
@@ -295,7 +301,7 @@ def main() -> None:
     try:
         os.write(1, b"ready\n")
         os.close(1)
-        goodbye = wait_for_the_end(hunt, Life(int(pid), int(start)))
+        goodbye = wait_for_the_end(hunt, ProcessId(int(pid), int(start)))
     except OSError:  # the harness was gone before this could answer, or before it could be watched
         goodbye = False
     clean(hunt, quiet_s=QUIET_AFTER_GOODBYE_S if goodbye else QUIET_S)

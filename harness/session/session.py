@@ -155,11 +155,11 @@ class Session:
 
     def at_the_end(self, words: str) -> None:
         """Have a command run when the session ends, however it ends: `{"argv": […], "env": {…}}` as JSON."""
-        self.keep(reaper.LAST_WORDS, words)
+        self.keep(reaper.CLOSING_MESSAGE, words)
 
     def nothing_left(self) -> None:
         """The command of `at_the_end` has nothing to do any more."""
-        (self.folder / reaper.LAST_WORDS).unlink(missing_ok=True)
+        (self.folder / reaper.CLOSING_MESSAGE).unlink(missing_ok=True)
 
     def keep(self, name: str, text: str) -> Path:
         """Write a file into the session's folder that only we may read: whole, or not at all."""
@@ -170,7 +170,7 @@ class Session:
 
     def end(self, process: subprocess.Popen[bytes], *, grace_s: float = 0.0) -> None:
         """SIGTERM, `grace_s` seconds, then SIGKILL to the process and everything under it. Silent if it is gone."""
-        top = reaper.life(process.pid)
+        top = reaper.identify(process.pid)
         if top is None or process.poll() is not None:
             return
         tree = reaper.descendants(reaper.table(), {top})
@@ -207,7 +207,7 @@ class Session:
                 return
             self._closed = True
         # It may have a last command to say, which takes its time; killed in between, it would be said twice at once.
-        more = reaper.LIMIT_S + reaper.LAST_WORDS_S if (self.folder / reaper.LAST_WORDS).exists() else 0.0
+        more = reaper.LIMIT_S + reaper.CLOSING_MESSAGE_S if (self.folder / reaper.CLOSING_MESSAGE).exists() else 0.0
         _dismiss(self._reaper, within_s=CLOSE_S + more)
         # The reaper has done this; if it was killed in between, this does.
         reaper.clean(reaper.Hunt(self.id, str(self.folder)), quiet_s=0.01)
@@ -230,7 +230,7 @@ class Session:
         own = reaper.row(os.getpid())
         if own is None:
             raise StackError("needs /proc to watch over its processes and found none; run it on Linux")
-        argv = [*self._reaper_argv, self.id, str(self.folder), str(own.life.pid), str(own.life.start)]
+        argv = [*self._reaper_argv, self.id, str(self.folder), str(own.id.pid), str(own.id.start)]
         with (self.folder / "reaper.log").open("ab") as log:
             watcher = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={}, cwd="/", start_new_session=True
@@ -254,7 +254,7 @@ class Session:
 
     def _forget(self) -> None:
         # Last words that failed keep the folder for the next start's sweep.
-        if not (self.folder / reaper.LAST_WORDS).exists():
+        if not (self.folder / reaper.CLOSING_MESSAGE).exists():
             shutil.rmtree(self.folder, ignore_errors=True)
         self._owner_lock.close()
 

@@ -19,7 +19,7 @@ from harness.components.spark import standalone as spark
 from harness.components.spark import worker_daemon as workers
 from harness.errors import StackError
 from harness.hosts.box import Box
-from harness.hosts.engine import Engine, last_words
+from harness.hosts.engine import Engine, last_log_lines
 from harness.hosts.images import Image
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.hosts.together import together
@@ -74,11 +74,11 @@ class ContainersStack(StartingStack):
         self.engine = Engine(session.id)
         self.engine.have(boxes.IMAGE)
         # Before anything is started: whoever is left alive then takes it away.
-        session.at_the_end(last_words(session.id))
+        session.at_the_end(last_log_lines(session.id))
         self.engine.connect()
         (session.folder / "runs").mkdir()
-        self.archives = class_data.of_image(self.engine.identity(boxes.IMAGE.name), self._jars)
-        self._ground = _ground(session, self._jars, self.archives)
+        self.class_archives = class_data.of_image(self.engine.identity(boxes.IMAGE.name), self._jars)
+        self._ground = _ground(session, self._jars, self.class_archives)
         self.spark = boxes.SparkBoxes(self.engine, self._ground, logs=self.logs, executors=self._executors)
 
     def _local(self) -> None:
@@ -116,11 +116,11 @@ class ContainersStack(StartingStack):
         with self._launching:
             self._released.add(own.run_id)
             self.engine.forget(own.run_id)
-        self._drivers = [life for life in self._drivers if life.run != own.run_id]
+        self._drivers = [each for each in self._drivers if each.run != own.run_id]
         super().release(own, keep=keep)
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
-        """Start one life of the pipeline. Its placeholders are already filled in."""
+        """Start one attempt of the driver. Its placeholders are already filled in."""
         self._up().guard()
         with self._launching:
             if own.run_id in self._released:
@@ -143,13 +143,13 @@ class ContainersStack(StartingStack):
     def processes(self, own: RunResources) -> Sequence[Process]:
         """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere, a
         Python worker whose executor is gone too."""
-        mine = [life.box for life in self._drivers if life.run == own.run_id and life.box.lives()]
+        mine = [each.box for each in self._drivers if each.run == own.run_id and each.box.alive()]
         inside = {process for box in mine for process in box.processes()}
         return [*mine, *(process for process in carrying(local_driver.mark(own)) if process not in inside)]
 
-    def _tops(self, boxes: Sequence[Box]) -> set[reaper.Life]:
-        found = (reaper.life(process.pid) for box in boxes for process in box.processes()[:1])
-        return {life for life in found if life is not None}
+    def _tops(self, boxes: Sequence[Box]) -> set[reaper.ProcessId]:
+        found = (reaper.identify(process.pid) for box in boxes for process in box.processes()[:1])
+        return {each for each in found if each is not None}
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
@@ -230,4 +230,4 @@ def _ground(session: Session, found: jars.Jars, made: Path) -> boxes.Ground:
     workers.install(modules)
     folders = {session.folder / "runs": True, driver.package() / "harness": False, made: False, modules: False}
     folders |= {jar.parent: False for jar in found.spark}
-    return boxes.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, archives=made, modules=modules)
+    return boxes.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules)

@@ -126,7 +126,7 @@ class ExternalStack(SessionStack):
         session.at_the_end(json.dumps({"argv": argv, "env": env}))
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
-        """Start one life of the pipeline. Its placeholders are already filled in."""
+        """Start one attempt of the driver. Its placeholders are already filled in."""
         return driver.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:

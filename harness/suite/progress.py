@@ -54,7 +54,7 @@ class Seen:
     phase: str = ""
     batch: int | None = None
     point: str = ""
-    life: int = 0
+    attempt: int = 0
     sent: int = 0
     total: int = 0
     fired: int = 0
@@ -68,7 +68,7 @@ class Seen:
         if what == "batch":
             return replace(self, batch=event.get("batch"), point=str(event.get("point") or ""))
         if what == "launched":
-            return replace(self, life=int(event.get("number") or 0))
+            return replace(self, attempt=int(event.get("number") or 0))
         if what == "sent":
             return replace(self, sent=int(event.get("records") or 0), total=int(event.get("total") or 0))
         if what == "control":
@@ -83,7 +83,7 @@ class Seen:
         out += [f"{self.sent:,}/{self.total:,} records"] if self.total else []
         out += [f"batch {visible(str(self.batch), 30)}"] if self.batch is not None else []
         out += [f"faults {self.fired}/{self.faults}"] if self.faults else []
-        return out + ([f"attempt {self.life}"] if self.life > 1 else [])
+        return out + ([f"attempt {self.attempt}"] if self.attempt > 1 else [])
 
 
 def line(event: Mapping[str, Any]) -> str | None:

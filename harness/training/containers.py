@@ -35,22 +35,22 @@ HELD_S = 600.0
 def train(stack: ContainersStack) -> Path:
     """Make the archives if they are missing, with a stack that is up; returns their folder. Raises StackError when the
     training run fails; the stack works without archives, only slower."""
-    archives = stack.archives
-    with cache.locked(archives / ".lock", within_s=HELD_S):
-        if not class_data.complete(archives, IN_CONTAINERS):
-            _run(stack, archives)
-            training.drop_old(archives.parent)
-    return archives
+    class_archives = stack.class_archives
+    with cache.locked(class_archives / ".lock", within_s=HELD_S):
+        if not class_data.complete(class_archives, IN_CONTAINERS):
+            _run(stack, class_archives)
+            training.drop_old(class_archives.parent)
+    return class_archives
 
 
-def _run(stack: ContainersStack, archives: Path) -> None:
+def _run(stack: ContainersStack, class_archives: Path) -> None:
     own = stack.provide(RUN, training.ASKED)
     try:
         # Here, since this is what its containers may write to.
         made = {kind: own.folder / f"{kind}.jsa" for kind in IN_CONTAINERS}
         words = {kind: " ".join(class_data.training_flags(path)) for kind, path in made.items()}
         gate, log = own.folder / "stop", stack.logs / f"{RUN}.log"
-        program = training.trainee(
+        program = training.training_app(
             own,
             gate=gate,
             conf={"spark.executor.extraJavaOptions": words[Kind.EXECUTOR]},
@@ -66,8 +66,8 @@ def _run(stack: ContainersStack, archives: Path) -> None:
         if missing := [str(kind) for kind, path in made.items() if not path.is_file()]:
             raise StackError(f"the training run wrote no archive for {', '.join(missing)}; its log: {log}")
         for path in made.values():
-            whole = shutil.copy(path, archives / f".{path.name}")
-            Path(whole).rename(archives / path.name)
+            whole = shutil.copy(path, class_archives / f".{path.name}")
+            Path(whole).rename(class_archives / path.name)
     finally:
         stack.release(own)
 
@@ -86,7 +86,7 @@ def main() -> int:
         return StackError.exit_code
     try:
         with tempfile.TemporaryDirectory() as logs, ContainersStack(Path(logs)) as stack:
-            if not class_data.complete(stack.archives, IN_CONTAINERS):
+            if not class_data.complete(stack.class_archives, IN_CONTAINERS):
                 print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
             print(f"class archives in {train(stack)}")
     except (HarnessError, KafkaError, OSError) as error:

@@ -31,7 +31,7 @@ from harness.session.session import Session
 from harness.sources import SOURCES
 from harness.stack import Driver
 
-TRAINEE = Path(__file__).with_name("application.py")
+TRAINING_APP = Path(__file__).with_name("application.py")
 TOPIC = "training"
 RECORDS = 240
 ASKED = SOURCES[Input().source].asks(Input(partitions=2))
@@ -114,28 +114,30 @@ def resources(session: Session, broker: Kafka, spark: Spark) -> RunResources:
     )
 
 
-def trainee(
+def training_app(
     own: RunResources, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
 ) -> Pipeline:
     """The program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it stops."""
     given = own.part(LABEL).placeholders
     arguments = (given["bootstrap"], given["topic"], str(RECORDS), str(own.checkpoint))
-    return Pipeline(entry=str(TRAINEE), args=(*arguments, *([str(gate)] if gate else ())), conf=conf, env=env or {})
+    return Pipeline(
+        entry=str(TRAINING_APP), args=(*arguments, *([str(gate)] if gate else ())), conf=conf, env=env or {}
+    )
 
 
 def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) -> None:
     """Run the trainee to its end; `hold` is done before it stops. Raises StackError if it fails."""
-    life = launch()
+    driver = launch()
 
     def asked() -> bool:
-        return gate.with_suffix(".asked").exists() or life.poll() is not None
+        return gate.with_suffix(".asked").exists() or driver.poll() is not None
 
     wait.until("the training driver to have seen everything", asked, within_s=DRIVER_S)
     hold()
     gate.touch()
-    wait.until("the training driver to end", lambda: life.poll() is not None, within_s=DRIVER_S)
-    if life.poll() != 0:
-        raise StackError(f"the training driver failed; its log ends:\n{tail(life.log)}")
+    wait.until("the training driver to end", lambda: driver.poll() is not None, within_s=DRIVER_S)
+    if driver.poll() != 0:
+        raise StackError(f"the training driver failed; its log ends:\n{tail(driver.log)}")
 
 
 def _drive(into: Path, session: Session, own: RunResources, found: driver.Machine) -> None:
@@ -148,7 +150,7 @@ def _drive(into: Path, session: Session, own: RunResources, found: driver.Machin
         "spark.executorEnv.SPARK_CONF_DIR": str(class_data.conf()),
     }
     log, gate = into / "logs" / "driver.log", own.folder / "stop"
-    program = trainee(own, gate=gate, conf=conf)
+    program = training_app(own, gate=gate, conf=conf)
     drive(lambda: driver.launch(session, own, program, machine, number=1, log=log), gate, worker.suspend)
     for kind in (Kind.DRIVER, Kind.EXECUTOR):
         _gone(_archive(into, kind))

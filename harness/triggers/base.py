@@ -80,7 +80,7 @@ class Releases(Protocol):
     """A trigger that leaves something to be undone."""
 
     def release(self, run: RunContext, trigger: Trigger) -> None:
-        """Undo it, once the fault has struck."""
+        """Undo it, once the fault has hit."""
 
 
 def wait_until(run: RunContext, trigger: Trigger, look: Callable[[], bool]) -> None:
@@ -108,7 +108,7 @@ def _unknown(run: RunContext, trigger: Trigger) -> str:
 
 def _lags(run: RunContext, trigger: Trigger) -> bool:
     """May a query that is waited for by name still come to its batch?"""
-    return trigger.query is not None and not run.stop.is_set() and run.observer.still_s() < HOP_S
+    return trigger.query is not None and not run.stop.is_set() and run.observer.unchanged_s() < HOP_S
 
 
 def has(kind: TriggerKind, trait: Trait) -> bool:
@@ -120,7 +120,7 @@ def alone(run: RunContext, trigger: Trigger) -> None:
     """Wait until nobody is left of an attempt that the schedule has ended: its executors write on for a moment, and
     would meet what is meant for the next one."""
     supervisor = run.supervisor
-    if supervisor.last_hurt:
+    if supervisor.last_ended_by_fault:
         wait_until(run, trigger, lambda: supervisor.alive and not supervisor.leftovers())
 
 

@@ -66,7 +66,7 @@ class CheckpointWindow:
 
         def look() -> bool:
             # A restarted driver has another JVM.
-            if freeze and not any(jvm.lives() for jvm in jvms):
+            if freeze and not any(jvm.alive() for jvm in jvms):
                 jvms[:] = run.supervisor.processes(Victim.JVM)
             return met.is_set()
 

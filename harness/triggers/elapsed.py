@@ -1,4 +1,4 @@
-"""The trigger `elapsed`: so much time has passed, and a batch with records is in hand."""
+"""The trigger `elapsed`: so much time has passed, and a batch with records is in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Elapsed:
 
     about = About(
         name="elapsed",
-        summary="so much time has passed, and a batch with records is in hand",
+        summary="so much time has passed, and a batch with records is in flight",
         example="{elapsed: 3s}",
         options=v.Duration,
     )
@@ -38,7 +38,7 @@ class Elapsed:
         return wait_for_work(run, step, lambda: monotonic() >= end_s, freeze=freeze)
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
-        """By the batch that was in hand."""
+        """By the batch that was in flight."""
         return works(hit, listing)
 
 

@@ -1,4 +1,4 @@
-"""What the triggers that know no place in the protocol share: something has to be in hand when they are met."""
+"""What the triggers that know no place in the protocol share: something has to be in flight when they are met."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harness.triggers.base import Planned, wait_until
 
 
 def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freeze: bool) -> TriggerHit:
-    """Return when `met` is true, the batch that the step names was planned, and a query has one with records in hand.
+    """Return when `met` is true, the batch that the step names was planned, and a query has one with records in flight.
     Raises WaitError once that cannot come."""
     when = step.when
     wait_until(run, when, met)
     if when.batch is not None:
         wait_until(run, when, lambda: _newest(run, when) >= (when.batch or 0))
-    # A driver that has just been born, or waits for its restart, has nothing in hand: to kill it would hurt nobody.
-    wait_until(run, when, lambda: run.supervisor.alive and run.awake())
+    # A driver that has just been born, or waits for its restart, has nothing in flight: to kill it would hurt nobody.
+    wait_until(run, when, lambda: run.supervisor.alive and run.has_progress())
     hit = TriggerHit(when.batch, before=run.observer.listing())
     if run.observer.folder() is not None:
         # Nor has one between two batches.
@@ -29,14 +29,16 @@ def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freez
 
 
 def works(hit: TriggerHit, listing: Listing) -> bool:
-    """Is the batch that was in hand still planned and not committed?"""
+    """Is the batch that was in flight still planned and not committed?"""
     return hit.folder is None or running(hit.batch, listing)
 
 
 def blind(trigger: Trigger, planned: Planned) -> Refusals:
-    """Without a checkpoint nobody sees whether something is in hand."""
+    """Without a checkpoint nobody sees whether something is in flight."""
     if not planned.checkpoint:
-        words = "may find nothing in hand: progress is not checkpoint, so batches are not seen; use a failpoint or rows"
+        words = (
+            "may find nothing in flight: progress is not checkpoint, so batches are not seen; use a failpoint or rows"
+        )
         yield Refusal(trigger.kind, words)
 
 
@@ -47,7 +49,7 @@ def _newest(run: RunContext, when: Trigger) -> int:
 
 
 def _caught(run: RunContext, when: Trigger, hit: TriggerHit, *, freeze: bool) -> bool:
-    """Has one of our queries, or the one that is named, a batch with records in hand? Then the JVM stands still where
+    """Has one of our queries, or the one that is named, a batch with records in flight? Then the JVM stands still where
     the fault allows it, and `hit` says which batch of which query."""
     for folder in run.observer.folders(when.query):
         if _busy(run, folder) is None:

@@ -1,4 +1,4 @@
-"""The trigger `records`: so many records were sent, and a batch with records is in hand."""
+"""The trigger `records`: so many records were sent, and a batch with records is in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Records:
 
     about = About(
         name="records",
-        summary="so many records were sent, and a batch with records is in hand",
+        summary="so many records were sent, and a batch with records is in flight",
         example="{records: 300}",
         options=v.counted(1, RECORDS_MAX),
     )
@@ -38,7 +38,7 @@ class Records:
         return wait_for_work(run, step, lambda: run.sent() >= int(step.when.value or 0), freeze=freeze)
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
-        """By the batch that was in hand."""
+        """By the batch that was in flight."""
         return works(hit, listing)
 
 

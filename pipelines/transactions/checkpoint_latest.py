@@ -1,7 +1,7 @@
-"""Payments from Kafka into Postgres, checkpoint in a temporary folder. BROKEN: each life but the first skips.
+"""Payments from Kafka into Postgres, checkpoint in a temporary folder. BROKEN: each attempt but the first skips.
 
 Somebody saw the duplicates of checkpoint_temporary.py and found a cure: if the table holds payments already, start
-at `latest`. What arrives between the death of one life and the first look of the next is never read.
+at `latest`. What arrives between the death of one attempt and the first look of the next is never read.
 
     spark-submit checkpoint_latest.py --bootstrap localhost:9092 --topic payments
 

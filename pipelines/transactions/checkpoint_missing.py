@@ -1,7 +1,7 @@
-"""Payments from Kafka into Postgres without a checkpoint. BROKEN: each life starts from the beginning.
+"""Payments from Kafka into Postgres without a checkpoint. BROKEN: each attempt starts from the beginning.
 
-Without `checkpointLocation` Spark makes a folder of its own for this life and forgets it. The next life finds none,
-so `startingOffsets` decides again: with `earliest` it reads the whole topic, and an append sink has it all twice.
+Without `checkpointLocation` Spark makes a folder of its own for this attempt and forgets it. The next attempt finds
+none, so `startingOffsets` decides again: with `earliest` it reads the whole topic, and an append sink has it all twice.
 
     spark-submit checkpoint_missing.py --bootstrap localhost:9092 --topic payments
 

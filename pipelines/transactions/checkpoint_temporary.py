@@ -1,6 +1,6 @@
-"""Payments from Kafka into Postgres, checkpoint in a temporary folder. BROKEN: each life makes a new one.
+"""Payments from Kafka into Postgres, checkpoint in a temporary folder. BROKEN: each attempt makes a new one.
 
-It looks configured, and every test on one machine passes, since within one life all is well. After a restart
+It looks configured, and every test on one machine passes, since within one attempt all is well. After a restart
 (or on another node) the folder is another one, and the topic is read from the beginning again.
 
     spark-submit checkpoint_temporary.py --bootstrap localhost:9092 --topic payments

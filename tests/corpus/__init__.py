@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from tests.corpus import (
-    also_unhurt,
+    also_without_faults,
     at_most_once,
     bystanders,
     cancelling,
@@ -49,7 +49,7 @@ ROOMS = (
     tampering,
     what_is_read,
     rivals,
-    also_unhurt,
+    also_without_faults,
     late_sinks,
     seen_later,
     unconfirmed,

@@ -1,6 +1,6 @@
 """Item 9: at-most-once allows the loss of what a hit had at stake, and of nothing else.
 
-The faults strike batch 1 when half of it is in the sink: then repetition is at stake as well, which at-most-once
+The faults hit batch 1 when half of it is in the sink: then repetition is at stake as well, which at-most-once
 forbids.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, held, violated, void
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD
 
 LOST = Kind.LOST
@@ -19,7 +19,7 @@ ROWS = "after 15 rows"
 HALF = blame(1, point=ROWS)
 
 
-def at_most_once(run: Scene) -> None:
+def at_most_once(run: RunBuilder) -> None:
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
 
 
@@ -28,13 +28,13 @@ def at_most_once(run: Scene) -> None:
     violated(LOST, 38, HALF, fits=None),
     twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,), batches=(1,)),
 )
-def two_of_forty(run: Scene) -> Iterator[str]:
+def two_of_forty(run: RunBuilder) -> Iterator[str]:
     """One fault, and two of forty records arrive: nothing came twice."""
     at_most_once(run)
-    run.strike(1, point=ROWS, holds=15)
+    run.injection(1, point=ROWS, holds=15)
     run.tables = [run.rows((0, 2))]
     run.calm()
-    yield "all that is missing is what the struck batch had not written yet"
+    yield "all that is missing is what the hit batch had not written yet"
     run.tables = [run.rows((0, 15), (20, 40))]
 
 
@@ -43,11 +43,11 @@ def two_of_forty(run: Scene) -> Iterator[str]:
     violated(LOST, 5, batches=(1,), fits=None),
     twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,)),
 )
-def gone_after_it_was_there(run: Scene) -> Iterator[str]:
-    """The rows of the struck batch were all in the sink when the fault struck, and are gone in the end: what was
+def gone_after_it_was_there(run: RunBuilder) -> Iterator[str]:
+    """The rows of the hit batch were all in the sink when the fault hit, and are gone in the end: what was
     delivered was not at stake."""
     at_most_once(run)
-    run.strike(1, point=ROWS)
+    run.injection(1, point=ROWS)
     run.tables = [run.rows((0, 15), (20, 40))]
     run.calm()
     yield "they were not there yet"
@@ -59,13 +59,13 @@ def gone_after_it_was_there(run: Scene) -> Iterator[str]:
     violated(LOST, 20, blame(1, point=ROWS, of="checkpoints/1"), fits=None),
     twin=held("1 loss", "1 repetition", kinds={LOST: 15}, faults=(blame(1, point=ROWS, of="checkpoints/1"),)),
 )
-def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
+def more_than_was_offered_meanwhile(run: RunBuilder) -> Iterator[str]:
     """The checkpoint was lost, and the next attempt began at the end of the topic: it may miss what was sent meanwhile.
     Five of the records that it took are missing too."""
     at_most_once(run)
     run.queries = [query("checkpoints/1", 10, first={1: 0}), query("checkpoints/2", 40, start=30, first={2: 0})]
     first = state("checkpoints/1", planned=(2, 20), committed=(1, 10))
-    run.strike(1, point=ROWS, checkpoint="checkpoints/1", again=None, holds=15, states=(first,))
+    run.injection(1, point=ROWS, checkpoint="checkpoints/1", again=None, holds=15, states=(first,))
     run.tables = [run.rows((0, 15), (35, 40))]
     run.calm()
     yield "all that it took has arrived"
@@ -77,14 +77,14 @@ def more_than_was_offered_meanwhile(run: Scene) -> Iterator[str]:
     violated(LOST, 5, HALF, fits=None),
     twin=held("1 loss", "1 repetition", kinds={LOST: 10}, faults=(HALF,)),
 )
-def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
+def one_of_two_sinks_that_must_agree(run: RunBuilder) -> Iterator[str]:
     """Two sinks whose names are cut to the same sixty characters must agree, and only one of them lost the batch."""
     at_most_once(run)
     table = "select id, account, amount from a_table_of_payments_with_a_very_long_name where half = {}"
     columns = [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")]
     run.sink(*[replace(PER_RECORD, target=table.format(half)) for half in (0, 1)], types=[columns, columns])
     run.claim(together=True)
-    run.strike(1, point=ROWS, holds=15)
+    run.injection(1, point=ROWS, holds=15)
     part = run.rows((0, 15), (20, 40))
     run.tables = [run.rows((0, 40)), part]
     run.calm([], [], [])
@@ -93,19 +93,19 @@ def one_of_two_sinks_that_must_agree(run: Scene) -> Iterator[str]:
 
 
 @adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
-def nothing_but_a_loss_at_stake(run: Scene) -> Iterator[str]:
+def nothing_but_a_loss_at_stake(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote anything: no program could have written it twice."""
     at_most_once(run)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     yield "half of the batch was in the sink"
     run.found(holds=15)
 
 
 @adversary(9, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
-def nothing_but_a_repetition_at_stake(run: Scene) -> Iterator[str]:
+def nothing_but_a_repetition_at_stake(run: RunBuilder) -> Iterator[str]:
     """Killed when all of the batch was in the sink: no program could have lost it, and only that is forbidden."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, point=ROWS)
+    run.injection(1, point=ROWS)
     yield "half of the batch was in the sink"
     run.found(holds=15)
 
@@ -115,10 +115,10 @@ def nothing_but_a_repetition_at_stake(run: Scene) -> Iterator[str]:
     violated(LOST, 10, batches=(0,), fits=(HALF,)),
     twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,), fits=None, batches=(1,)),
 )
-def lost_before_the_fault(run: Scene) -> Iterator[str]:
-    """Batch 0 was committed and not in the sink when the fault struck batch 1."""
+def lost_before_the_fault(run: RunBuilder) -> Iterator[str]:
+    """Batch 0 was committed and not in the sink when the fault hit batch 1."""
     at_most_once(run)
-    run.strike(1, point=ROWS, tables=[run.rows((10, 15))])
+    run.injection(1, point=ROWS, tables=[run.rows((10, 15))])
     run.tables = [run.rows((10, 40))]
     run.calm()
     yield "it was in the sink, and the rest of batch 1 never came"
@@ -131,10 +131,10 @@ def lost_before_the_fault(run: Scene) -> Iterator[str]:
     violated(LOST, 10, HALF, batches=(1,), fits=None),
     twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,), fits=None, batches=(1,)),
 )
-def half_of_it_was_there_and_is_gone(run: Scene) -> Iterator[str]:
-    """Half of the struck batch was in the sink. In the end none of it is: what was delivered was not at stake."""
+def half_of_it_was_there_and_is_gone(run: RunBuilder) -> Iterator[str]:
+    """Half of the hit batch was in the sink. In the end none of it is: what was delivered was not at stake."""
     at_most_once(run)
-    run.strike(1, point=ROWS, holds=15)
+    run.injection(1, point=ROWS, holds=15)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "what was there is there"
@@ -143,15 +143,15 @@ def half_of_it_was_there_and_is_gone(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(LOST, 1, unhurt=True, batches=(1,)),
+    violated(LOST, 1, without_faults=True, batches=(1,)),
     twin=held("1 loss", "1 repetition", kinds={LOST: 1}, fits=(HALF,), batches=(1,)),
 )
-def one_record_that_is_always_left_out(run: Scene) -> Iterator[str]:
-    """The program leaves out one record of the struck batch, hurt or not. It was not there when the fault struck and
+def one_record_that_is_always_left_out(run: RunBuilder) -> Iterator[str]:
+    """The program leaves out one record of the hit batch, hurt or not. It was not there when the fault hit and
     never came, as if the fault had lost it."""
     at_most_once(run)
     rest = run.rows((0, 15), (16, 40))
-    run.strike(1, point=ROWS, tables=[run.rows((0, 15), (16, 20))])
+    run.injection(1, point=ROWS, tables=[run.rows((0, 15), (16, 20))])
     run.tables = [rest]
     run.calm(*[[rest]] * 3)
     yield "without faults it is there"

@@ -1,4 +1,4 @@
-"""Items 1, 2, 5, 8: what stood beside the struck query. Another query that begins anew, another query's executor, a
+"""Items 1, 2, 5, 8: what stood beside the hit query. Another query that begins anew, another query's executor, a
 heartbeat, a checkpoint that the next attempt had wiped, a single record, floating point numbers."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, counting
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.corpus.stalled import stall
 from tests.corpus.witnesses import AUDIT, EXECUTOR, HALF, PAYMENTS, executor, hung
 from tests.folders import PER_RECORD, TOTALS
@@ -22,13 +22,13 @@ CONSOLE = ("tmp/temporary-1", "tmp/temporary-2")
 
 
 @adversary(2, void("nothing shows which of them feeds"), twin=held("1 repetition"))
-def a_query_beside_it_has_no_checkpoint(run: Scene) -> Iterator[str]:
+def a_query_beside_it_has_no_checkpoint(run: RunBuilder) -> Iterator[str]:
     """Two queries, killed when both had committed all that they had planned. The one that prints to the console has no
     checkpoint, and begins with the first record again; the one that feeds the sink goes on where it was."""
     beside, anew = CONSOLE
     queries = {name: query(name, 10, first={1: 0}) for name in (beside, "checkpoint")}
     states = tuple(state(name, planned=(1, 10), committed=(1, 10)) for name in queries)
-    run.strike(0, point="batch-committed", holds=10, states=states, planned=1, committed=1)
+    run.injection(0, point="batch-committed", holds=10, states=states, planned=1, committed=1)
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
     run.queries, run.batches = [queries[beside], whole, query(anew, *run.ends, first={2: 0})], []
     yield "both begin with the first record again"
@@ -37,23 +37,23 @@ def a_query_beside_it_has_no_checkpoint(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void("nothing shows for which of them"), twin=held("1 loss", "1 repetition"))
-def an_executor_of_nobody_knows_which_query(run: Scene) -> Iterator[str]:
-    """Two queries had a batch in hand, on two executors, and one of those was killed at a moment. Its task may have
+def an_executor_of_nobody_knows_which_query(run: RunBuilder) -> Iterator[str]:
+    """Two queries had a batch in flight, on two executors, and one of those was killed at a moment. Its task may have
     been the other query's."""
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(each, *run.ends, first={1: 0}) for each in (PAYMENTS, AUDIT)]
     busy = tuple(state(each, planned=(2, 20), committed=(1, 10)) for each in (PAYMENTS, AUDIT))
-    run.strike(1, checkpoint=PAYMENTS, point="after 3.0 s", holds=15, states=busy)
+    run.injection(1, checkpoint=PAYMENTS, point="after 3.0 s", holds=15, states=busy)
     executor(run)
     run.claim(pipeline=replace(run.scenario.pipeline, executors=2))
     yield "it stood before a row of this sink"
     run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, rows_seen=15))
 
 
-def wiped(run: Scene, *, point: str = "sink-committed", holds: int = 20) -> None:
+def wiped(run: RunBuilder, *, point: str = "sink-committed", holds: int = 20) -> None:
     """Killed in batch 1. The program deletes its checkpoint when it starts, and had done so when the second look was
     taken."""
-    run.strike(1, point=point, holds=holds, again=None)
+    run.injection(1, point=point, holds=holds, again=None)
     gone = (QueryState(checkpoint="checkpoint"),)
     run.moments.append(replace(run.moments[0], moment=RESTART, states=gone, holds=holds, at_s=3.8))
     first, last = query("checkpoint", 10, 20, first={1: 0}).batches
@@ -62,7 +62,7 @@ def wiped(run: Scene, *, point: str = "sink-committed", holds: int = 20) -> None
 
 
 @adversary(5, violated(DUPLICATED, 20, blame(1, of="checkpoint")), twin=held("1 repetition"), guard=True)
-def a_checkpoint_that_the_program_deletes_when_it_starts(run: Scene) -> Iterator[str]:
+def a_checkpoint_that_the_program_deletes_when_it_starts(run: RunBuilder) -> Iterator[str]:
     """The next attempt begins with the first record again, and all that had been committed is written twice."""
     wiped(run)
     run.tables = [run.rows((0, 40), again=[(0, 20)])]
@@ -74,9 +74,10 @@ def a_checkpoint_that_the_program_deletes_when_it_starts(run: Scene) -> Iterator
 @adversary(9, violated(LOST, 7, faults=None, fits=None), twin=held(
     "1 loss", "1 repetition", kinds={LOST: 5}, faults=None, fits=None
 ))  # fmt: skip
-def lost_before_a_checkpoint_was_deleted(run: Scene) -> Iterator[str]:
-    """At-most-once; the rest of batch 1 was in hand. Two records of batch 0, which was committed, had never been there:
-    no fault had them at stake. The second look shows a checkpoint without a batch, for the next attempt had begun."""
+def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> Iterator[str]:
+    """At-most-once; the rest of batch 1 was in flight. Two records of batch 0, which was committed, had never been
+    there: no fault had them at stake. The second look shows a checkpoint without a batch, for the next attempt had
+    begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     wiped(run, point=HALF, holds=15)
     early = [row for row in run.rows((0, 15)) if row[0] not in ("3", "4")]
@@ -89,13 +90,13 @@ def lost_before_a_checkpoint_was_deleted(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void("no row beyond the saved offsets"), twin=held("1 loss", "1 repetition"))
-def a_heartbeat_while_the_next_attempt_writes(run: Scene) -> Iterator[str]:
+def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
     """Offsets kept by hand, killed between two slices. By the second look the next attempt has written five rows and
     saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.found(writing={"": ("update heartbeat set at = now()",)}, left={})
-    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": []}}
+    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": []}}
     yield "the transaction had written into the sink"
     run.found(writing={"0": ("insert into payments",)}, left={"0": ("insert into payments",)})
 
@@ -103,12 +104,12 @@ def a_heartbeat_while_the_next_attempt_writes(run: Scene) -> Iterator[str]:
 @adversary(5, violated(TOTAL, 1, fits=(blame(1),), batches=(1,), wants=1), twin=violated(
     TOTAL, 1, blame(1), batches=(1,)
 ))  # fmt: skip
-def one_record_of_a_total_is_there_twice(run: Scene) -> Iterator[str]:
-    """The struck batch held one record, and its total has one too many. One record may be there twice for any reason:
+def one_record_of_a_total_is_there_twice(run: RunBuilder) -> Iterator[str]:
+    """The hit batch held one record, and its total has one too many. One record may be there twice for any reason:
     a control run has to show that it is not without the fault."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
-    run.strike(1, holds=17)
+    run.injection(1, holds=17)
     run.tables = [run.rows((0, 37), again=[(16, 17)])]
     yield "a control run shows none of it"
     run.calm([])
@@ -117,8 +118,8 @@ def one_record_of_a_total_is_there_twice(run: Scene) -> Iterator[str]:
 @adversary(5, unknown("only 1 of 3", kinds={TOTAL: 1}, fits=None, wants=2), twin=violated(
     TOTAL, 2, blame(1, point="batch-planned")
 ))  # fmt: skip
-def all_but_one_record_of_a_batch_are_filtered_out(run: Scene) -> Iterator[str]:
-    """Nine of ten records of the struck batch do not pass the effect, and the total lacks the tenth."""
+def all_but_one_record_of_a_batch_are_filtered_out(run: RunBuilder) -> Iterator[str]:
+    """Nine of ten records of the hit batch do not pass the effect, and the total lacks the tenth."""
     run.sink(
         replace(COUNTS, effect="select account, count(*) as n from ledger where id not between 11 and 19 group by 1"),
         types=[COUNTED],
@@ -126,7 +127,7 @@ def all_but_one_record_of_a_batch_are_filtered_out(run: Scene) -> Iterator[str]:
     for record in run.records:
         record["account"] = f"a{record['id'] % 2}"
     run.batch_sizes(10, 10, 14, 6)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (11, 40))]
     run.calm([])
     yield "four pass"
@@ -137,7 +138,7 @@ def all_but_one_record_of_a_batch_are_filtered_out(run: Scene) -> Iterator[str]:
 
 
 @adversary(8, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, EXECUTOR))
-def hangs_long_after_a_hit_that_no_snapshot_tells_of(run: Scene) -> Iterator[str]:
+def hangs_long_after_a_hit_that_no_snapshot_tells_of(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1, and the snapshot of it is not there. Its driver committed that batch and the
     next one, and hung then."""
     stall(run)
@@ -153,9 +154,9 @@ def hangs_long_after_a_hit_that_no_snapshot_tells_of(run: Scene) -> Iterator[str
 @adversary(6, error("does not work without faults either", kinds={LOST: 10}, fits=None), twin=violated(
     LOST, 10, blame(1, point="batch-planned")
 ))  # fmt: skip
-def two_controls_failed_and_one_did_not_get_done(run: Scene) -> Iterator[str]:
+def two_controls_failed_and_one_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     """Two control runs died by themselves, and one was slow: no run without a fault came to its end."""
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm("boom", "boom", [])
     run.edits = {"controls/3/checkpoint.json": {"committed": {"0": 30}}}
@@ -166,7 +167,7 @@ def two_controls_failed_and_one_did_not_get_done(run: Scene) -> Iterator[str]:
 @adversary(5, violated(TOTAL, 4, fits=(blame(1, point="batch-planned", of="checkpoint"),)), twin=violated(
     TOTAL, 4, blame(1, point="batch-planned", of="checkpoint")
 ))  # fmt: skip
-def sums_of_doubles_that_are_wrong_in_the_end(run: Scene) -> Iterator[str]:
+def sums_of_doubles_that_are_wrong_in_the_end(run: RunBuilder) -> Iterator[str]:
     """The checkpoint was lost, and the next attempt began beyond batch 1: its records are in no total. A look does not
     show floating point numbers, and in the end the totals are wrong: nobody wrote that batch."""
     double = "select account, sum(amount)::double as total from ledger group by account"
@@ -174,7 +175,7 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: Scene) -> Iterator[str]:
         replace(TOTALS, effect=double), types=[[("account", "text", "text"), ("total", "double precision", "float")]]
     )
     run.batch_sizes(6, 14, 12, 8)
-    run.strike(1, point="batch-planned", holds=6, again=None)
+    run.injection(1, point="batch-planned", holds=6, again=None)
     first, last = query("checkpoint", 6, 20, first={1: 0}).batches
     left = Query(checkpoint="checkpoint", batches=(first, replace(last, committed=False)), first={1: 0})
     run.queries, run.batches = [left, query("checkpoint", 32, 40, start=20, first={2: 0})], []
@@ -187,11 +188,11 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: Scene) -> Iterator[str]:
 
 
 @adversary(1, held("1 loss", "1 repetition"), twin=void("an orphan wrote it"), guard=True)
-def begins_at_the_last_row_of_the_sink(run: Scene) -> Iterator[str]:
+def begins_at_the_last_row_of_the_sink(run: RunBuilder) -> Iterator[str]:
     """At-least-once: the next attempt asks the sink how far it is, and begins there under a new checkpoint. The rest of
-    the struck batch would have been lost had it begun beyond that."""
+    the hit batch would have been lost had it begun beyond that."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, point=HALF, holds=15)
+    run.injection(1, point=HALF, holds=15)
     first, last = query("checkpoint", 10, 20, first={1: 0}).batches
     left = Query(checkpoint="checkpoint", batches=(first, replace(last, committed=False)), first={1: 0})
     run.queries, run.batches = [left, query("checkpoint", 20, 30, 40, start=15, first={2: 0})], []
@@ -200,20 +201,20 @@ def begins_at_the_last_row_of_the_sink(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void("it retries no task that has finished"), twin=held("1 loss", "1 repetition"))
-def an_executor_died_whose_task_had_finished(run: Scene) -> Iterator[str]:
+def an_executor_died_whose_task_had_finished(run: RunBuilder) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed, and the batch was not committed yet. The
     driver lived: Spark writes none of them again, whatever the program is."""
-    run.strike(1, point=HALF, holds=20)
+    run.injection(1, point=HALF, holds=20)
     executor(run)
     yield "the task was in the middle of them"
     run.found(tables=[run.rows((0, 15))])
 
 
 @adversary(2, held("1 repetition"), twin=void("it retries no task that has finished"), guard=True)
-def a_driver_that_did_not_outlive_its_executor(run: Scene) -> Iterator[str]:
+def a_driver_that_did_not_outlive_its_executor(run: RunBuilder) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed. The driver ended by itself, and the next one
     did the whole batch again."""
-    run.strike(1, point=HALF, holds=20)
+    run.injection(1, point=HALF, holds=20)
     executor(run)
     run.queries, run.batches = [query("checkpoint", 10, 20, 30, 40, first={1: 0, 2: 1})], []
     yield "it went on"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.corpus.case import adversary, held, unknown, void
 from tests.corpus.counters import counting
-from tests.corpus.scene import Scene
+from tests.corpus.run_builder import RunBuilder
 from tests.corpus.witnesses import executor
 from tests.folders import TOTALS
 
@@ -17,60 +17,60 @@ BALANCED = [("account", "text", "text"), ("total", "numeric", "number")]
 
 
 @adversary(4, void("comes to the same totals, and one lost would hide it"), twin=held("1 repetition"))
-def a_batch_doubled_and_its_like_lost(run: Scene) -> Iterator[str]:
-    """Exactly-once; the struck batch was counted twice and a later one of the same size never. The totals are those of
+def a_batch_doubled_and_its_like_lost(run: RunBuilder) -> Iterator[str]:
+    """Exactly-once; the hit batch was counted twice and a later one of the same size never. The totals are those of
     an honest run, so they show nothing."""
     counting(run, 3, 3, 3, 3)
-    run.strike(1)
+    run.injection(1)
     yield "the later batches are of other sizes"
     run.batch_sizes(4, 6, 8, 4)
 
 
 @adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
-def already_wrong_when_it_struck(run: Scene) -> Iterator[str]:
-    """When the fault struck batch 2, batch 0 was in the totals twice. That batch 3, of the same size, was lost
+def already_wrong_when_it_hit(run: RunBuilder) -> Iterator[str]:
+    """When the fault hit batch 2, batch 0 was in the totals twice. That batch 3, of the same size, was lost
     afterwards makes them right again."""
     counting(run, 2, 3, 5, 2)
-    run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
-    yield "the totals were right when it struck"
+    run.injection(2, tables=[run.rows((0, 20), again=[(0, 4)])])
+    yield "the totals were right when it hit"
     run.found(tables=[run.rows((0, 20))])
 
 
 @adversary(4, unknown(NOT_THEN), twin=held("1 loss"))
-def already_wrong_when_an_executor_died(run: Scene) -> Iterator[str]:
+def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
     """The same, and only an executor was killed, when batch 2 was planned. Its driver stood still meanwhile."""
     counting(run, 2, 3, 5, 2)
-    run.strike(2, point="batch-planned", tables=[run.rows((0, 20), again=[(0, 4)])])
+    run.injection(2, point="batch-planned", tables=[run.rows((0, 20), again=[(0, 4)])])
     executor(run)
-    yield "the totals were right when it struck, and batch 2 was in none"
+    yield "the totals were right when it hit, and batch 2 was in none"
     run.found(tables=[run.rows((0, 10))])
 
 
 @adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
-def ahead_in_a_sink_that_is_late(run: Scene) -> Iterator[str]:
-    """The scenario says that the sink shows its rows late. When the fault struck, its totals were ahead of every batch:
+def ahead_in_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
+    """The scenario says that the sink shows its rows late. When the fault hit, its totals were ahead of every batch:
     no delay does that. In the end they are right, as if nothing had been."""
     counting(run, 2, 3, 5, 2)
     run.claim(quiet_period_s=5.0)
-    run.strike(2, tables=[run.rows((0, 20), again=[(0, 4)])])
+    run.injection(2, tables=[run.rows((0, 20), again=[(0, 4)])])
     yield "they were behind, as after batch 0"
     run.found(tables=[run.rows((0, 4))])
 
 
 @adversary(4, void("comes to the same totals"), twin=unknown(NOT_THEN))
-def one_fault_doubles_what_the_next_one_loses(run: Scene) -> Iterator[str]:
-    """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one struck, the totals
+def one_fault_doubles_what_the_next_one_loses(run: RunBuilder) -> Iterator[str]:
+    """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one hit, the totals
     were what they would be with batch 3 written, and in the end they are right."""
     counting(run, 2, 3, 4, 3)
-    run.strike(1)
-    run.strike(3, point="batch-planned", tables=[run.rows((0, 18), again=[(4, 10)])])
+    run.injection(1)
+    run.injection(3, point="batch-planned", tables=[run.rows((0, 18), again=[(4, 10)])])
     yield "batch 3 is of another size, so that the second snapshot shows what the first fault did"
     run.batch_sizes(4, 6, 8, 4)
 
 
 @adversary(4, void("is the same with it"), twin=held("1 repetition"))
-def amounts_that_cancel_within_the_batch(run: Scene) -> Iterator[str]:
-    """The sums of the struck batch are zero for each account: payment and refund. Once, twice or never, the balance is
+def amounts_that_cancel_within_the_batch(run: RunBuilder) -> Iterator[str]:
+    """The sums of the hit batch are zero for each account: payment and refund. Once, twice or never, the balance is
     the same."""
     run.sink(BALANCES, types=[BALANCED])
     for place, record in enumerate(run.records):
@@ -79,6 +79,6 @@ def amounts_that_cancel_within_the_batch(run: Scene) -> Iterator[str]:
         record["amount"] = "5" if place < 4 else "-5"
     for record in run.records[18:20]:
         record["amount"] = "0"
-    run.strike(1)
+    run.injection(1)
     yield "one payment is a cent more than its refund"
     run.records[10]["amount"] = "5.01"

@@ -5,7 +5,7 @@ fact and has another.
     def first_batch_is_empty(run: Scene) -> Iterator[str]:
         \"\"\"What is wrong, and why it fools.\"\"\"
         run.batch_sizes(0, 10, 10, 10)
-        run.strike(0)
+        run.hit(0)
         yield "batch 0 held ten records"       # the case stands; from here on, its twin
         run.batch_sizes(10, 10, 10, 10)
 """
@@ -20,9 +20,9 @@ from pathlib import Path
 from harness.errors import HarnessError, UsageError
 from harness.judge import judged
 from harness.scenario import Kind, Verdict, Word
-from tests.corpus.scene import Scene, scene
+from tests.corpus.run_builder import RunBuilder, run_builder
 
-Builder = Callable[[Scene], Iterator[str]]
+Builder = Callable[[RunBuilder], Iterator[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Right:
     faults: tuple[str, ...] | None = ()
     fits: tuple[str, ...] | None = ()
     batches: tuple[int, ...] | None = None
-    unhurt: bool = False
+    without_faults: bool = False
     shown: tuple[str, ...] | None = None
     wants: int = 0
 
@@ -56,7 +56,7 @@ class Seen:
     faults: tuple[str, ...] = ()
     fits: tuple[str, ...] = ()
     batches: tuple[int, ...] = ()
-    unhurt: bool = False
+    without_faults: bool = False
     shown: tuple[str, ...] = ()
     wants: int = 0
 
@@ -64,7 +64,17 @@ class Seen:
         """What is not as it should be; empty if all is."""
         wanted = {
             name: getattr(right, name)
-            for name in ("word", "as_expected", "kinds", "faults", "fits", "batches", "unhurt", "shown", "wants")
+            for name in (
+                "word",
+                "as_expected",
+                "kinds",
+                "faults",
+                "fits",
+                "batches",
+                "without_faults",
+                "shown",
+                "wants",
+            )
         }
         out = {
             n: (getattr(self, n), want) for n, want in wanted.items() if want is not None and getattr(self, n) != want
@@ -88,22 +98,22 @@ class Adversary:
     twin: Right
     guard: bool = False
 
-    def case(self, path: Path) -> Scene:
+    def case(self, path: Path) -> RunBuilder:
         """The case, to be written to `path`."""
-        run = scene(path)
+        run = run_builder(path)
         next(self.build(run))
         return run
 
-    def other(self, path: Path) -> Scene:
+    def other(self, path: Path) -> RunBuilder:
         """Its twin."""
-        run = scene(path)
+        run = run_builder(path)
         for _ in self.build(run):
             pass
         return run
 
     def differs(self, path: Path) -> list[str]:
         """The facts in which the twin differs."""
-        return list(self.build(scene(path)))
+        return list(self.build(run_builder(path)))
 
 
 def adversary(item: int, right: Right, *, twin: Right, guard: bool = False) -> Callable[[Builder], Adversary]:
@@ -143,7 +153,7 @@ def seen(verdict: Verdict, wants: int) -> Seen:
         faults=tuple(sorted({fault for finding in findings for fault in finding.faults})),
         fits=tuple(sorted({fault for finding in findings for fault in finding.fits})),
         batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
-        unhurt=bool(findings) and all(finding.unhurt for finding in findings),
+        without_faults=bool(findings) and all(finding.without_faults for finding in findings),
         shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown})),
         wants=wants,
     )

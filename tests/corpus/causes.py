@@ -10,7 +10,7 @@ from harness.scenario import Kind
 from tests.corpus.case import adversary, violated
 from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, values
 
 DUPLICATED, LOST, WRONG = Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE
@@ -22,12 +22,12 @@ TWICE = (10, 20)
     violated(WRONG, 2, fits=(blame(2, attempt=2),), batches=(0, 1, 2, 3)),
     twin=violated(WRONG, 2, blame(2, attempt=2), batches=(2,)),
 )
-def ties_between_two_struck_batches(run: Scene) -> Iterator[str]:
-    """Both struck batches come to the same, and one of them was counted twice, after the second fault. Nothing but
+def ties_between_two_hit_batches(run: RunBuilder) -> Iterator[str]:
+    """Both hit batches come to the same, and one of them was counted twice, after the second fault. Nothing but
     their numbers tells them apart, and a number is no witness."""
     counting(run, 2, 3, 3, 5)
-    run.strike(1)
-    run.strike(2)
+    run.injection(1)
+    run.injection(2)
     run.tables = [run.rows((0, 26), again=[(10, 16)])]
     run.calm()
     yield "they come to different totals"
@@ -40,10 +40,10 @@ def ties_between_two_struck_batches(run: Scene) -> Iterator[str]:
     violated(WRONG, 2, fits=(blame(2),), batches=(0, 1, 2, 3)),
     twin=violated(WRONG, 2, blame(2), batches=(2,)),
 )
-def ties_with_batches_that_were_not_struck(run: Scene) -> Iterator[str]:
+def ties_with_batches_that_were_not_hit(run: RunBuilder) -> Iterator[str]:
     """All batches come to the same, so that the totals do not say which of them was counted twice."""
     counting(run, 3, 3, 3, 3)
-    run.strike(2)
+    run.injection(2)
     run.tables = [run.rows((0, 24), again=[(12, 18)])]
     run.calm()
     yield "they come to different totals"
@@ -54,8 +54,8 @@ def ties_with_batches_that_were_not_struck(run: Scene) -> Iterator[str]:
 @adversary(5, violated(DUPLICATED, 10, batches=(2,)), twin=violated(
     DUPLICATED, 10, blame(2, of="checkpoints/1"), batches=(0,)
 ))  # fmt: skip
-def second_checkpoint_counts_from_zero_again(run: Scene) -> Iterator[str]:
-    """The fault struck batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
+def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> Iterator[str]:
+    """The fault hit batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
     the next attempt began, and which no fault touched."""
     run.queries = [
         query("checkpoints/1", 10, 20, first={1: 0}),
@@ -65,7 +65,7 @@ def second_checkpoint_counts_from_zero_again(run: Scene) -> Iterator[str]:
     run.batches = [Batch(batch=n, ranges={0: (start, end)}, committed=True) for n, start, end in ends]
     run.records = values(50)
     first = state("checkpoints/1", planned=(3, 30), committed=(2, 20))
-    run.strike(2, checkpoint="checkpoints/1", again=None, holds=30, states=(first,))
+    run.injection(2, checkpoint="checkpoints/1", again=None, holds=30, states=(first,))
     run.tables = [run.rows((0, 50), again=[(40, 50)])]
     run.calm()
     yield "they are those of batch 2 of the first one"
@@ -75,27 +75,27 @@ def second_checkpoint_counts_from_zero_again(run: Scene) -> Iterator[str]:
 @adversary(5, violated(DUPLICATED, 10, blame(None, point="after row 15"), batches=(1,)), twin=violated(
     DUPLICATED, 10, blame(None, point="after row 35", attempt=2), batches=(3,)
 ))  # fmt: skip
-def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: Scene) -> Iterator[str]:
-    """The pipeline keeps its offsets itself, so no fault names a batch. Two faults struck, and one did it."""
+def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Iterator[str]:
+    """The pipeline keeps its offsets itself, so no fault names a batch. Two faults hit, and one did it."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     for point, saved in (("after row 15", 10), ("after row 35", 30)):
-        run.strike(None, point=point, position={0: saved}, again=None, holds=saved + 10)
+        run.injection(None, point=point, position={0: saved}, again=None, holds=saved + 10)
     moves = [(1, 1.0, 0), (1, 2.0, 10), (2, 3.5, 10), (2, 4.0, 20), (2, 5.0, 30), (3, 6.5, 30), (3, 7.0, 40)]
     run.positions = [{"attempt": a, "at_s": s, "next": {"0": n}} for a, s, n in moves]
     run.tables = [run.rows((0, 40), again=[TWICE])]
     run.found(2, tables=[run.rows((0, 40), again=[TWICE])])
-    yield "the second snapshot has every row once, and those that the second fault had in hand are twice in the end"
+    yield "the second snapshot has every row once, and those that the second fault had in flight are twice in the end"
     run.found(2, tables=[run.rows((0, 40))])
     run.tables = [run.rows((0, 40), again=[(30, 40)])]
 
 
 @adversary(5, violated(LOST, 10, batches=(2,)), twin=violated(LOST, 10, blame(1, point="batch-planned"), batches=(1,)))
-def the_batch_beside_the_struck_one(run: Scene) -> Iterator[str]:
-    """The lost rows are those of the batch after the struck one, which was not even planned when the fault struck."""
-    run.strike(1, point="batch-planned", holds=10)
+def the_batch_beside_the_hit_one(run: RunBuilder) -> Iterator[str]:
+    """The lost rows are those of the batch after the hit one, which was not even planned when the fault hit."""
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
-    yield "they are those of the struck batch"
+    yield "they are those of the hit batch"
     run.tables = [run.rows((0, 10), (20, 40))]
 
 
@@ -104,25 +104,25 @@ def the_batch_beside_the_struck_one(run: Scene) -> Iterator[str]:
     violated(LOST, 1, batches=(1,), fits=(blame(1, point="batch-planned"),)),
     twin=violated(LOST, 10, blame(1, point="batch-planned"), batches=(1,)),
 )
-def one_row_of_the_struck_batch(run: Scene) -> Iterator[str]:
-    """One row of the struck batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
+def one_row_of_the_hit_batch(run: RunBuilder) -> Iterator[str]:
+    """One row of the hit batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
     and nothing shows it."""
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm()
     yield "the whole batch is missing"
     run.tables = [run.rows((0, 10), (20, 40))]
 
 
-@adversary(5, violated(DUPLICATED, 10, batches=(1,), unhurt=True, said="also without faults"), twin=violated(
+@adversary(5, violated(DUPLICATED, 10, batches=(1,), without_faults=True, said="also without faults"), twin=violated(
     DUPLICATED, 10, blame(1), batches=(1,)
 ))  # fmt: skip
-def twice_before_the_fault(run: Scene) -> Iterator[str]:
-    """The rows of the struck batch were there twice when the fault struck: the program doubles them by itself."""
-    run.strike(1, tables=[run.rows((0, 20), again=[TWICE])])
+def twice_before_the_fault(run: RunBuilder) -> Iterator[str]:
+    """The rows of the hit batch were there twice when the fault hit: the program doubles them by itself."""
+    run.injection(1, tables=[run.rows((0, 20), again=[TWICE])])
     run.tables = [run.rows((0, 40), again=[TWICE])]
     run.calm(*[run.tables] * 3)
-    yield "they were there once when it struck, and come once without faults"
+    yield "they were there once when it hit, and come once without faults"
     run.found(tables=[run.rows((0, 20))])
     run.calm()
 
@@ -130,10 +130,10 @@ def twice_before_the_fault(run: Scene) -> Iterator[str]:
 @adversary(5, violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)), twin=violated(
     DUPLICATED, 10, blame(1, point="after row 20"), batches=(1,)
 ))  # fmt: skip
-def one_batch_struck_twice(run: Scene) -> Iterator[str]:
-    """Two faults struck the same batch in two attempts; the snapshots say after which of them the rows came again."""
-    run.strike(1, point="after row 20")
-    run.strike(1)
+def one_batch_hit_twice(run: RunBuilder) -> Iterator[str]:
+    """Two faults hit the same batch in two attempts; the snapshots say after which of them the rows came again."""
+    run.injection(1, point="after row 20")
+    run.injection(1)
     run.tables = [run.rows((0, 40), again=[TWICE])]
     yield "the second snapshot has the rows twice already"
     run.found(2, tables=[run.rows((0, 20), again=[TWICE])])
@@ -142,11 +142,11 @@ def one_batch_struck_twice(run: Scene) -> Iterator[str]:
 @adversary(5, violated(WRONG, 2, blame(1, attempt=2), batches=(1,)), twin=violated(
     WRONG, 2, blame(1, point="after row 6"), batches=(1,)
 ))  # fmt: skip
-def a_total_struck_twice(run: Scene) -> Iterator[str]:
+def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
     """The same with totals: which of the two attempts counted the batch again is in the second snapshot."""
     counting(run, 2, 3, 5, 7)
-    run.strike(1, point="after row 6")
-    run.strike(1)
+    run.injection(1, point="after row 6")
+    run.injection(1)
     run.tables = [run.rows((0, 34), again=[(4, 10)])]
     yield "the second snapshot has it twice already"
     run.found(2, tables=[run.rows((0, 10), again=[(4, 10)])])
@@ -155,14 +155,14 @@ def a_total_struck_twice(run: Scene) -> Iterator[str]:
 @adversary(5, violated(DUPLICATED, 10, batches=(1,)), twin=violated(
     DUPLICATED, 10, blame(1, of=PAYMENTS), batches=(1,)
 ))  # fmt: skip
-def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
-    """The fault struck batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
+def batch_of_the_same_number_in_another_query(run: RunBuilder) -> Iterator[str]:
+    """The fault hit batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
     own query had committed its batch 1."""
     run.sink(replace(PER_RECORD, query="payments"), replace(PER_RECORD, part="second", query="audit"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 2})]
     busy = {"planned": (2, 20), "committed": (1, 10)}
     payments, audit = state(PAYMENTS, **busy), state(AUDIT, planned=(2, 20), committed=(2, 20))
-    run.strike(1, checkpoint=PAYMENTS, holds=20, states=(payments, audit))
+    run.injection(1, checkpoint=PAYMENTS, holds=20, states=(payments, audit))
     run.tables = [run.rows((0, 40)), run.rows((0, 40), again=[TWICE])]
     run.calm()
     yield "that query had not committed it"
@@ -171,13 +171,13 @@ def batch_of_the_same_number_in_another_query(run: Scene) -> Iterator[str]:
 
 @adversary(
     5,
-    violated(LOST, 10, batches=(0,), unhurt=True),
+    violated(LOST, 10, batches=(0,), without_faults=True),
     twin=violated(LOST, 10, blame(None, point="batch-committed"), batches=(0,)),
 )
-def gone_before_the_fault_and_without_it(run: Scene) -> Iterator[str]:
+def gone_before_the_fault_and_without_it(run: RunBuilder) -> Iterator[str]:
     """Killed between two batches; the rows of the one before were not in the sink, and never came. So it is in every
     control run."""
-    run.strike(None, point="batch-committed", planned=1, committed=1, again=1, tables=[[]])
+    run.injection(None, point="batch-committed", planned=1, committed=1, again=1, tables=[[]])
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
     yield "it was planned and not committed yet, and arrives without faults"

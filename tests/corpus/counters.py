@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import TOTALS
 
 COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
@@ -19,7 +19,7 @@ EARLY, LATE = blame(1, point="batch-planned", attempt=2), blame(2, attempt=2)
 """The second fault of a run. The first one puts at stake what the guarantee forbids, and nothing comes of it."""
 
 
-def counting(run: Scene, *contributions: int) -> None:
+def counting(run: RunBuilder, *contributions: int) -> None:
     """Two accounts that each batch gives the same to, so that no key tells more than the other."""
     run.sink(COUNTS, types=[COUNTED])
     for record in run.records:
@@ -28,13 +28,13 @@ def counting(run: Scene, *contributions: int) -> None:
 
 
 @adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=violated(WRONG, 2, fits=None))
-def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
+def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str]:
     """Contributions 2, 3, 5, 7; one batch is lost and another doubled. "Too high by exactly batch 0" acquits a program
     that lost records."""
     counting(run, 2, 3, 5, 7)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, point="batch-planned", holds=4)
-    run.strike(2)
+    run.injection(1, point="batch-planned", holds=4)
+    run.injection(2)
     run.tables = [run.rows((0, 4), (10, 34), again=[(10, 20)])]
     run.calm()
     yield "none was doubled"
@@ -42,26 +42,26 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: Scene) -> Iterator[str]:
 
 
 @adversary(3, violated(WRONG, 2, fits=None), twin=unknown(OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)))
-def a_doubled_and_a_lost_batch_read_as_one_less(run: Scene) -> Iterator[str]:
+def a_doubled_and_a_lost_batch_read_as_one_less(run: RunBuilder) -> Iterator[str]:
     """The same the other way round: "too low by exactly batch 2" acquits a program that doubled records, though the
-    fault struck batch 1."""
+    fault hit batch 1."""
     counting(run, 2, 4, 5, 7)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=4)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=4)
     run.tables = [run.rows((0, 22), again=[(0, 4)])]
     run.calm()
-    yield "the struck batch is missing, and nothing else is wrong"
+    yield "the hit batch is missing, and nothing else is wrong"
     run.tables = [run.rows((0, 4), (12, 36))]
 
 
 @adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=violated(WRONG, 2, fits=None))
-def two_doubled_and_one_lost_read_as_one_twice_more(run: Scene) -> Iterator[str]:
+def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator[str]:
     """Batches 1 and 2 doubled, batch 0 lost: just what batch 1 counted three times would come to."""
     counting(run, 2, 3, 5, 7)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, point="batch-planned", holds=4)
-    run.strike(2)
+    run.injection(1, point="batch-planned", holds=4)
+    run.injection(2)
     run.tables = [run.rows((4, 34), again=[(4, 10), (10, 20)])]
     run.calm()
     yield "none was doubled"
@@ -71,12 +71,12 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: Scene) -> Iterator[str]
 @adversary(3, void("comes to the same totals", kinds={WRONG: 2}, fits=None), twin=unknown(
     OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
-def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
-    """All batches come to the same, one is missing, and at-most-once allows only that it is the struck one."""
+def any_batch_may_be_the_missing_one(run: RunBuilder) -> Iterator[str]:
+    """All batches come to the same, one is missing, and at-most-once allows only that it is the hit one."""
     counting(run, 3, 3, 3, 3)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=6)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 6), (12, 24))]
     yield "the batches are of unequal sizes"
     run.records = [{**run.records[0], "id": i, "account": f"a{i % 2}"} for i in range(40)]
@@ -88,26 +88,26 @@ def any_batch_may_be_the_missing_one(run: Scene) -> Iterator[str]:
 @adversary(3, violated(WRONG, 2, batches=(2,), fits=None), twin=unknown(
     OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
-def another_batch_is_missing(run: Scene) -> Iterator[str]:
+def another_batch_is_missing(run: RunBuilder) -> Iterator[str]:
     """At-most-once allows the loss of what was at stake. A total that misses more than that has lost something else."""
     counting(run, 3, 5, 6, 4)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=6)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 16), (28, 36))]
     run.calm()
-    yield "the missing batch is the struck one"
+    yield "the missing batch is the hit one"
     run.tables = [run.rows((0, 6), (16, 36))]
 
 
 @adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,), batches=(1,)), twin=held("1 loss", "2 repetition"))
-def a_lost_and_a_doubled_batch_come_to_the_struck_one(run: Scene) -> Iterator[str]:
-    """The struck batch came once; of the later ones, which no snapshot has seen, one is lost and one doubled. Together
-    that is just what the struck one would have added."""
+def a_lost_and_a_doubled_batch_come_to_the_hit_one(run: RunBuilder) -> Iterator[str]:
+    """The hit batch came once; of the later ones, which no snapshot has seen, one is lost and one doubled. Together
+    that is just what the hit one would have added."""
     counting(run, 2, 5, 3, 8)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(0, point="batch-planned", holds=0)
-    run.strike(1)
+    run.injection(0, point="batch-planned", holds=0)
+    run.injection(1)
     run.tables = [run.rows((0, 14), (20, 36), again=[(20, 36)])]
     yield "no batch was lost, and none doubled"
     run.tables = []
@@ -117,16 +117,16 @@ NET = replace(TOTALS, effect="select account, sum(amount) as total from ledger g
 
 
 @adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,)), twin=violated(WRONG, 2, fits=None))
-def a_total_that_repetition_makes_smaller(run: Scene) -> Iterator[str]:
-    """The struck batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""
+def a_total_that_repetition_makes_smaller(run: RunBuilder) -> Iterator[str]:
+    """The hit batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""
     run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])
     sizes = (3, 5, 6, 4)
     counting(run, *sizes)
     run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])
     run.records = [{**record, "amount": "-1.00" if 6 <= record["id"] < 16 else "2.00"} for record in run.records]
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(0, point="batch-planned", holds=0)
-    run.strike(1)
+    run.injection(0, point="batch-planned", holds=0)
+    run.injection(1)
     run.tables = [run.rows((0, 36), again=[(6, 16)])]
     run.calm()
     yield "no record takes anything off"

@@ -7,64 +7,65 @@ from typing import Any
 
 from harness.scenario import Expect, Kind, Word
 from tests.corpus.case import adversary, held, violated, void
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 
 DUPLICATED, LOST = Kind.DUPLICATED, Kind.LOST
-STRUCK, OTHER = (10, 20), (30, 40)
+INJECTED, OTHER = (10, 20), (30, 40)
 
 
-def expected(run: Scene, *kinds: Kind, **more: Any) -> None:
+def expected(run: RunBuilder, *kinds: Kind, **more: Any) -> None:
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=kinds, **more))
 
 
 @adversary(7, violated(DUPLICATED, 10, batches=(3,), said="nothing shows that a hit did it"), twin=violated(
     DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
-def rows_of_a_batch_that_was_not_struck(run: Scene) -> Iterator[str]:
+def rows_of_a_batch_that_was_not_hit(run: RunBuilder) -> Iterator[str]:
     """Duplicates were expected and there are some: of a batch that no fault touched."""
     expected(run, DUPLICATED)
-    run.strike(1)
+    run.injection(1)
     run.tables = [run.rows((0, 40), again=[OTHER])]
     run.calm()
-    yield "they are of the struck batch"
-    run.tables = [run.rows((0, 40), again=[STRUCK])]
+    yield "they are of the hit batch"
+    run.tables = [run.rows((0, 40), again=[INJECTED])]
 
 
-@adversary(7, violated(DUPLICATED, 10, unhurt=True, said="nothing shows that a hit did it"), twin=violated(
-    DUPLICATED, 10, unhurt=True, as_expected=True
+@adversary(7, violated(DUPLICATED, 10, without_faults=True, said="nothing shows that a hit did it"), twin=violated(
+    DUPLICATED, 10, without_faults=True, as_expected=True
 ))  # fmt: skip
-def also_without_faults(run: Scene) -> Iterator[str]:
+def also_without_faults(run: RunBuilder) -> Iterator[str]:
     """The rows of the last batch are twice in every control run too: the program needs no fault to double them."""
     expected(run, DUPLICATED)
-    run.strike(1)
+    run.injection(1)
     run.tables = [run.rows((0, 40), again=[OTHER])]
     run.calm(*[run.tables] * 3)
-    yield "that is what was expected (`unhurt: true`)"
-    expected(run, DUPLICATED, unhurt=True)
+    yield "that is what was expected (`without_faults: true`)"
+    expected(run, DUPLICATED, without_faults=True)
 
 
 @adversary(7, violated(DUPLICATED, 10, blame(1), said="expected without faults too"), twin=violated(
-    DUPLICATED, 10, unhurt=True, as_expected=True
+    DUPLICATED, 10, without_faults=True, as_expected=True
 ))  # fmt: skip
-def not_without_faults(run: Scene) -> Iterator[str]:
-    """A program that doubles rows by itself was expected (`unhurt: true`), and it took a fault to double them."""
-    expected(run, DUPLICATED, unhurt=True)
-    run.strike(1)
-    run.tables = [run.rows((0, 40), again=[STRUCK])]
-    yield "they were twice when it struck, and are twice in all control runs"
-    run.found(tables=[run.rows((0, 20), again=[STRUCK])])
+def not_without_faults(run: RunBuilder) -> Iterator[str]:
+    """A program that doubles rows by itself was expected (`without_faults: true`), and it took a fault to double
+    them."""
+    expected(run, DUPLICATED, without_faults=True)
+    run.injection(1)
+    run.tables = [run.rows((0, 40), again=[INJECTED])]
+    yield "they were twice when it hit, and are twice in all control runs"
+    run.found(tables=[run.rows((0, 20), again=[INJECTED])])
     run.calm(*[run.tables] * 3)
 
 
 @adversary(7, violated(DUPLICATED, 10, batches=(1,), said="nothing shows that a hit did it"), twin=violated(
     DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
-def of_the_struck_batch_and_before_the_fault(run: Scene) -> Iterator[str]:
-    """The rows of the struck batch are twice, as expected; the snapshot shows them twice before anything was started
+def of_the_hit_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
+    """The rows of the hit batch are twice, as expected; the snapshot shows them twice before anything was started
     again. No control run shows them, and that fault did not do it."""
     expected(run, DUPLICATED)
-    run.strike(1, tables=[run.rows((0, 20), again=[STRUCK])])
-    run.tables = [run.rows((0, 40), again=[STRUCK])]
+    run.injection(1, tables=[run.rows((0, 20), again=[INJECTED])])
+    run.tables = [run.rows((0, 40), again=[INJECTED])]
     run.calm()
     yield "the snapshot shows them once"
     run.found(tables=[run.rows((0, 20))])
@@ -73,38 +74,38 @@ def of_the_struck_batch_and_before_the_fault(run: Scene) -> Iterator[str]:
 @adversary(7, violated(DUPLICATED, 3, batches=(0,), fits=None, said="nothing shows that a hit did it"), twin=violated(
     DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
-def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
-    """Duplicates were expected. The sink could not be read when the second fault struck, after which the driver lived;
+def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
+    """Duplicates were expected. The sink could not be read when the second fault hit, after which the driver lived;
     rows of batch 0 are twice, which no fault touched. What nobody knows is no cause."""
     expected(run, DUPLICATED)
-    run.strike(1)
-    run.strike(2, point="after 25 rows", holds=25)
-    run.unread["2-strike/0"] = "a lock kept readers out"
-    run.edits = {"snapshots/2-strike/snapshot.json": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
+    run.injection(1)
+    run.injection(2, point="after 25 rows", holds=25)
+    run.unread["2-injection/0"] = "a lock kept readers out"
+    run.edits = {"snapshots/2-injection/snapshot.json": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
     run.tables = [run.rows((0, 40), again=[(0, 3)])]
     run.calm()
-    yield "the struck batch is twice"
-    run.tables = [run.rows((0, 40), again=[STRUCK])]
+    yield "the hit batch is twice"
+    run.tables = [run.rows((0, 40), again=[INJECTED])]
 
 
 @adversary(7, violated(LOST, 10, batches=(2,), said="nothing shows that a hit did it"), twin=violated(
     LOST, 10, blame(1, point="batch-planned"), batches=(1,), as_expected=True
 ))  # fmt: skip
-def a_loss_beside_the_fault(run: Scene) -> Iterator[str]:
-    """Lost rows were expected of the batch that was struck before it was written; those of the next one are lost."""
+def a_loss_beside_the_fault(run: RunBuilder) -> Iterator[str]:
+    """Lost rows were expected of the batch that was hit before it was written; those of the next one are lost."""
     expected(run, LOST)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
-    yield "they are those of the struck batch"
+    yield "they are those of the hit batch"
     run.tables = [run.rows((0, 10), (20, 40))]
 
 
 @adversary(7, void("held no record", as_expected=True), twin=held("1 repetition", as_expected=False))
-def void_on_purpose(run: Scene) -> Iterator[str]:
+def void_on_purpose(run: RunBuilder) -> Iterator[str]:
     """A scenario that shows that a fault in an empty batch tests nothing expects void, and got held."""
     run.claim(expect=Expect(word=Word.VOID))
     run.batch_sizes(0, 10, 10, 10)
-    run.strike(0)
+    run.injection(0)
     yield "batch 0 held ten records"
     run.batch_sizes(10, 10, 10)

@@ -1,4 +1,4 @@
-"""Items 1, 2, 5, 6, 8: what is no trace of the struck batch. Rows that were made in advance, totals of another hop, a
+"""Items 1, 2, 5, 6, 8: what is no trace of the hit batch. Rows that were made in advance, totals of another hop, a
 snapshot of a program whose habit another snapshot shows, other events of the same keys, a pace that was declared."""
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import OPEN
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.corpus.stalled import STALLED, stall
 from tests.folders import PER_RECORD, TOTALS
 
 LOST, DUPLICATED, CORRUPTED = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED
-IDLE = "nothing shows that a slice was in hand"
+IDLE = "nothing shows that a slice was in flight"
 MADE = ("b", "0", "0")
 """A counter that was made before the first record of its account came."""
 TIMED = "after 5.0 s"
 
 
-def accounts(run: Scene) -> None:
+def accounts(run: RunBuilder) -> None:
     """The first ten records are all of account a; b occurs from then on."""
     run.sink(TOTALS)
     for record in run.records:
@@ -29,7 +29,7 @@ def accounts(run: Scene) -> None:
 
 
 @adversary(2, void(IDLE), twin=held("1 repetition"))
-def a_counter_made_in_advance(run: Scene) -> Iterator[str]:
+def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices. The program makes a counter at zero for each account before it is needed."""
     accounts(run)
     by_hand(run, 10, 20, 30, 40, point=TIMED, holds=10)
@@ -39,7 +39,7 @@ def a_counter_made_in_advance(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void(IDLE), twin=held("1 repetition"))
-def rows_made_in_advance(run: Scene) -> Iterator[str]:
+def rows_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """The table has a row for each payment that is due, and the program fills in the amounts. It was killed between two
     slices."""
     by_hand(run, 10, 20, 30, 40, point=TIMED, holds=10)
@@ -50,12 +50,12 @@ def rows_made_in_advance(run: Scene) -> Iterator[str]:
 
 
 @adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 repetition"))
-def a_counter_made_in_advance_at_a_kill_before_the_sink(run: Scene) -> Iterator[str]:
+def a_counter_made_in_advance_at_a_kill_before_the_sink(run: RunBuilder) -> Iterator[str]:
     """Under at-most-once the driver was killed before the batch had written anything. The counter of an account that
     occurs in it first was made in advance."""
     accounts(run)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, point="batch-planned")
+    run.injection(1, point="batch-planned")
     run.found(tables=[[*run.rows((0, 10)), MADE]])
     yield "the batch was in the sink"
     run.found(tables=[run.rows((0, 20))])
@@ -64,19 +64,19 @@ def a_counter_made_in_advance_at_a_kill_before_the_sink(run: Scene) -> Iterator[
 @adversary(9, void(OPEN, shown=("1 loss",), kinds={CORRUPTED: 10}), twin=violated(
     CORRUPTED, 10, fits=(blame(1, point="batch-planned"),)
 ))  # fmt: skip
-def an_update_that_never_came(run: Scene) -> Iterator[str]:
-    """Under at-most-once the struck batch was to fill in ten amounts, and they stay as they were made."""
+def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
+    """Under at-most-once the hit batch was to fill in ten amounts, and they stay as they were made."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
-    run.strike(1, point="batch-planned", tables=[[*run.rows((0, 10)), *due]])
+    run.injection(1, point="batch-planned", tables=[[*run.rows((0, 10)), *due]])
     run.tables = [[*run.rows((0, 10)), *due[:10], *run.rows((20, 40))]]
     run.calm()
-    yield "they were not there when it struck"
+    yield "they were not there when it hit"
     run.found(tables=[[*run.rows((0, 10)), *due[10:]]])
 
 
 @adversary(2, void(IDLE), twin=held("1 repetition"))
-def totals_of_a_hop_with_slices_of_its_own(run: Scene) -> Iterator[str]:
+def totals_of_a_hop_with_slices_of_its_own(run: RunBuilder) -> Iterator[str]:
     """A second program writes the totals in portions of its own, and has come to thirteen records of twenty. The first
     one was killed between two slices."""
     run.sink(TOTALS)
@@ -86,63 +86,63 @@ def totals_of_a_hop_with_slices_of_its_own(run: Scene) -> Iterator[str]:
     run.found(holds=25)
 
 
-def struck_twice(run: Scene) -> None:
+def hit_twice(run: RunBuilder) -> None:
     """The slice from 10 to 20 is lost before any fault. Killed between two slices, and again in the next one, of which
     some is in the sink."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     run.batches = []
-    run.strike(None, point=TIMED, checkpoint="", position={0: 20}, again=None, tables=[run.rows((0, 10))])
+    run.injection(None, point=TIMED, checkpoint="", position={0: 20}, again=None, tables=[run.rows((0, 10))])
     there = run.rows((0, 10), (20, 25))
-    run.strike(None, point="after 15 rows", checkpoint="", position={0: 20}, again=None, tables=[there])
+    run.injection(None, point="after 15 rows", checkpoint="", position={0: 20}, again=None, tables=[there])
     saved = [(1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40)]
     run.positions = [{"attempt": attempt, "at_s": at_s, "next": {"0": next_}} for attempt, at_s, next_ in saved]
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
 
 
-def struck_again(run: Scene) -> None:
+def hit_again(run: RunBuilder) -> None:
     """The same, and no row beyond what was saved."""
     run.found(2, tables=[run.rows((0, 10))])
 
 
 @adversary(5, violated(LOST, 10), twin=violated(LOST, 10, blame(None, point=TIMED)))
-def a_habit_that_another_snapshot_shows(run: Scene) -> Iterator[str]:
+def a_habit_that_another_snapshot_shows(run: RunBuilder) -> Iterator[str]:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
     rows beyond the saved offsets: it writes first, and had lost the slice before anything was hurt."""
-    struck_twice(run)
+    hit_twice(run)
     yield "the second one has none"
-    struck_again(run)
+    hit_again(run)
 
 
 @adversary(9, violated(LOST, 10), twin=void(
     "at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None
 ))  # fmt: skip
-def a_loss_that_is_acquitted_by_a_habit(run: Scene) -> Iterator[str]:
-    """The same under at-most-once: the lost slice was not in hand."""
+def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
+    """The same under at-most-once: the lost slice was not in flight."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    struck_twice(run)
+    hit_twice(run)
     yield "the second snapshot has no row beyond the saved offsets"
-    struck_again(run)
+    hit_again(run)
 
 
 @adversary(6, violated(DUPLICATED, 10, fits=(blame(1),), wants=1), twin=violated(DUPLICATED, 10, blame(1)))
-def other_events_of_the_same_keys(run: Scene) -> Iterator[str]:
-    """The effect counts insertions only. The payments of the struck batch are changed later, and the pipeline appends
+def other_events_of_the_same_keys(run: RunBuilder) -> Iterator[str]:
+    """The effect counts insertions only. The payments of the hit batch are changed later, and the pipeline appends
     each change as a row. Without a control run nobody knows whose doing that is."""
     run.records = [{**record, "op": "insert"} for record in run.records[:30]]
     run.records += [{**record, "amount": "5.55", "op": "update"} for record in run.records[10:20]]
     run.columns = [*(run.columns or ()), {"name": "op", "type": "VARCHAR", "expression": "value ->> '$.op'"}]
     run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where op = 'insert'"))
-    run.strike(1)
+    run.injection(1)
     inserted = run.rows((0, 30))
     run.tables = [[*inserted, *((id_, account, "5.55") for id_, account, _ in inserted[10:20])]]
     yield "they are the same rows once more"
     run.tables = [run.rows((0, 30), again=[(10, 20)])]
 
 
-@adversary(8, unknown("unhurt it went 60 s without a commit"), twin=STALLED)
-def a_pace_that_it_does_not_keep_unhurt(run: Scene) -> Iterator[str]:
-    """The program declares an interval of twenty seconds, and goes a minute without a commit unhurt."""
+@adversary(8, unknown("without faults it went 60 s without a commit"), twin=STALLED)
+def a_pace_that_it_does_not_keep_without_faults(run: RunBuilder) -> Iterator[str]:
+    """The program declares an interval of twenty seconds, and goes a minute without a commit without faults."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
     run.calm_gap_s = 60.0

@@ -1,4 +1,4 @@
-"""Item 2: the batch that was struck put nothing into the sink, or nothing that its loss or repetition would change."""
+"""Item 2: the batch that was hit put nothing into the sink, or nothing that its loss or repetition would change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.run_folder.snapshot import Query
 from harness.scenario import Evidence, Kind
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import COUNTED, COUNTS
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, STEP, TOTALS
 
 FILTERED = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10")
@@ -25,76 +25,76 @@ PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
 
 
 @adversary(2, void("none of its 10 records pass the effect"), twin=held("1 repetition"))
-def filtered_out(run: Scene) -> Iterator[str]:
+def filtered_out(run: RunBuilder) -> Iterator[str]:
     """Killed in the very window of a full batch, none of whose records pass the filter: also a program that appends
     holds."""
     run.sink(FILTERED)
-    run.strike(1)
+    run.injection(1)
     yield "one record of the batch passes"
     run.sink(replace(FILTERED, effect=f"{FILTERED.effect}+1"))
 
 
 @adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
-def other_query_feeds_the_sink(run: Scene) -> Iterator[str]:
-    """Two queries read the topic; the one that was struck in batch 1 writes to nothing that is judged."""
+def other_query_feeds_the_sink(run: RunBuilder) -> Iterator[str]:
+    """Two queries read the topic; the one that was hit in batch 1 writes to nothing that is judged."""
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
-    idle, struck = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
-    run.strike(1, checkpoint=AUDIT, holds=10, states=(state(PAYMENTS, **idle), state(AUDIT, **struck)))
-    yield "the struck query was the one that feeds the sink"
-    run.found(holds=20, states=(state(PAYMENTS, **struck), state(AUDIT, **idle)))
+    idle, injected = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
+    run.injection(1, checkpoint=AUDIT, holds=10, states=(state(PAYMENTS, **idle), state(AUDIT, **injected)))
+    yield "the hit query was the one that feeds the sink"
+    run.found(holds=20, states=(state(PAYMENTS, **injected), state(AUDIT, **idle)))
 
 
 @adversary(2, void("name it in the sink (`query`)"), twin=held("1 loss"))
-def nobody_says_which_query(run: Scene) -> Iterator[str]:
-    """Two queries read the topic, one was struck, and the sink agrees with both of them."""
+def nobody_says_which_query(run: RunBuilder) -> Iterator[str]:
+    """Two queries read the topic, one was hit, and the sink agrees with both of them."""
     run.queries = two_queries(run)
-    idle, struck = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
-    run.strike(1, checkpoint=AUDIT, point="batch-planned", holds=10)
-    run.found(states=(state(PAYMENTS, **idle), state(AUDIT, **struck)))
+    idle, injected = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
+    run.injection(1, checkpoint=AUDIT, point="batch-planned", holds=10)
+    run.found(states=(state(PAYMENTS, **idle), state(AUDIT, **injected)))
     yield "the scenario names the query that feeds it"
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-def two_queries(run: Scene) -> list[Query]:
+def two_queries(run: RunBuilder) -> list[Query]:
     return [query(name, *run.ends, first={1: 0, 2: 1}) for name in (PAYMENTS, AUDIT)]
 
 
 @adversary(2, void("is the same with it"), twin=held("1 loss"))
-def nothing_new_in_the_batch(run: Scene) -> Iterator[str]:
+def nothing_new_in_the_batch(run: RunBuilder) -> Iterator[str]:
     """The sink has the accounts that were ever seen. A batch that brings none may be lost or repeated, and nothing
     changes."""
     run.sink(ACCOUNTS, types=[FLAGGED])
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     yield "one record of the batch is of an account that no other has"
     run.records[15]["account"] = "a9"
 
 
 @adversary(2, void("is the same with it"), twin=held("1 repetition"))
-def overwritten_later(run: Scene) -> Iterator[str]:
-    """The sink has the latest row of each key, and later batches overwrite all that the struck one wrote: whether it
+def overwritten_later(run: RunBuilder) -> Iterator[str]:
+    """The sink has the latest row of each key, and later batches overwrite all that the hit one wrote: whether it
     was written twice cannot be seen."""
     run.sink(LATEST)
-    run.strike(1)
+    run.injection(1)
     yield "no later batch has one of its keys"
     run.sink(replace(LATEST, effect=(LATEST.effect or "").replace("% 10", "% 40")))
 
 
 @adversary(2, void("name it in the sink (`query`)"), twin=held("1 repetition"))
-def the_query_that_feeds_the_sink_had_not_begun(run: Scene) -> Iterator[str]:
-    """The struck query writes to nothing that is judged. The one that does began with the next attempt."""
+def the_query_that_feeds_the_sink_had_not_begun(run: RunBuilder) -> Iterator[str]:
+    """The hit query writes to nothing that is judged. The one that does began with the next attempt."""
     run.queries = [query(AUDIT, *run.ends, first={1: 0, 2: 1}), query(PAYMENTS, *run.ends, first={2: 0})]
-    struck = state(AUDIT, planned=(2, 20), committed=(1, 10))
-    run.strike(1, checkpoint=AUDIT, states=(struck,), tables=[[]])
+    injected = state(AUDIT, planned=(2, 20), committed=(1, 10))
+    run.injection(1, checkpoint=AUDIT, states=(injected,), tables=[[]])
     yield "there is no other query, and the rows are there"
     run.queries = run.queries[:1]
     run.found(tables=None)
 
 
-@adversary(2, void("went on with what it had in hand"), twin=held("1 loss"))
-def a_driver_that_only_stood_still(run: Scene) -> Iterator[str]:
+@adversary(2, void("went on with what it had in flight"), twin=held("1 loss"))
+def a_driver_that_only_stood_still(run: RunBuilder) -> Iterator[str]:
     """The driver was paused when a batch was planned, and went on with it: nobody could have lost it."""
-    run.strike(1, point="batch-planned", holds=10, again=None)
+    run.injection(1, point="batch-planned", holds=10, again=None)
     stood = Evidence(signalled={"4711": "stood still for 3 s"}, checkpoint_after=run.steps[0].evidence.checkpoint_after)
     killed, run.steps[0] = run.steps[0], replace(run.steps[0], name="pause driver", evidence=stood)
     run.claim(schedule=(replace(STEP, do=fault("pause driver", for_s=3.0)),))
@@ -108,11 +108,11 @@ PEAK = [("account", "text", "text"), ("peak", "numeric", "number")]
 
 
 @adversary(2, void("is the same with it"), twin=held("1 repetition"))
-def a_maximum_that_is_written_in_place(run: Scene) -> Iterator[str]:
+def a_maximum_that_is_written_in_place(run: RunBuilder) -> Iterator[str]:
     """The table has no unique key, so a row could stand beside another one of its key; the pipeline replaces its rows,
     and what it writes twice is the same maximum."""
     run.sink(PEAKS, types=[PEAK])
-    run.strike(1)
+    run.injection(1)
     yield "it is a count"
     run.batch_sizes(6, 14, 12, 8)
     run.sink(COUNTS, types=[COUNTED])
@@ -126,11 +126,11 @@ RATED = replace(
 
 
 @adversary(2, void("cannot be run with records left out or counted twice"), twin=held("1 repetition"))
-def an_effect_that_one_record_decides(run: Scene) -> Iterator[str]:
-    """All totals are in the currency of one record of the struck batch. Of a ledger that has it twice the effect is no
+def an_effect_that_one_record_decides(run: RunBuilder) -> Iterator[str]:
+    """All totals are in the currency of one record of the hit batch. Of a ledger that has it twice the effect is no
     query."""
     run.sink(RATED, types=[PEAK])
-    run.strike(1)
+    run.injection(1)
     yield "another batch has that record"
     run.sink(replace(RATED, effect=(RATED.effect or "").replace("id = 13", "id = 3")), types=[PEAK])
     run.claim(sinks=(replace(run.scenario.sinks[0]),))
@@ -142,12 +142,12 @@ UNRUN = "cannot be run with records left out or counted twice"
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 4, said=UNRUN, fits=None), twin=violated(
     Kind.WRONG_AGGREGATE, 4, blame(1), batches=(1,)
 ))  # fmt: skip
-def a_rival_that_the_effect_cannot_be_run_with(run: Scene) -> Iterator[str]:
-    """The struck batch came again. Of a ledger that has the first batch twice the effect is no query, so nobody can
+def a_rival_that_the_effect_cannot_be_run_with(run: RunBuilder) -> Iterator[str]:
+    """The hit batch came again. Of a ledger that has the first batch twice the effect is no query, so nobody can
     tell whether that one comes to the same."""
     effect = RATED.effect or ""
     run.sink(replace(RATED, effect=effect.replace("id = 13", "id = 3")), types=[PEAK])
-    run.strike(1)
+    run.injection(1)
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm()
     yield "the rate is a number"
@@ -160,11 +160,11 @@ WINDOWS = replace(TOTALS, effect="select 'w' || id // 10 as account, max(amount)
 
 
 @adversary(2, void("is the same with it"), twin=held("1 repetition"))
-def a_minimum_of_the_first_batch(run: Scene) -> Iterator[str]:
+def a_minimum_of_the_first_batch(run: RunBuilder) -> Iterator[str]:
     """The first batch has the least of each account, so no later one changes a row; each of them gave to the same keys
     all the same, and there is one row of each."""
     run.sink(FIRST, types=[PEAK])
-    run.strike(0)
+    run.injection(0)
     yield "each batch has a crash point of its own, whose row would stand beside the first one"
     run.sink(WINDOWS, types=[PEAK])
 
@@ -173,13 +173,13 @@ STOCK = replace(TOTALS, effect="select account, sum(amount)::uinteger as peak fr
 
 
 @adversary(6, violated(Kind.WRONG_AGGREGATE, 4, blame(1), batches=(1,)), twin=held("1 repetition"))
-def a_stock_that_one_batch_only_takes_from(run: Scene) -> Iterator[str]:
+def a_stock_that_one_batch_only_takes_from(run: RunBuilder) -> Iterator[str]:
     """The effect has no answer for that batch alone, which would be less than nothing. The totals are wrong all the
     same."""
     run.sink(STOCK, types=[PEAK])
     for place, each in enumerate(run.records):
         each["amount"] = "-1" if 20 <= place < 30 else str(5 + place % 3)
-    run.strike(1)
+    run.injection(1)
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm()
     yield "they are right"
@@ -190,10 +190,10 @@ DISTINCT = replace(PER_RECORD, effect="select distinct id, account, amount from 
 
 
 @adversary(2, void("is the same with it"), twin=held("1 repetition"))
-def a_record_that_was_sent_twice(run: Scene) -> Iterator[str]:
+def a_record_that_was_sent_twice(run: RunBuilder) -> Iterator[str]:
     """One record came in two batches, and the sink has the latest of each key: a repetition changes nothing."""
     run.sink(LATEST)
     run.records[25] = dict(run.records[3])
-    run.strike(1)
+    run.injection(1)
     yield "the program takes doubles out: the second one has the same row, which replaces none"
     run.sink(DISTINCT)

@@ -1,4 +1,4 @@
-"""Items 3, 4, 9: a pipeline that keeps its offsets itself. They say what it saved, and not what it had in hand."""
+"""Items 3, 4, 9: a pipeline that keeps its offsets itself. They say what it saved, and not what it had in flight."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from harness.run_folder.snapshot import RESTART
 from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import counting
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import TOTALS
 
 ROWS = "after 15 rows"
 HALF = blame(None, point=ROWS)
 
 
-def by_hand(run: Scene, position: int, *moves: int, point: str = ROWS, holds: int) -> None:
+def by_hand(run: RunBuilder, position: int, *moves: int, point: str = ROWS, holds: int) -> None:
     """Killed while `position` was saved. The next attempt saved `moves` one after the other."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
-    run.strike(None, point=point, checkpoint="", position={0: position}, holds=holds, again=None)
+    run.injection(None, point=point, checkpoint="", position={0: position}, holds=holds, again=None)
     run.batches = []
     before = [offset for offset in (0, 10, 20, 30) if offset <= position]
     run.positions = [
@@ -29,16 +29,16 @@ def by_hand(run: Scene, position: int, *moves: int, point: str = ROWS, holds: in
 
 
 @adversary(4, void("another slice comes to the same totals"), twin=held("1 repetition"))
-def a_slice_doubled_and_its_like_lost(run: Scene) -> Iterator[str]:
+def a_slice_doubled_and_its_like_lost(run: RunBuilder) -> Iterator[str]:
     """All slices come to the same. One of them doubled and another one lost gives the totals of an honest run."""
     counting(run, 5, 5, 5, 5)
     by_hand(run, 10, 20, 30, 40, holds=20)
-    yield "the struck one is the largest"
+    yield "the hit one is the largest"
     run.batch_sizes(8, 14, 8, 8)
     by_hand_again(run, 8, 22, 30, 38)
 
 
-def by_hand_again(run: Scene, position: int, *moves: int) -> None:
+def by_hand_again(run: RunBuilder, position: int, *moves: int) -> None:
     """The same with other slices."""
     run.found(position={0: position}, holds=moves[0])
     run.positions = [
@@ -49,8 +49,8 @@ def by_hand_again(run: Scene, position: int, *moves: int) -> None:
 
 
 @adversary(9, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
-def the_next_slice_is_longer(run: Scene) -> Iterator[str]:
-    """All of the slice in hand was in the sink. The next attempt took it together with what was sent meanwhile, and
+def the_next_slice_is_longer(run: RunBuilder) -> Iterator[str]:
+    """All of the slice in flight was in the sink. The next attempt took it together with what was sent meanwhile, and
     only that was not there."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     by_hand(run, 10, 40, holds=20)
@@ -60,10 +60,10 @@ def the_next_slice_is_longer(run: Scene) -> Iterator[str]:
 
 @adversary(
     9,
-    void("nothing shows that a slice was in hand", kinds={Kind.LOST: 1}, fits=None),
+    void("nothing shows that a slice was in flight", kinds={Kind.LOST: 1}, fits=None),
     twin=void("at-most-once allows it", shown=("1 loss",), kinds={Kind.LOST: 5}, faults=(HALF,), fits=None),
 )
-def offsets_saved_before_rows_that_are_written_one_by_one(run: Scene) -> Iterator[str]:
+def offsets_saved_before_rows_that_are_written_one_by_one(run: RunBuilder) -> Iterator[str]:
     """No transaction is open between two rows. One row that is missing may be all that was left, or be missing for any
     reason: nothing was tested, and without faults it arrives."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -77,10 +77,10 @@ def offsets_saved_before_rows_that_are_written_one_by_one(run: Scene) -> Iterato
 
 @adversary(
     9,
-    violated(Kind.LOST, 5, batches=None, fits=None, unhurt=True),
-    twin=void("nothing shows that a slice was in hand", kinds={Kind.LOST: 5}, fits=None),
+    violated(Kind.LOST, 5, batches=None, fits=None, without_faults=True),
+    twin=void("nothing shows that a slice was in flight", kinds={Kind.LOST: 5}, fits=None),
 )
-def offsets_saved_before_rows_in_another_order(run: Scene) -> Iterator[str]:
+def offsets_saved_before_rows_in_another_order(run: RunBuilder) -> Iterator[str]:
     """The program sorts a slice by account before it writes it row by row, and some of them are missing: those that it
     loses without faults too."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -96,8 +96,8 @@ def offsets_saved_before_rows_in_another_order(run: Scene) -> Iterator[str]:
 DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
 
 
-@adversary(2, void("nothing shows that a slice was in hand"), twin=held("1 loss", "1 repetition"))
-def doubles_between_two_slices(run: Scene) -> Iterator[str]:
+@adversary(2, void("nothing shows that a slice was in flight"), twin=held("1 loss", "1 repetition"))
+def doubles_between_two_slices(run: RunBuilder) -> Iterator[str]:
     """The pipeline keeps its offsets itself, and was killed between two slices. No look tells one sum of doubles from
     another, and nobody was writing."""
     run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
@@ -107,8 +107,8 @@ def doubles_between_two_slices(run: Scene) -> Iterator[str]:
     run.found(writing={"0": ("insert into totals",)})
 
 
-@adversary(2, void("nothing shows that a slice was in hand"), twin=held("1 loss"))
-def a_heartbeat_beside_the_sink(run: Scene) -> Iterator[str]:
+@adversary(2, void("nothing shows that a slice was in flight"), twin=held("1 loss"))
+def a_heartbeat_beside_the_sink(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices. A connection that has written its heartbeat is idle in transaction: that says nothing
     of a slice."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
@@ -121,12 +121,12 @@ def a_heartbeat_beside_the_sink(run: Scene) -> Iterator[str]:
 @adversary(9, violated(Kind.LOST, 10, fits=None), twin=held("1 repetition", "2 loss", "2 repetition", kinds={
     Kind.LOST: 10
 }, faults=None, fits=None))  # fmt: skip
-def a_heartbeat_under_at_most_once(run: Scene) -> Iterator[str]:
-    """The second fault struck between two slices, and the next one never comes. A heartbeat beside the sink does not
+def a_heartbeat_under_at_most_once(run: RunBuilder) -> Iterator[str]:
+    """The second fault hit between two slices, and the next one never comes. A heartbeat beside the sink does not
     make it one that was at stake."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE, pipeline=replace(run.scenario.pipeline, progress="group"))
-    run.strike(None, point="after row 5", checkpoint="", position={0: 0}, holds=5, again=None)
-    run.strike(None, point="after 9.0 s", checkpoint="", position={0: 20}, holds=20, again=None)
+    run.injection(None, point="after row 5", checkpoint="", position={0: 0}, holds=5, again=None)
+    run.injection(None, point="after 9.0 s", checkpoint="", position={0: 20}, holds=20, again=None)
     beside = {"": ("update heartbeat set at = now()",)}
     run.found(2, writing=beside, left=beside)
     run.batches = []
@@ -139,19 +139,19 @@ def a_heartbeat_under_at_most_once(run: Scene) -> Iterator[str]:
     run.found(2, writing=there, left=there)
 
 
-@adversary(2, void("nothing shows that a slice was in hand"), twin=held("1 repetition"))
-def the_next_attempt_before_it_saves(run: Scene) -> Iterator[str]:
+@adversary(2, void("nothing shows that a slice was in flight"), twin=held("1 repetition"))
+def the_next_attempt_before_it_saves(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices, and nobody of the dead attempt was left. Before the next one had saved any offsets,
     half of its first slice was in the sink: it writes from a process that shows nowhere else."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
-    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": []}}
+    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": []}}
     yield "an executor of the dead attempt was"
-    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": ["4712"]}}
+    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": ["4712"]}}
 
 
 @adversary(2, void("an orphan wrote it"), twin=held("1 repetition"))
-def offsets_that_arrive_after_the_strike(run: Scene) -> Iterator[str]:
+def offsets_that_arrive_after_the_hit(run: RunBuilder) -> Iterator[str]:
     """The rows were in the sink, and the commit of their offsets was on its way: the next attempt began beyond them."""
     by_hand(run, 10, 20, 30, 40, holds=20)
     run.positions = [
@@ -168,12 +168,12 @@ LATER = blame(None, point="after 9.0 s", attempt=2)
 
 
 @adversary(5, violated(Kind.LOST, 10, SAVED, batches=()), twin=violated(Kind.LOST, 10, LATER, batches=()))
-def an_attempt_that_saved_nothing(run: Scene) -> Iterator[str]:
-    """Offsets are saved before the sink has the slice, and the first fault lost one. The second one struck an attempt
+def an_attempt_that_saved_nothing(run: RunBuilder) -> Iterator[str]:
+    """Offsets are saved before the sink has the slice, and the first fault lost one. The second one hit an attempt
     that had not moved them: what they call done had long been lost."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
-    run.strike(None, point="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)
-    run.strike(None, point="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)
+    run.injection(None, point="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)
+    run.injection(None, point="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)
     run.batches = []
     saved = ((1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40))
     run.positions = [{"attempt": each, "at_s": at_s, "next": {"0": at}} for each, at_s, at in saved]

@@ -11,7 +11,7 @@ from harness.scenario import Expect, Guarantee, Kind, Word
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, TOTALS
 
 LOST, WRONG = Kind.LOST, Kind.WRONG_AGGREGATE
@@ -22,11 +22,11 @@ SECOND = blame(1, point="batch-planned", attempt=2)
 @adversary(5, violated(LOST, 10, batches=(1,), fits=(blame(1, attempt=2),)), twin=violated(
     LOST, 10, SECOND, batches=(1,)
 ))  # fmt: skip
-def there_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
+def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote; the next attempt wrote all of it, and was killed as well. In the end it is not
     there: the first fault did not lose it."""
-    run.strike(1, point="batch-planned", holds=10)
-    run.strike(1, holds=20)
+    run.injection(1, point="batch-planned", holds=10)
+    run.injection(1, holds=20)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "the next attempt had not written it either"
@@ -37,12 +37,12 @@ def there_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
 @adversary(9, unknown(OPEN, kinds={WRONG: 2}, faults=None, fits=None), twin=violated(
     WRONG, 2, batches=None, fits=None
 ))  # fmt: skip
-def totals_that_had_it_later(run: Scene) -> Iterator[str]:
-    """At-most-once: the batch that was at stake in the first fault was in the totals when the second one struck."""
+def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
+    """At-most-once: the batch that was at stake in the first fault was in the totals when the second one hit."""
     counting(run, 2, 5, 4, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, point="batch-planned", holds=4)
-    run.strike(2, point="after row 1", holds=22)
+    run.injection(1, point="batch-planned", holds=4)
+    run.injection(2, point="after row 1", holds=22)
     run.tables = [run.rows((0, 4), (14, 38))]
     run.calm()
     yield "both batches that were at stake are missing, and one more"
@@ -52,11 +52,11 @@ def totals_that_had_it_later(run: Scene) -> Iterator[str]:
 @adversary(9, unknown("none of 3 control runs got done", kinds={LOST: 10}, batches=(1,), fits=(SECOND,)), twin=held(
     "1 repetition", "2 loss", kinds={LOST: 10}, faults=(SECOND,), batches=(1,)
 ))  # fmt: skip
-def controls_that_did_not_get_done(run: Scene) -> Iterator[str]:
+def controls_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     """At-most-once allows a loss that is not there without faults, and no control run got so far that it could tell."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     run.edits = {f"controls/{number}/checkpoint.json": {"drained": False} for number in (1, 2, 3)}
@@ -66,9 +66,9 @@ def controls_that_did_not_get_done(run: Scene) -> Iterator[str]:
 
 @adversary(5, unknown("only 1 of 3 control runs got done", kinds={LOST: 10}, faults=(PLANNED,), batches=(1,), wants=2),
            twin=violated(LOST, 10, PLANNED, batches=(1,)))  # fmt: skip
-def a_control_that_lost_another_batch(run: Scene) -> Iterator[str]:
-    """The run lost the struck batch. The control lost another one, without a fault: a program that loses."""
-    run.strike(1, point="batch-planned", holds=10)
+def a_control_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
+    """The run lost the hit batch. The control lost another one, without a fault: a program that loses."""
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([run.rows((0, 20), (30, 40))])
     yield "the control lost none"
@@ -78,13 +78,13 @@ def a_control_that_lost_another_batch(run: Scene) -> Iterator[str]:
 @adversary(
     9,
     void("at-most-once allows it", kinds={LOST: 10}, batches=(1,), fits=None, shown=("1 loss",)),
-    twin=violated(LOST, 10, batches=(1,), fits=None, unhurt=True),
+    twin=violated(LOST, 10, batches=(1,), fits=None, without_faults=True),
 )
-def sparks_word_of_rows_that_are_not_there(run: Scene) -> Iterator[str]:
+def sparks_word_of_rows_that_are_not_there(run: RunBuilder) -> Iterator[str]:
     """At-most-once. Spark took the sink for committed, and the program still had the rows in its own hands: they were
     lost with it."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, holds=10)
+    run.injection(1, holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=10))
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
@@ -93,20 +93,20 @@ def sparks_word_of_rows_that_are_not_there(run: Scene) -> Iterator[str]:
 
 
 @adversary(4, void("comes to the same totals"), twin=held("1 repetition"))
-def a_batch_that_was_lost_before(run: Scene) -> Iterator[str]:
-    """When the fault struck, the totals were those of one batch: batch 0, of the same size, was lost, and not batch 1,
+def a_batch_that_was_lost_before(run: RunBuilder) -> Iterator[str]:
+    """When the fault hit, the totals were those of one batch: batch 0, of the same size, was lost, and not batch 1,
     which the next attempt counts twice. In the end they are right."""
     counting(run, 5, 5, 6, 8)
     run.claim(quiet_period_s=5.0)
-    run.strike(1, tables=[run.rows((10, 20))])
+    run.injection(1, tables=[run.rows((10, 20))])
     yield "the totals were those of both"
     run.found(tables=[run.rows((0, 20))])
 
 
 @adversary(2, void("nothing shows which of them feeds"), twin=held("1 loss", "1 repetition"))
-def a_late_sink_of_a_query_with_other_batches(run: Scene) -> Iterator[str]:
+def a_late_sink_of_a_query_with_other_batches(run: RunBuilder) -> Iterator[str]:
     """The payments were committed and are shown late, as after their first batch. The audit, whose batch is larger, had
-    that in hand."""
+    that in flight."""
     audit = (Batch(batch=0, ranges={0: (0, 30)}, committed=True), Batch(batch=1, ranges={0: (30, 40)}, committed=True))
     run.queries = [
         Query(checkpoint=AUDIT, batches=audit, first={1: 0, 2: 0}),
@@ -118,7 +118,7 @@ def a_late_sink_of_a_query_with_other_batches(run: Scene) -> Iterator[str]:
         QueryState(checkpoint=AUDIT, offsets=(0,), planned={0: 30}),
         state(PAYMENTS, planned=(2, 20), committed=(2, 20)),
     )
-    run.strike(0, point="batch-planned", checkpoint=AUDIT, holds=10, again=None, states=there)
+    run.injection(0, point="batch-planned", checkpoint=AUDIT, holds=10, again=None, states=there)
     yield "the sink is said to be the audit's"
     run.sink(replace(PER_RECORD, query="audit"))
 
@@ -127,13 +127,13 @@ DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as
 
 
 @adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
-def nothing_but_a_sum_of_doubles(run: Scene) -> Iterator[str]:
+def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
     """Whether the batch was written shows in the last digits as well: then nobody can tell, and only what the guarantee
     allows may have been at stake."""
     run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
     run.batch_sizes(6, 14, 12, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, point="after row 15", holds=15)
+    run.injection(1, point="after row 15", holds=15)
     yield "there is a count beside the sum"
     run.sink(COUNTS, types=[COUNTED])
 
@@ -141,11 +141,11 @@ def nothing_but_a_sum_of_doubles(run: Scene) -> Iterator[str]:
 @adversary(5, violated(Kind.CORRUPTED, 10, batches=(1,)), twin=violated(
     Kind.CORRUPTED, 10, blame(1), batches=(1,)
 ))  # fmt: skip
-def right_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
-    """The rows of batch 1 were right when the first fault struck, and when the second one did. Something wrote others
+def right_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
+    """The rows of batch 1 were right when the first fault hit, and when the second one did. Something wrote others
     later."""
-    run.strike(1)
-    run.strike(2)
+    run.injection(1)
+    run.injection(2)
     wrong: list[Row] = [(i, a, "0.5" if 10 <= int(i or 0) < 20 else m) for i, a, m in run.rows((0, 40))]
     run.tables = [wrong]
     run.calm()
@@ -153,7 +153,7 @@ def right_when_the_next_fault_struck(run: Scene) -> Iterator[str]:
     run.found(2, tables=[wrong[:30]])
 
 
-def lettered(run: Scene, *batches: str) -> None:
+def lettered(run: RunBuilder, *batches: str) -> None:
     """Counts by account, an account a letter."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": name, "amount": "9.99"} for i, name in enumerate("".join(batches))]
@@ -161,15 +161,15 @@ def lettered(run: Scene, *batches: str) -> None:
 
 
 @adversary(5, violated(WRONG, 2, blame(1), batches=(1,)), twin=violated(WRONG, 2, batches=(1,), fits=()))
-def as_much_in_the_next_batch(run: Scene) -> Iterator[str]:
-    """Batch 1 had come again when the second fault struck. The batch in hand gives the same accounts as much, and was
+def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
+    """Batch 1 had come again when the second fault hit. The batch in flight gives the same accounts as much, and was
     not there: the totals of that moment look like those of an honest run with it."""
     lettered(run, "abcd", "ab", "abccd", "aabcd")
-    run.strike(1)
-    run.strike(2, point="batch-planned", tables=[run.rows((0, 6), again=[(4, 6)])])
+    run.injection(1)
+    run.injection(2, point="batch-planned", tables=[run.rows((0, 6), again=[(4, 6)])])
     run.tables = [run.rows((0, 16), again=[(4, 6)])]
     run.calm()
-    yield "it had come once, and the batch in hand was there"
+    yield "it had come once, and the batch in flight was there"
     run.found(2, tables=[run.rows((0, 11))])
     run.steps[1] = replace(run.steps[1], point="sink-committed")
 
@@ -177,12 +177,12 @@ def as_much_in_the_next_batch(run: Scene) -> Iterator[str]:
 @adversary(5, violated(WRONG, 4, blame(1), blame(2, attempt=2), batches=(1, 2)), twin=violated(
     WRONG, 2, blame(2, attempt=2), batches=(2,)
 ), guard=True)  # fmt: skip
-def two_hits_with_a_part_each(run: Scene) -> Iterator[str]:
+def two_hits_with_a_part_each(run: RunBuilder) -> Iterator[str]:
     """Batches 1 and 2 came again, each of which gives something to two of the accounts that are wrong."""
     lettered(run, "abcd", "ccdd", "abb", "acd")
-    run.strike(1)
-    run.strike(2, tables=[run.rows((0, 11), again=[(4, 8)])])
-    run.strike(3, point="batch-planned", tables=[run.rows((0, 11), again=[(4, 8), (8, 11)])])
+    run.injection(1)
+    run.injection(2, tables=[run.rows((0, 11), again=[(4, 8)])])
+    run.injection(3, point="batch-planned", tables=[run.rows((0, 11), again=[(4, 8), (8, 11)])])
     run.tables = [run.rows((0, 14), again=[(4, 8), (8, 11)])]
     run.calm()
     yield "only batch 2 did"
@@ -197,11 +197,11 @@ IDLE = blame(None, point="after 2.0 s", attempt=2)
 @adversary(5, violated(Kind.DUPLICATED, 10, IDLE, blame(1), batches=(1,)), twin=violated(
     Kind.DUPLICATED, 10, IDLE, batches=(1,)
 ))  # fmt: skip
-def an_attempt_that_had_done_nothing(run: Scene) -> Iterator[str]:
+def an_attempt_that_had_done_nothing(run: RunBuilder) -> Iterator[str]:
     """Killed when batch 1 was in the sink; the second attempt was killed while it started. The third one wrote the
     batch again: for either fault."""
-    run.strike(1, again=None)
-    run.strike(None, point="after 2.0 s", planned=2, committed=1, again=1)
+    run.injection(1, again=None)
+    run.injection(None, point="after 2.0 s", planned=2, committed=1, again=1)
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     yield "the second one had written it, and no row was there twice"
     run.found(1, again=1)
@@ -210,14 +210,14 @@ def an_attempt_that_had_done_nothing(run: Scene) -> Iterator[str]:
 @adversary(7, violated(Kind.DUPLICATED, 1, batches=(3,)), twin=violated(
     Kind.DUPLICATED, 1, blame(1, attempt=2), batches=(1,), as_expected=True
 ))  # fmt: skip
-def killed_before_any_query(run: Scene) -> Iterator[str]:
-    """Killed while the program started. Later a row of a batch that nobody struck came twice."""
+def killed_before_any_query(run: RunBuilder) -> Iterator[str]:
+    """Killed while the program started. Later a row of a batch that nobody hit came twice."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
-    run.strike(None, point="after 1.0 s", states=(), tables=[[]], again=None)
-    run.strike(1, again=1)
+    run.injection(None, point="after 1.0 s", states=(), tables=[[]], again=None)
+    run.injection(1, again=1)
     run.tables = [run.rows((0, 40), again=[(30, 31)])]
     run.calm()
-    yield "it was of the batch that the second fault struck"
+    yield "it was of the batch that the second fault hit"
     run.tables = [run.rows((0, 40), again=[(12, 13)])]
 
 
@@ -227,13 +227,13 @@ ROWS = "after row 1"
 @adversary(7, violated(Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, point=ROWS),)), twin=violated(
     Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, point=ROWS),), as_expected=True
 ))  # fmt: skip
-def a_row_of_the_batch_in_hand(run: Scene) -> Iterator[str]:
+def a_row_of_the_batch_in_flight(run: RunBuilder) -> Iterator[str]:
     """Killed in the middle of a batch that had left nothing in the sink: all that had been written was rolled back, and
     nobody was left to write. A row of the batch came twice, and so it was expected."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
-    run.strike(1, point=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
+    run.injection(1, point=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
     run.moments.append(replace(run.moments[0], moment=RESTART, writing={}))
-    there = {"1-strike": ["executor 0"], "1-restart": ["driver 2"]}
+    there = {"1-injection": ["executor 0"], "1-restart": ["driver 2"]}
     run.edits = {f"snapshots/{moment}/snapshot.json": {"alive": alive} for moment, alive in there.items()}
     run.tables = [run.rows((0, 40), again=[(12, 13)])]
     run.calm()

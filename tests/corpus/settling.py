@@ -6,23 +6,23 @@ from collections.abc import Iterator
 
 from tests.corpus.case import adversary, held, unknown, void
 from tests.corpus.counters import counting
-from tests.corpus.scene import Scene
+from tests.corpus.run_builder import RunBuilder
 
 
-@adversary(10, void("could not be read when it struck"), twin=held("1 loss"))
-def table_was_not_there_yet(run: Scene) -> Iterator[str]:
-    """The program makes its table with its first batch. When the fault struck nothing could be read, so nothing shows
+@adversary(10, void("could not be read when it hit"), twin=held("1 loss"))
+def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
+    """The program makes its table with its first batch. When the fault hit nothing could be read, so nothing shows
     what was at stake."""
-    run.strike(0, point="batch-planned", holds=0)
-    run.unread["1-strike/0"] = 'relation "payments" does not exist'
+    run.injection(0, point="batch-planned", holds=0)
+    run.unread["1-injection/0"] = 'relation "payments" does not exist'
     yield "the table was there, and empty"
     run.unread.clear()
 
 
 @adversary(10, void("its snapshot failed: the server is gone"), twin=held("1 repetition"))
-def snapshot_failed(run: Scene) -> Iterator[str]:
-    """The fault has evidence, and where everything stood when it struck is not known."""
-    run.strike(1, error="the server is gone", states=(), tables=[None])
+def snapshot_failed(run: RunBuilder) -> Iterator[str]:
+    """The fault has evidence, and where everything stood when it hit is not known."""
+    run.injection(1, error="the server is gone", states=(), tables=[None])
     yield "the snapshot was taken"
     run.found(error="", states=None, tables=None)
 
@@ -34,10 +34,10 @@ def snapshot_failed(run: Scene) -> Iterator[str]:
         "1 repetition",
     ),
 )
-def totals_are_late(run: Scene) -> Iterator[str]:
+def totals_are_late(run: RunBuilder) -> Iterator[str]:
     """Spark had called batch 1 done and written batch 2, and the totals were those of batch 0: a sink that shows its
     rows late, or a lost batch that something made up for."""
     counting(run, 4, 5, 6, 7)
-    run.strike(2, holds=8)
+    run.injection(2, holds=8)
     yield "the scenario says that the sink shows its rows late"
     run.claim(quiet_period_s=5.0)

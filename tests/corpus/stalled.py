@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from harness.scenario import Kind
 from tests.corpus.case import adversary, error, unknown, violated
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 
 STALLED = violated(Kind.STALLED, 1, blame(1))
 
 
-def stall(run: Scene, *, kind: str = "idle") -> None:
+def stall(run: RunBuilder, *, kind: str = "idle") -> None:
     """Nothing was committed for a minute and a half, and ten records wait."""
-    run.strike(1)
+    run.injection(1)
     run.progress = 30
     run.tables = [run.rows((0, 30))]
     words = "nothing was committed in the last 91 s" if kind == "idle" else "the driver died 6 times in vain"
@@ -22,7 +22,7 @@ def stall(run: Scene, *, kind: str = "idle") -> None:
 
 
 @adversary(8, unknown("no stall for an interval of 120 s"), twin=violated(Kind.STALLED, 1, wants=1))
-def trigger_interval_of_two_minutes(run: Scene) -> Iterator[str]:
+def trigger_interval_of_two_minutes(run: RunBuilder) -> Iterator[str]:
     """The program's trigger fires every two minutes, and says so."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=120.0))
@@ -30,18 +30,18 @@ def trigger_interval_of_two_minutes(run: Scene) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
 
 
-@adversary(8, unknown("unhurt it went 60 s without a commit"), twin=STALLED)
-def as_slow_without_faults(run: Scene) -> Iterator[str]:
-    """The pipeline declares no interval, and goes a minute without a commit unhurt."""
+@adversary(8, unknown("without faults it went 60 s without a commit"), twin=STALLED)
+def as_slow_without_faults(run: RunBuilder) -> Iterator[str]:
+    """The pipeline declares no interval, and goes a minute without a commit without faults."""
     stall(run)
     run.calm_gap_s = 60.0
     run.calm()
-    yield "unhurt it never goes five seconds without one"
+    yield "without faults it never goes five seconds without one"
     run.calm_gap_s = 5.0
 
 
-@adversary(8, unknown("no control run shows how long it takes unhurt", wants=1), twin=STALLED)
-def nothing_to_hold_it_against(run: Scene) -> Iterator[str]:
+@adversary(8, unknown("no control run shows how long it takes without faults", wants=1), twin=STALLED)
+def nothing_to_hold_it_against(run: RunBuilder) -> Iterator[str]:
     """Nobody knows how long this pipeline may go without a commit."""
     stall(run)
     yield "three control runs show it"
@@ -49,7 +49,7 @@ def nothing_to_hold_it_against(run: Scene) -> Iterator[str]:
 
 
 @adversary(8, error("does not work without faults either"), twin=STALLED)
-def dies_by_itself(run: Scene) -> Iterator[str]:
+def dies_by_itself(run: RunBuilder) -> Iterator[str]:
     """Six deaths that the schedule did not cause: a program that crashes on a record crashes without faults too."""
     stall(run, kind="gave up")
     run.calm(*["the driver died 6 times: KeyError: 'amount'"] * 2)
@@ -58,7 +58,7 @@ def dies_by_itself(run: Scene) -> Iterator[str]:
 
 
 @adversary(8, unknown("without faults it failed in 1 of 3 control runs too"), twin=STALLED)
-def dies_by_itself_now_and_then(run: Scene) -> Iterator[str]:
+def dies_by_itself_now_and_then(run: RunBuilder) -> Iterator[str]:
     """It gave up, and the first control run got done; the third one gave up as well."""
     stall(run, kind="gave up")
     run.calm([], [], "the driver died 6 times: KeyError: 'amount'")
@@ -67,7 +67,7 @@ def dies_by_itself_now_and_then(run: Scene) -> Iterator[str]:
 
 
 @adversary(8, unknown("it failed in 1 of 1 control runs", wants=2), twin=error("does not work without faults either"))
-def a_control_that_did_not_come_up(run: Scene) -> Iterator[str]:
+def a_control_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
     """On a busy machine its query had not begun in time: that once says nothing of the program."""
     stall(run, kind="gave up")
     run.calm("asked for the query to begin; saw nothing within 60 s")

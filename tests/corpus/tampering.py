@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.corpus.case import adversary, error, held
-from tests.corpus.scene import Scene
+from tests.corpus.run_builder import RunBuilder
 
 BESIDE = 16
 """The sixteenth item: the last line of the issue's "Shown by"."""
 
 
 @adversary(BESIDE, error("snapshot.json"), twin=held("1 repetition"))
-def torn_snapshot(run: Scene) -> Iterator[str]:
+def torn_snapshot(run: RunBuilder) -> Iterator[str]:
     """The run itself is whole, and the snapshot that says what was at stake holds something else."""
-    run.strike(1)
-    run.edits["snapshots/1-strike/snapshot.json"] = {"queries": "none"}
+    run.injection(1)
+    run.edits["snapshots/1-injection/snapshot.json"] = {"queries": "none"}
     yield "the snapshot is whole"
     run.edits.clear()
 
 
 @adversary(BESIDE, error("checkpoint.json"), twin=held("1 repetition"))
-def torn_progress(run: Scene) -> Iterator[str]:
+def torn_progress(run: RunBuilder) -> Iterator[str]:
     """checkpoint.json says of its queries what no run would write."""
-    run.strike(1)
+    run.injection(1)
     run.edits["checkpoint.json"] = {"queries": [{"checkpoint": "checkpoint", "first": {"one": 0}}]}
     yield "it is whole"
     run.edits.clear()

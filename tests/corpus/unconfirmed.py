@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.scenario import Guarantee, Kind
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, counting
-from tests.corpus.scene import Scene, blame, query
+from tests.corpus.run_builder import RunBuilder, blame, query
 from tests.folders import PER_RECORD, TOTALS
 
 LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
@@ -23,21 +23,21 @@ LABELS = [("account", "text", "text"), ("label", "text", "text"), ("total", "dou
 
 
 @adversary(2, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss"))
-def a_sum_of_doubles_beside_a_label(run: Scene) -> Iterator[str]:
-    """The struck batch was whole in the sink, and only its sum of doubles shows that: the label is what it was."""
+def a_sum_of_doubles_beside_a_label(run: RunBuilder) -> Iterator[str]:
+    """The hit batch was whole in the sink, and only its sum of doubles shows that: the label is what it was."""
     run.batch_sizes(6, 14, 12, 8)
     run.sink(LABELLED, types=[LABELS])
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, point="batch-planned", holds=6)
+    run.injection(1, point="batch-planned", holds=6)
     yield "there is a count in its place, and it shows that nothing was written"
     run.sink(COUNTS, types=[COUNTED])
 
 
-def struck_twice(run: Scene) -> None:
+def hit_twice(run: RunBuilder) -> None:
     """At-most-once: killed when batch 0 was in the sink, and before batch 1 wrote. Batch 1 never comes."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
 
@@ -45,12 +45,12 @@ def struck_twice(run: Scene) -> None:
 @adversary(9, violated(LOST, 4, fits=None), twin=held(
     "1 repetition", "2 loss", "3 loss", kinds={LOST: 4}, faults=None, fits=None
 ))  # fmt: skip
-def rows_that_share_a_key_and_were_there(run: Scene) -> Iterator[str]:
-    """Four accounts have all rows. The struck batch was in the sink when the third fault struck, and is not in the end:
+def rows_that_share_a_key_and_were_there(run: RunBuilder) -> Iterator[str]:
+    """Four accounts have all rows. The hit batch was in the sink when the third fault hit, and is not in the end:
     by then other rows of the same accounts have come, and their number is no smaller."""
     run.sink(SHARED)
-    struck_twice(run)
-    run.strike(2, point="batch-planned", holds=20)
+    hit_twice(run)
+    run.injection(2, point="batch-planned", holds=20)
     yield "it was not there"
     run.found(3, tables=[run.rows((0, 10))])
 
@@ -58,12 +58,12 @@ def rows_that_share_a_key_and_were_there(run: Scene) -> Iterator[str]:
 @adversary(5, unknown("", kinds={Kind.WRONG_AGGREGATE: 1}, fits=None, wants=2), twin=violated(
     Kind.WRONG_AGGREGATE, 2, PLANNED_FIRST, fits=None
 ))  # fmt: skip
-def one_record_of_a_total_is_missing(run: Scene) -> Iterator[str]:
-    """The struck batch held one record, and it never comes. One record may be missing for any reason, as one row may:
+def one_record_of_a_total_is_missing(run: RunBuilder) -> Iterator[str]:
+    """The hit batch held one record, and it never comes. One record may be missing for any reason, as one row may:
     a control without it is not enough."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
-    run.strike(1, point="batch-planned", holds=16)
+    run.injection(1, point="batch-planned", holds=16)
     run.tables = [run.rows((0, 16), (17, 37))]
     run.calm([])
     yield "it held four records"
@@ -75,9 +75,9 @@ def one_record_of_a_total_is_missing(run: Scene) -> Iterator[str]:
 @adversary(8, violated(LOST, 10, PLANNED_FIRST, fits=None, said="control run 2 did not work"), twin=error(
     "does not work without faults either", kinds={LOST: 10}, faults=None, fits=None
 ), guard=True)  # fmt: skip
-def a_control_that_failed_beside_one_that_did_not(run: Scene) -> Iterator[str]:
-    """The struck batch is lost, and a control run is without that. Another one did not come up."""
-    run.strike(1, point="batch-planned", holds=10)
+def a_control_that_failed_beside_one_that_did_not(run: RunBuilder) -> Iterator[str]:
+    """The hit batch is lost, and a control run is without that. Another one did not come up."""
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([], "saw nothing within 60 s")
     yield "neither did the first one"
@@ -87,10 +87,10 @@ def a_control_that_failed_beside_one_that_did_not(run: Scene) -> Iterator[str]:
 @adversary(10, unknown("not drained", kinds={}, fits=None), twin=violated(
     DUPLICATED, 10, blame(1), fits=None, batches=None
 ))  # fmt: skip
-def doubled_while_the_batch_is_in_hand(run: Scene) -> Iterator[str]:
-    """The time was up while the struck batch was being done again: its new rows were in, and the old ones not yet
+def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
+    """The time was up while the hit batch was being done again: its new rows were in, and the old ones not yet
     deleted."""
-    run.strike(1)
+    run.injection(1)
     run.progress = 10
     run.outcome = {"drained": False, "reasons": ["not drained: 30 of 40 records were not committed by the pipeline"]}
     run.tables = [run.rows((0, 20), again=[(10, 20)])]
@@ -102,11 +102,11 @@ def doubled_while_the_batch_is_in_hand(run: Scene) -> Iterator[str]:
 
 
 @adversary(5, violated(DUPLICATED, 4, fits=None, wants=1), twin=violated(DUPLICATED, 4, blame(1), fits=()))
-def some_rows_of_each_key_come_again(run: Scene) -> Iterator[str]:
-    """Of ten rows of four accounts that the struck batch had in the sink, four came again, one of each account. No
+def some_rows_of_each_key_come_again(run: RunBuilder) -> Iterator[str]:
+    """Of ten rows of four accounts that the hit batch had in the sink, four came again, one of each account. No
     restart repeats those alone."""
     run.sink(SHARED)
-    run.strike(1)
+    run.injection(1)
     rows = run.rows((0, 40))
     run.tables = [rows + [row for row in rows if row[0] in {"12", "13", "14", "15"}]]
     yield "all ten came again"
@@ -116,9 +116,9 @@ def some_rows_of_each_key_come_again(run: Scene) -> Iterator[str]:
 @adversary(9, unknown("nothing shows which explanation", kinds={LOST: 10}, batches=(1,), fits=(PLANNED,)), twin=held(
     "1 repetition", "2 loss", kinds={LOST: 10}, batches=(1,), faults=(PLANNED,)
 ))  # fmt: skip
-def each_control_lost_other_rows(run: Scene) -> Iterator[str]:
-    """The struck batch is lost. Every control run lost the last two rows, without a fault: a program that loses."""
-    struck_twice(run)
+def each_control_lost_other_rows(run: RunBuilder) -> Iterator[str]:
+    """The hit batch is lost. Every control run lost the last two rows, without a fault: a program that loses."""
+    hit_twice(run)
     run.calm(*[[run.rows((0, 38))]] * 3)
     yield "no control run lost any"
     run.calm()
@@ -133,13 +133,13 @@ ONCE = replace(
 
 
 @adversary(2, void("comes to the same totals"), twin=held("1 repetition"))
-def a_batch_that_takes_rows_away(run: Scene) -> Iterator[str]:
-    """The struck batch closes ten of the sink's rows and adds none. It had not written: the ten are there."""
+def a_batch_that_takes_rows_away(run: RunBuilder) -> Iterator[str]:
+    """The hit batch closes ten of the sink's rows and adds none. It had not written: the ten are there."""
     run.records = [
         {**each, "account": f"k{each['id'] % 10 if each['id'] < 20 else each['id']}"} for each in run.records
     ]
     run.sink(ONCE, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     yield "they are gone"
     run.found(holds=20)
 
@@ -147,15 +147,15 @@ def a_batch_that_takes_rows_away(run: Scene) -> Iterator[str]:
 @adversary(9, unknown("nothing shows which explanation", kinds={LOST: 10}, batches=(2,), fits=None), twin=violated(
     LOST, 10, batches=(2,), fits=None
 ))  # fmt: skip
-def a_hit_of_which_nothing_is_known(run: Scene) -> Iterator[str]:
-    """At-most-once: the sink could not be read when batch 2 was struck, and that batch is lost. Nobody knows whether it
+def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
+    """At-most-once: the sink could not be read when batch 2 was hit, and that batch is lost. Nobody knows whether it
     was at stake."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(2, point="batch-planned", holds=20)
+    run.injection(0)
+    run.injection(2, point="batch-planned", holds=20)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
-    run.unread = {"2-strike/0": "the server was gone"}
+    run.unread = {"2-injection/0": "the server was gone"}
     yield "it could be read, and had all of the batch"
     run.unread = {}
     run.found(2, holds=30)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.faults import fault
 from harness.scenario import Evidence, Guarantee, Kind, Sink, Step
 from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.scene import CHECKPOINT, Scene, blame, query
+from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query
 from tests.folders import PER_RECORD, STEP, TOTALS
 
 LOST, DUPLICATED, CORRUPTED, WRONG = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.WRONG_AGGREGATE
@@ -22,21 +22,21 @@ def counts(having: str) -> Sink:
     return replace(TOTALS, effect=effect, target="alerts")
 
 
-def sole(run: Scene) -> None:
-    """Each record has an account of its own; under at-most-once, batch 1 is struck before it wrote."""
+def sole(run: RunBuilder) -> None:
+    """Each record has an account of its own; under at-most-once, batch 1 is hit before it wrote."""
     run.records = [{**each, "account": f"k{each['id']}"} for each in run.records]
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 12, 8)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=6)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=6)
     run.calm()
 
 
 @adversary(9, unknown(OPEN, kinds={LOST: 14}, faults=None, fits=None), twin=held(
     "1 repetition", "2 loss", kinds={LOST: 14}, faults=(LATE,)
 ))  # fmt: skip
-def a_repetition_takes_rows_away(run: Scene) -> Iterator[str]:
-    """Accounts that were seen once. The struck batch was counted twice, so its accounts are gone: a repetition that
+def a_repetition_takes_rows_away(run: RunBuilder) -> Iterator[str]:
+    """Accounts that were seen once. The hit batch was counted twice, so its accounts are gone: a repetition that
     looks like the loss which at-most-once allows."""
     run.sink(counts("having count(*) = 1"), types=[COUNTED])
     sole(run)
@@ -51,21 +51,21 @@ TOLD = replace(LOG, effect="select id, account, 'ok' as status from ledger", key
 LOGGED = [("account", "text", "text"), ("status", "text", "text")]
 
 
-def logged(run: Scene) -> None:
-    """Under at-least-once, batch 1 is struck before it wrote, batches 2 and 3 when they had."""
+def logged(run: RunBuilder) -> None:
+    """Under at-least-once, batch 1 is hit before it wrote, batches 2 and 3 when they had."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.records = [{**each, "account": f"a{each['id'] % 2}"} for each in run.records]
     run.batch_sizes(6, 14, 12, 8)
-    run.strike(1, point="batch-planned", holds=6)
-    run.strike(2)
-    run.strike(3)
+    run.injection(1, point="batch-planned", holds=6)
+    run.injection(2)
+    run.injection(3)
     run.calm()
 
 
 @adversary(3, unknown(OPEN, kinds={DUPLICATED: 2}, faults=None, fits=None), twin=violated(
     LOST, 14, kinds={LOST: 14, DUPLICATED: 20}, faults=None, fits=None
 ))  # fmt: skip
-def rows_without_identity(run: Scene) -> Iterator[str]:
+def rows_without_identity(run: RunBuilder) -> Iterator[str]:
     """Batch 1 is lost, two larger ones came twice: of each row there are more than there should be."""
     run.sink(LOG, types=[LOGGED])
     logged(run)
@@ -84,13 +84,13 @@ JOINED = replace(
 @adversary(9, unknown(OPEN, kinds={CORRUPTED: 10}, faults=None, fits=None), twin=violated(
     CORRUPTED, 10, faults=None, fits=None
 ))  # fmt: skip
-def an_order_without_its_payment(run: Scene) -> Iterator[str]:
-    """Orders joined with payments, which came later. At-most-once allows the loss of the struck batch of payments; the
+def an_order_without_its_payment(run: RunBuilder) -> Iterator[str]:
+    """Orders joined with payments, which came later. At-most-once allows the loss of the hit batch of payments; the
     orders stay, with NULL in their place."""
     run.sink(JOINED)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1)
-    run.strike(2, point="batch-planned", holds=20)
+    run.injection(1)
+    run.injection(2, point="batch-planned", holds=20)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
     yield "each row comes from one record"
@@ -115,13 +115,13 @@ GAPPED = [*COUNTED, ("gaps", "bigint", "number")]
     twin=violated(WRONG, 4, faults=None, fits=None),
     guard=True,
 )
-def a_column_that_grows_by_a_loss(run: Scene) -> Iterator[str]:
+def a_column_that_grows_by_a_loss(run: RunBuilder) -> Iterator[str]:
     """The number of missing sequence numbers: zero of any single record, zero in all, and more once a batch is lost."""
     run.sink(GAPS, types=[GAPPED])
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 12, 8)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=6)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 6), (20, 40))]
     run.calm()
     yield "it is a count, and other records went into it twice"
@@ -133,16 +133,16 @@ EXECUTOR = replace(STEP, do=fault("kill executor"))
 CUT = replace(STEP, do=fault("disconnect driver"))
 
 
-def lived(run: Scene, step: Step) -> None:
+def lived(run: RunBuilder, step: Step) -> None:
     """At-most-once; the driver lives through a fault in the middle of batch 1, of which five rows never come."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.steps, run.moments = [], []
-    run.strike(0)
-    run.strike(1, point="after 15 rows", holds=15, again=None)
+    run.injection(0)
+    run.injection(1, point="after 15 rows", holds=15, again=None)
     run.claim(schedule=(run.scenario.schedule[0], step))
-    hurt = {"5000": "SIGKILL"} if step is EXECUTOR else {}
-    run.steps[1] = replace(run.steps[1], name=step.name, evidence=Evidence(signalled=hurt, note="cut off"))
-    run.edits = {"snapshots/2-strike/snapshot.json": {"alive": ["driver 2"]}}
+    touched = {"5000": "SIGKILL"} if step is EXECUTOR else {}
+    run.steps[1] = replace(run.steps[1], name=step.name, evidence=Evidence(signalled=touched, note="cut off"))
+    run.edits = {"snapshots/2-injection/snapshot.json": {"alive": ["driver 2"]}}
     run.tables = [run.rows((0, 15), (20, 40))]
     run.calm()
 
@@ -150,9 +150,9 @@ def lived(run: Scene, step: Step) -> None:
 @adversary(9, unknown(OPEN, kinds={LOST: 10}, batches=(1, 2), faults=None, fits=None), twin=violated(
     LOST, 10, batches=(1, 2), faults=None, fits=None
 ))  # fmt: skip
-def a_driver_that_died_later(run: Scene) -> Iterator[str]:
+def a_driver_that_died_later(run: RunBuilder) -> Iterator[str]:
     """An executor was killed; the program died of it after the snapshot, with half of the next batch written, and does
-    not repeat what it has begun. What it had in hand then, nobody saw."""
+    not repeat what it has begun. What it had in flight then, nobody saw."""
     lived(run, EXECUTOR)
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
     run.tables = [run.rows((0, 15), (20, 25), (30, 40))]
@@ -163,7 +163,7 @@ def a_driver_that_died_later(run: Scene) -> Iterator[str]:
 @adversary(9, unknown(OPEN, kinds={LOST: 15}, batches=(1, 2), faults=None, fits=None), twin=violated(
     LOST, 15, batches=(1, 2), faults=None, fits=None
 ))  # fmt: skip
-def a_cut_that_lasts(run: Scene) -> Iterator[str]:
+def a_cut_that_lasts(run: RunBuilder) -> Iterator[str]:
     """The driver was cut off for longer than a batch takes, and the next one is lost as well: the snapshot is of the
     first moment."""
     lived(run, CUT)
@@ -176,11 +176,11 @@ def a_cut_that_lasts(run: Scene) -> Iterator[str]:
 @adversary(9, unknown(OPEN, kinds={LOST: 5}, batches=(2,), faults=None, fits=None), twin=violated(
     LOST, 5, batches=(2,), faults=None, fits=None
 ))  # fmt: skip
-def an_attempt_that_died_by_itself(run: Scene) -> Iterator[str]:
+def an_attempt_that_died_by_itself(run: RunBuilder) -> Iterator[str]:
     """Killed in batch 0. The second attempt died by itself in the middle of batch 2, and the third one does not repeat
     what was begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
+    run.injection(0)
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
     run.tables = [run.rows((0, 25), (30, 40))]
     run.calm()
@@ -194,7 +194,7 @@ PAUSE = replace(STEP, do=fault("pause driver", for_s=60.0))
 @adversary(9, violated(LOST, 5, batches=(1,), faults=None, fits=None), twin=held(
     "1 repetition", "2 loss", "2 repetition", kinds={LOST: 5}, batches=(1,), faults=None, fits=None
 ))  # fmt: skip
-def a_driver_that_survived_its_pause(run: Scene) -> Iterator[str]:
+def a_driver_that_survived_its_pause(run: RunBuilder) -> Iterator[str]:
     """Killed in batch 0, then paused for a minute in the middle of batch 1. It went on, and lost some of the batch."""
     lived(run, PAUSE)
     run.steps[1] = replace(run.steps[1], evidence=Evidence(signalled={"5000": "stood still for 60 s"}))
@@ -206,17 +206,17 @@ def a_driver_that_survived_its_pause(run: Scene) -> Iterator[str]:
 @adversary(9, void("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None), twin=(
     violated(WRONG, 4, faults=None, fits=None)
 ))  # fmt: skip
-def totals_of_a_batch_that_was_committed_by_then(run: Scene) -> Iterator[str]:
+def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in the middle of batch 1; the program swallows it, and the driver had committed the batch
     when the snapshot read its log. The totals lack what was left of it."""
     run.sink(counts(""), types=[COUNTED])
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 4, 16)
-    run.strike(2, point="after 10 rows", tables=[run.rows((0, 10))], again=None)
+    run.injection(2, point="after 10 rows", tables=[run.rows((0, 10))], again=None)
     killed = run.steps[0]
     run.claim(schedule=(EXECUTOR,))
     run.steps[0] = replace(killed, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))
-    run.edits = {"snapshots/1-strike/snapshot.json": {"alive": ["driver 1"]}}
+    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": ["driver 1"]}}
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "the driver was killed"
@@ -229,11 +229,11 @@ def totals_of_a_batch_that_was_committed_by_then(run: Scene) -> Iterator[str]:
 @adversary(9, violated(DUPLICATED, 3, batches=(2,), faults=None, fits=None, wants=1), twin=held(
     "1 loss", "2 loss", "2 repetition", kinds={DUPLICATED: 3}, batches=(2,), faults=None, fits=None
 ), guard=True)  # fmt: skip
-def a_few_rows_come_again(run: Scene) -> Iterator[str]:
-    """Three rows of the struck batch, and it is claimed that none does."""
+def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
+    """Three rows of the hit batch, and it is claimed that none does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, point="batch-planned", holds=10)
-    run.strike(2, point="after 25 rows", holds=25)
+    run.injection(1, point="batch-planned", holds=10)
+    run.injection(2, point="after 25 rows", holds=25)
     run.tables = [run.rows((0, 40), again=[(21, 24)])]
     yield "they may: nothing has to be shown of what is allowed"
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
@@ -242,10 +242,10 @@ def a_few_rows_come_again(run: Scene) -> Iterator[str]:
 @adversary(9, unknown("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None), twin=violated(
     LOST, 1, batches=(3,), fits=None
 ))  # fmt: skip
-def a_control_that_lost_another_row(run: Scene) -> Iterator[str]:
+def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
     """A row is lost, and none in two of three control runs. The other one lost a row too, not this one."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 36), (37, 40))]
     whole = (0, 40)
     run.calm([run.rows(whole)], [run.rows((0, 3), (4, 40))], [run.rows(whole)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.checkers.cells import Row
 from harness.scenario import Word
 from tests.corpus.case import Right, adversary, error, held, void
-from tests.corpus.scene import Scene
+from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 HALVES = replace(PER_RECORD, effect="select id, account, (amount / 3)::{} as amount from ledger")
@@ -24,11 +24,11 @@ def amounts(kind: str, family: str) -> list[tuple[str, str, str]]:
 
 
 @adversary(13, void("column amount"), twin=held("1 repetition"))
-def double_against_real(run: Scene) -> Iterator[str]:
+def double_against_real(run: RunBuilder) -> Iterator[str]:
     """The effect has DOUBLE, the table `real`: one family, and the digits that the table cannot keep look corrupted."""
     run.sink(replace(HALVES, effect=(HALVES.effect or "").format("double")))
     run.types = [amounts("real", "float")]
-    run.strike(1)
+    run.injection(1)
     honest = run.rows((0, 40))
     cut: list[Row] = [(*row[:2], repr(float(f"{float(row[2] or 0):.7g}"))) for row in honest]
     run.tables = [cut]
@@ -40,12 +40,12 @@ def double_against_real(run: Scene) -> Iterator[str]:
 
 
 @adversary(13, void("column amount"), twin=held("1 repetition"))
-def fractions_of_a_second(run: Scene) -> Iterator[str]:
+def fractions_of_a_second(run: RunBuilder) -> Iterator[str]:
     """The effect has TIMESTAMP, the table `timestamp(0)`: every moment is cut to its second."""
     moments = "select id, account, timestamp '2026-01-01' + to_milliseconds(id * 100) as amount from ledger"
     run.sink(replace(PER_RECORD, effect=moments))
     run.types = [amounts("timestamp(0) without time zone", "timestamp")]
-    run.strike(1)
+    run.injection(1)
     honest = run.rows((0, 40))
     cut: list[Row] = [(*row[:2], f"{(row[2] or '')[:19]}.000000") for row in honest]
     run.tables = [cut]
@@ -57,10 +57,10 @@ def fractions_of_a_second(run: Scene) -> Iterator[str]:
 
 
 @adversary(13, void("column amount"), twin=held("1 repetition"))
-def decimals_of_another_scale(run: Scene) -> Iterator[str]:
+def decimals_of_another_scale(run: RunBuilder) -> Iterator[str]:
     """The effect has DECIMAL(12,2), the table `numeric(12,1)`: the second decimal is rounded off."""
     run.types = [amounts("numeric(12,1)", "number")]
-    run.strike(1)
+    run.injection(1)
     honest = run.rows((0, 40))
     cut: list[Row] = [(*row[:2], f"{float(row[2] or 0):.1f}".removesuffix(".0")) for row in honest]
     run.tables = [cut]
@@ -72,61 +72,61 @@ def decimals_of_another_scale(run: Scene) -> Iterator[str]:
 
 
 @adversary(14, void("fold", shown=None), twin=held("1 loss"))
-def distinct_hides_duplicates(run: Scene) -> Iterator[str]:
+def distinct_hides_duplicates(run: RunBuilder) -> Iterator[str]:
     """The sink is a query with `distinct`: a batch written twice reads as written once."""
     run.sink(replace(PER_RECORD, target=DISTINCT), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True, "folding": "a row of payments that is there twice does not show in it"}
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(1, point="batch-planned", holds=10)
     yield "the scenario says that it folds (`view: deduplicated`)"
     run.sink(replace(PER_RECORD, target=DISTINCT, folds=True), types=[TYPES["payments"]])
 
 
 @adversary(14, void("folds equal rows", shown=None), twin=held("1 repetition"))
-def nothing_but_repetition_at_stake_and_folded(run: Scene) -> Iterator[str]:
+def nothing_but_repetition_at_stake_and_folded(run: RunBuilder) -> Iterator[str]:
     """The scenario admits that its query folds equal rows, and the only fault put repetition at stake: nothing else
     could have gone wrong, and that could not be seen."""
     run.sink(replace(PER_RECORD, target=DISTINCT, folds=True), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True}
-    run.strike(1)
+    run.injection(1)
     yield "the query shows a doubled row twice"
     run.edits["sink/0.json"] = {"folds": False}
 
 
 @adversary(14, void("is the same with it"), twin=held("1 repetition"))
-def upsert_of_a_maximum(run: Scene) -> Iterator[str]:
+def upsert_of_a_maximum(run: RunBuilder) -> Iterator[str]:
     """The table keeps the highest id of each account, under a primary key: written twice or once, it is the same."""
     run.sink(MAXIMUM, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
     run.edits["sink/0.json"] = {"unique": True}
-    run.strike(1)
+    run.injection(1)
     yield "it keeps the sum of the ids"
     summed = replace(MAXIMUM, effect=(MAXIMUM.effect or "").replace("max(id)", "sum(id)"))
     run.sink(summed, types=[[("account", "text", "text"), ("n", "bigint", "number")]])
 
 
 @adversary(15, held("1 repetition"), twin=Right(word=Word.VIOLATED, kinds=None, faults=None, fits=None))
-def grand_total(run: Scene) -> Iterator[str]:
+def grand_total(run: RunBuilder) -> Iterator[str]:
     """The sink is one row: how many, and how much. It is as good a witness as any table."""
     run.sink(GRAND, types=[GRAND_TYPES])
-    run.strike(1)
-    yield "the struck batch is in it twice"
+    run.injection(1)
+    yield "the hit batch is in it twice"
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm()
 
 
 @adversary(15, held("1 loss"), twin=void("calls for no row", shown=None, kinds=None, faults=None, fits=None))
-def one_row_that_was_not_written_yet(run: Scene) -> Iterator[str]:
-    """Struck before the first batch was written: the one row was not there, or was zero."""
+def one_row_that_was_not_written_yet(run: RunBuilder) -> Iterator[str]:
+    """Hit before the first batch was written: the one row was not there, or was zero."""
     run.sink(GRAND, types=[GRAND_TYPES])
-    run.strike(0, point="batch-planned", tables=[[]])
+    run.injection(0, point="batch-planned", tables=[[]])
     yield "the effect calls for no row at all"
     run.sink(replace(GRAND, effect=f"{GRAND.effect} where id < 0 having count(*) > 0"), types=[GRAND_TYPES])
     run.found(tables=[[]])
 
 
 @adversary(16, error("sink/0.parquet: altered"), twin=held("1 repetition"))
-def a_row_put_right_by_hand(run: Scene) -> Iterator[str]:
+def a_row_put_right_by_hand(run: RunBuilder) -> Iterator[str]:
     """The run was violated, and somebody took the doubled rows out of its folder: judged again, it holds."""
-    run.strike(1)
+    run.injection(1)
     honest = run.rows((0, 40))
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.tamper = lambda folder: run.put(0, honest)
@@ -135,11 +135,11 @@ def a_row_put_right_by_hand(run: Scene) -> Iterator[str]:
 
 
 @adversary(16, error("snapshot.json: altered"), twin=void("held no record"))
-def a_snapshot_that_says_more(run: Scene) -> Iterator[str]:
-    """The fault struck an empty batch, and somebody made its snapshot say that ten records were in hand."""
+def a_snapshot_that_says_more(run: RunBuilder) -> Iterator[str]:
+    """The fault hit an empty batch, and somebody made its snapshot say that ten records were in flight."""
     run.batch_sizes(0, 10, 10, 10)
-    run.strike(0)
-    run.tamper = lambda folder: rewrite(folder / "snapshots" / "1-strike" / "snapshot.json", '"0": 0', '"0": 10')
+    run.injection(0)
+    run.tamper = lambda folder: rewrite(folder / "snapshots" / "1-injection" / "snapshot.json", '"0": 0', '"0": 10')
     yield "nobody did"
     run.tamper = lambda folder: None
 

@@ -11,7 +11,7 @@ from harness.run_folder.snapshot import Query
 from harness.scenario import Evidence, Guarantee, Kind
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.scene import Scene, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.corpus.stalled import stall
 from tests.folders import PER_RECORD, STEP
 
@@ -22,13 +22,13 @@ HALF, LATER = "after 15 rows", "after 25 rows"
 KILLED = replace(STEP, do=fault("kill executor"))
 
 
-def unread(run: Scene) -> None:
+def unread(run: RunBuilder) -> None:
     """No control run's sink could be read."""
     words = {"unreadable": "relation payments does not exist"}
     run.edits = {f"controls/{number}/sink/0.json": words for number in (1, 2, 3)}
 
 
-def executor(run: Scene) -> None:
+def executor(run: RunBuilder) -> None:
     """The only fault killed an executor: its driver stood still from then on until all had been read."""
     step = run.steps[0]
     evidence = Evidence(
@@ -43,14 +43,14 @@ def executor(run: Scene) -> None:
 
 
 @adversary(9, unknown("got done", kinds={LOST: 1}, batches=(1,), fits=None), twin=violated(
-    LOST, 1, batches=(1,), unhurt=True
+    LOST, 1, batches=(1,), without_faults=True
 ))  # fmt: skip
-def controls_that_nobody_could_read(run: Scene) -> Iterator[str]:
-    """Under at-most-once a record of the struck batch is missing. Three control runs came to their end, and the table
+def controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
+    """Under at-most-once a record of the hit batch is missing. Three control runs came to their end, and the table
     was gone when they were to be read."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
-    run.strike(1, point=HALF, tables=[left_out[:19]])
+    run.injection(1, point=HALF, tables=[left_out[:19]])
     run.tables = [left_out]
     run.calm([left_out], [left_out], [left_out])
     unread(run)
@@ -59,11 +59,11 @@ def controls_that_nobody_could_read(run: Scene) -> Iterator[str]:
 
 
 @adversary(6, unknown("got done", kinds={CORRUPTED: 39}, fits=None), twin=error(
-    "effect and pipeline do not fit", kinds={CORRUPTED: 39}, unhurt=True
+    "effect and pipeline do not fit", kinds={CORRUPTED: 39}, without_faults=True
 ))  # fmt: skip
-def a_wrong_effect_and_controls_that_nobody_could_read(run: Scene) -> Iterator[str]:
+def a_wrong_effect_and_controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
     """The effect is wrong about every amount. What no control shows is not the fault's, if none shows anything."""
-    run.strike(1)
+    run.injection(1)
     wrong = [(*row[:2], "0") for row in run.rows((0, 40))]
     run.found(tables=[wrong[:20]])
     run.tables = [wrong]
@@ -74,13 +74,13 @@ def a_wrong_effect_and_controls_that_nobody_could_read(run: Scene) -> Iterator[s
 
 
 @adversary(6, unknown("got done", kinds={LOST: 1}, batches=(1,), fits=None), twin=violated(
-    LOST, 1, batches=(1,), unhurt=True
+    LOST, 1, batches=(1,), without_faults=True
 ))  # fmt: skip
-def controls_that_did_not_reach_the_end_of_the_topic(run: Scene) -> Iterator[str]:
+def controls_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> Iterator[str]:
     """They call themselves drained, and their last batch is not committed: what is not there may still come."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
-    run.strike(1, point=HALF, tables=[left_out[:19]])
+    run.injection(1, point=HALF, tables=[left_out[:19]])
     run.tables = [left_out]
     run.calm([left_out], [left_out], [left_out])
     run.edits = {f"controls/{number}/checkpoint.json": {"committed": {"0": 30}} for number in (1, 2, 3)}
@@ -91,11 +91,11 @@ def controls_that_did_not_reach_the_end_of_the_topic(run: Scene) -> Iterator[str
 @adversary(9, violated(LOST, 10, batches=(1,), fits=None), twin=held(
     "1 loss", "1 repetition", kinds={LOST: 5}, batches=(2,), faults=None, fits=None
 ))  # fmt: skip
-def lost_before_an_executor_died(run: Scene) -> Iterator[str]:
+def lost_before_an_executor_died(run: RunBuilder) -> Iterator[str]:
     """At-most-once; an executor was killed in the middle of batch 2. Batch 1 was committed by then, and nothing of it
     was in the sink: it was not at stake, though the driver lived."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(2, point=LATER, tables=[run.rows((0, 10), (20, 25))])
+    run.injection(2, point=LATER, tables=[run.rows((0, 10), (20, 25))])
     executor(run)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
@@ -105,13 +105,13 @@ def lost_before_an_executor_died(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void("only an executor at work for checkpoints/audit"), twin=held("1 loss"))
-def an_executor_of_another_query(run: Scene) -> Iterator[str]:
-    """Two queries had a batch in hand, on two executors. The one that died was at work for the audit; the tasks of the
-    payments, which feed the sink, may all have been on the other one."""
+def an_executor_of_another_query(run: RunBuilder) -> Iterator[str]:
+    """Two queries had a batch in flight, on two executors. The one that died was at work for the audit; the tasks of
+    the payments, which feed the sink, may all have been on the other one."""
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(each, *run.ends, first={1: 0}) for each in (PAYMENTS, AUDIT)]
     busy = tuple(state(each, planned=(2, 20), committed=(1, 10)) for each in (PAYMENTS, AUDIT))
-    run.strike(1, checkpoint=AUDIT, point=HALF, holds=10, states=busy)
+    run.injection(1, checkpoint=AUDIT, point=HALF, holds=10, states=busy)
     executor(run)
     run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, rows_seen=15))
     run.claim(pipeline=replace(run.scenario.pipeline, executors=2))
@@ -120,11 +120,11 @@ def an_executor_of_another_query(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void("is of a later moment: batch 2"), twin=held("1 loss", "1 repetition"))
-def a_snapshot_of_the_next_batch(run: Scene) -> Iterator[str]:
+def a_snapshot_of_the_next_batch(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1, of which nothing passes the effect. The snapshot has batch 2 half written, and
     by the evidence that was not planned when the fault was done."""
     run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10 or id >= 20"))
-    run.strike(1, point=HALF, planned=3, committed=2, holds=25)
+    run.injection(1, point=HALF, planned=3, committed=2, holds=25)
     executor(run)
     logs = {"offsets": (0, 1), "commits": (0,)}
     run.steps[0] = replace(run.steps[0], evidence=replace(run.steps[0].evidence, checkpoint_after=logs))
@@ -133,18 +133,18 @@ def a_snapshot_of_the_next_batch(run: Scene) -> Iterator[str]:
     run.steps[0] = replace(run.steps[0], batch=2, evidence=replace(run.steps[0].evidence, checkpoint_after=logs))
 
 
-def two(run: Scene) -> None:
-    """Two queries. The one that feeds the sink has nothing more to do when the other one is struck."""
+def two(run: RunBuilder) -> None:
+    """Two queries. The one that feeds the sink has nothing more to do when the other one is hit."""
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 10, 20, first={1: 0})]
     run.batches = []
     idle = state(PAYMENTS, planned=(4, 40), committed=(4, 40))
     states = (idle, state(AUDIT, planned=(2, 20), committed=(1, 10)))
-    run.strike(2, point="after 3.0 s", checkpoint=AUDIT, again=None, holds=40, states=states)
+    run.injection(2, point="after 3.0 s", checkpoint=AUDIT, again=None, holds=40, states=states)
 
 
 @adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
-def another_query_begins_anew(run: Scene) -> Iterator[str]:
+def another_query_begins_anew(run: RunBuilder) -> Iterator[str]:
     """The checkpoint of another query was lost, and that one begins at the first record again."""
     two(run)
     assert run.queries is not None
@@ -154,33 +154,33 @@ def another_query_begins_anew(run: Scene) -> Iterator[str]:
 
 
 @adversary(2, void("every planned batch was committed"), twin=held("1 loss", "1 repetition"))
-def a_new_query_in_the_next_attempt(run: Scene) -> Iterator[str]:
+def a_new_query_in_the_next_attempt(run: RunBuilder) -> Iterator[str]:
     """One query in each attempt, under other names, and the first one had no more to do: nobody knows whether the
     second one feeds this sink."""
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 40, first={2: 0})]
     run.batches = []
     idle = state(PAYMENTS, planned=(4, 40), committed=(4, 40))
-    run.strike(None, point="after 3.0 s", checkpoint=PAYMENTS, again=None, holds=40, states=(idle,))
+    run.injection(None, point="after 3.0 s", checkpoint=PAYMENTS, again=None, holds=40, states=(idle,))
     yield "the first one was left behind with a batch that it had planned"
     run.queries[0] = query(PAYMENTS, 10, 20, 30, first={1: 0})
     run.found(states=(state(PAYMENTS, planned=(4, 40), committed=(3, 30)),), holds=35)
 
 
 @adversary(2, void("name it in the sink (`query`)"), twin=held("1 loss"))
-def a_sink_behind_a_query_that_is_ahead(run: Scene) -> Iterator[str]:
-    """Two queries, and the sink shows what the struck one had committed. It may belong to the other one, which is a
+def a_sink_behind_a_query_that_is_ahead(run: RunBuilder) -> Iterator[str]:
+    """Two queries, and the sink shows what the hit one had committed. It may belong to the other one, which is a
     batch ahead, and be late."""
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 2}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
     run.batches = []
     ahead = state(PAYMENTS, planned=(2, 20), committed=(2, 20))
     states = (ahead, state(AUDIT, planned=(2, 20), committed=(1, 10)))
-    run.strike(1, point="batch-planned", checkpoint=AUDIT, again=None, holds=10, states=states)
+    run.injection(1, point="batch-planned", checkpoint=AUDIT, again=None, holds=10, states=states)
     yield "the sink names its query"
     run.sink(replace(PER_RECORD, query="audit"))
 
 
 @adversary(5, violated(LOST, 10, fits=None), twin=violated(LOST, 10, blame(None, point=LATER), fits=None))
-def a_slice_lost_before_the_one_in_hand(run: Scene) -> Iterator[str]:
+def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> Iterator[str]:
     """Offsets kept by hand. The slice that they call done is not in the sink, and half of the next one is: this program
     writes before it saves, and had lost that slice before the fault."""
     by_hand(run, 20, 30, 40, point=LATER, holds=20)
@@ -194,7 +194,7 @@ def a_slice_lost_before_the_one_in_hand(run: Scene) -> Iterator[str]:
 @adversary(9, violated(LOST, 10, fits=None), twin=void(
     "at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None
 ))  # fmt: skip
-def a_slice_lost_before_under_at_most_once(run: Scene) -> Iterator[str]:
+def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
     """The same, and the loss of what a fault had at stake is allowed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     by_hand(run, 20, 30, 40, point=LATER, holds=20)
@@ -212,11 +212,11 @@ GAVE_UP = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "word
 @adversary(5, violated(Kind.STALLED, 1, fits=(blame(None, point="after 60.0 s", attempt=2), blame(1))), twin=violated(
     Kind.STALLED, 1, blame(None, point="after 60.0 s", attempt=2)
 ))  # fmt: skip
-def a_second_hit_that_met_a_pipeline_in_vain(run: Scene) -> Iterator[str]:
+def a_second_hit_that_met_a_pipeline_in_vain(run: RunBuilder) -> Iterator[str]:
     """Killed in batch 1, and once more an attempt later, which had got nothing done: nobody knows which of the two the
     pipeline did not survive."""
     stall(run)
-    run.strike(None, point="after 60.0 s", planned=2, committed=1, again=None)
+    run.injection(None, point="after 60.0 s", planned=2, committed=1, again=None)
     run.outcome = GAVE_UP
     run.calm()
     run.queries = [worked(run, 1)]
@@ -225,8 +225,8 @@ def a_second_hit_that_met_a_pipeline_in_vain(run: Scene) -> Iterator[str]:
 
 
 @adversary(5, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, blame(1)))
-def a_pipeline_that_went_on_and_stopped_later(run: Scene) -> Iterator[str]:
-    """The next attempt committed the struck batch, and nothing after it: it did survive the fault."""
+def a_pipeline_that_went_on_and_stopped_later(run: RunBuilder) -> Iterator[str]:
+    """The next attempt committed the hit batch, and nothing after it: it did survive the fault."""
     stall(run)
     run.outcome = GAVE_UP
     run.calm()
@@ -236,7 +236,7 @@ def a_pipeline_that_went_on_and_stopped_later(run: Scene) -> Iterator[str]:
 
 
 @adversary(5, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, EXECUTOR))
-def hangs_two_batches_after_an_executor_died(run: Scene) -> Iterator[str]:
+def hangs_two_batches_after_an_executor_died(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1. Its driver committed that batch and the next one, and hung then: it did
     survive the fault."""
     stall(run)
@@ -250,7 +250,7 @@ def hangs_two_batches_after_an_executor_died(run: Scene) -> Iterator[str]:
 
 
 @adversary(8, unknown("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
-def one_control_is_no_proof_that_it_never_hangs(run: Scene) -> Iterator[str]:
+def one_control_is_no_proof_that_it_never_hangs(run: RunBuilder) -> Iterator[str]:
     """It got done once without faults. A program that hangs by itself in one run of three does that as well."""
     stall(run)
     run.calm_gap_s = 5.0
@@ -259,14 +259,14 @@ def one_control_is_no_proof_that_it_never_hangs(run: Scene) -> Iterator[str]:
     run.calm()
 
 
-def hung(run: Scene, *, committed: int, planned: int) -> Query:
+def hung(run: RunBuilder, *, committed: int, planned: int) -> Query:
     """A query whose only attempt planned so many batches, and committed so many."""
     whole = query("checkpoint", *run.ends, first={1: 0})
     batches = [replace(batch, attempts=(1,), committed=batch.batch < committed) for batch in whole.batches[:planned]]
     return replace(whole, batches=tuple(batches))
 
 
-def worked(run: Scene, attempt: int) -> Query:
+def worked(run: RunBuilder, attempt: int) -> Query:
     """A query whose second batch was committed by `attempt`; by none if that is 1."""
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
     first, second = whole.batches[:2]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.scenario import Kind, Order
 from tests.corpus.case import adversary, error, held, unknown, violated
 from tests.corpus.counters import COUNTED
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 CORRUPTED, LOST, UNEXPECTED = Kind.CORRUPTED, Kind.LOST, Kind.UNEXPECTED
@@ -17,10 +17,12 @@ NUMBERED = "select id, account, row_number() over (partition by account{}) as am
 TEN = "select id, account, amount from ledger{} limit 10"
 
 
-@adversary(6, error("effect and pipeline do not fit", kinds={CORRUPTED: 39}, unhurt=True), twin=violated(CORRUPTED, 39))
-def effect_asks_for_other_amounts(run: Scene) -> Iterator[str]:
-    """The effect doubles each amount, and the pipeline never did: every row looks corrupted, and a fault struck."""
-    run.strike(1)
+@adversary(
+    6, error("effect and pipeline do not fit", kinds={CORRUPTED: 39}, without_faults=True), twin=violated(CORRUPTED, 39)
+)
+def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
+    """The effect doubles each amount, and the pipeline never did: every row looks corrupted, and a fault hit."""
+    run.injection(1)
     honest = run.rows((0, 40))
     run.sink(DOUBLE)
     run.found(tables=[honest[:20]])
@@ -31,19 +33,19 @@ def effect_asks_for_other_amounts(run: Scene) -> Iterator[str]:
 
 
 @adversary(6, error("gives other rows when the ledger lies in another order"), twin=held("1 repetition"))
-def effect_with_ties(run: Scene) -> Iterator[str]:
+def effect_with_ties(run: RunBuilder) -> Iterator[str]:
     """`row_number()` without an order: the rows of this run happen to lie as the pipeline took them."""
     run.sink(replace(PER_RECORD, effect=NUMBERED.format("")))
-    run.strike(1)
+    run.injection(1)
     yield "it is ordered by a column that no two records share"
     run.sink(replace(PER_RECORD, effect=NUMBERED.format(" order by id")))
 
 
 @adversary(6, error("gives other rows when the ledger lies in another order"), twin=held("1 repetition"))
-def effect_that_takes_any_ten(run: Scene) -> Iterator[str]:
+def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
     """`limit` without an order: any ten rows would do, and the sink is held to ten of them."""
     run.sink(replace(PER_RECORD, effect=TEN.format("")))
-    run.strike(0)
+    run.injection(0)
     yield "it is ordered by a column that no two records share"
     run.sink(replace(PER_RECORD, effect=TEN.format(" order by id")))
 
@@ -51,37 +53,37 @@ def effect_that_takes_any_ten(run: Scene) -> Iterator[str]:
 @adversary(
     6, unknown("not deterministic without faults", kinds={LOST: 1}, fits=None), twin=violated(LOST, 1, fits=None)
 )
-def flaky_loser(run: Scene) -> Iterator[str]:
-    """The pipeline loses a row in one run of three, without any fault; this time in the batch that was struck."""
-    run.strike(1, point="batch-planned", holds=10)
+def flaky_loser(run: RunBuilder) -> Iterator[str]:
+    """The pipeline loses a row in one run of three, without any fault; this time in the batch that was hit."""
+    run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm([], [run.rows((0, 25), (26, 40))], [])
     yield "no control run loses a row"
     run.calm()
 
 
-@adversary(6, error("effect and pipeline do not fit", kinds={UNEXPECTED: 1}, unhurt=True), twin=violated(
+@adversary(6, error("effect and pipeline do not fit", kinds={UNEXPECTED: 1}, without_faults=True), twin=violated(
     UNEXPECTED, 1, fits=(blame(1),)
 ))  # fmt: skip
-def header_row(run: Scene) -> Iterator[str]:
+def header_row(run: RunBuilder) -> Iterator[str]:
     """The program writes a row of its own at its start. Nobody expected it, and no fault made it."""
-    run.strike(1)
+    run.injection(1)
     run.tables = [[*run.rows((0, 40)), ("999", "header", "0")]]
     run.calm(*[run.tables] * 3)
     yield "no control run shows it"
     run.calm()
 
 
-@adversary(6, error("effect and pipeline do not fit", kinds={Kind.MISORDERED: 1}, unhurt=True), twin=violated(
+@adversary(6, error("effect and pipeline do not fit", kinds={Kind.MISORDERED: 1}, without_faults=True), twin=violated(
     Kind.MISORDERED, 1, fits=(blame(1),)
 ))  # fmt: skip
-def order_that_nobody_keeps(run: Scene) -> Iterator[str]:
+def order_that_nobody_keeps(run: RunBuilder) -> Iterator[str]:
     """The order that is asked for is not the one in which the program writes, hurt or not."""
     ordered = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
     placed = [(*row, str(at)) for at, row in enumerate(run.rows((0, 40)))]
     swapped = [(*placed[0][:3], "4"), *placed[1:4], (*placed[4][:3], "0"), *placed[5:]]
     run.sink(ordered, types=[[*TYPES["payments"], ("place", "bigint", "number")]])
-    run.strike(1, tables=[placed[:20]])
+    run.injection(1, tables=[placed[:20]])
     run.tables = [swapped]
     run.calm(*[[swapped]] * 3)
     yield "the control runs are in order"
@@ -97,13 +99,13 @@ SUMMED = [*COUNTED, ("total", "double precision", "float")]
 @adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=violated(
     Kind.WRONG_AGGREGATE, 1, batches=None, fits=None
 ))  # fmt: skip
-def an_account_that_closes_at_zero(run: Scene) -> Iterator[str]:
+def an_account_that_closes_at_zero(run: RunBuilder) -> Iterator[str]:
     """What went in came out again. In the order of the pipeline the sum of doubles is not quite zero, and no part of
     zero is near it."""
     run.sink(DOUBLES, types=[SUMMED])
     for place, amount in ((0, "7.5"), (1, "0.9"), (10, "-8.4")):
         run.records[place] |= {"account": "z", "amount": amount}
-    run.strike(1)
+    run.injection(1)
     rows = run.rows((0, 40))
     run.tables = [[(a, n, "-3.3306690738754696e-16" if a == "z" else total) for a, n, total in rows]]
     run.calm()
@@ -118,16 +120,16 @@ NETS = replace(
 )
 
 
-def rounded(run: Scene) -> None:
+def rounded(run: RunBuilder) -> None:
     """One account closes at zero, exactly in the ledger and not in the sink."""
     for place, amount in ((0, "0.1"), (1, "0.2"), (10, "-0.3")):
         run.records[place] |= {"account": "z", "amount": amount}
-    run.strike(1)
+    run.injection(1)
     run.calm()
 
 
 @adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=held("1 repetition"))
-def a_mean_of_decimals(run: Scene) -> Iterator[str]:
+def a_mean_of_decimals(run: RunBuilder) -> Iterator[str]:
     """DuckDB's mean of decimals is a double, and what went in are none."""
     run.sink(MEANS, types=[SUMMED])
     rounded(run)
@@ -139,7 +141,7 @@ def a_mean_of_decimals(run: Scene) -> Iterator[str]:
 @adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=violated(
     Kind.WRONG_AGGREGATE, 1, batches=None, fits=None
 ))  # fmt: skip
-def a_difference_of_sums(run: Scene) -> Iterator[str]:
+def a_difference_of_sums(run: RunBuilder) -> Iterator[str]:
     """Nothing tells what went into the column but its other totals."""
     run.sink(NETS, types=[SUMMED])
     rounded(run)

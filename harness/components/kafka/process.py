@@ -46,7 +46,7 @@ SETTINGS: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
     # The default lets a new group wait 3 s for more members.
     "group.initial.rebalance.delay.ms": "0",
-    # After a SIGKILL the old life counts as alive until its session lapses: 9 s by default.
+    # After a SIGKILL the old attempt counts as alive until its session lapses: 9 s by default.
     "broker.session.timeout.ms": "1000",
     "broker.heartbeat.interval.ms": "200",
     "controller.quorum.election.timeout.ms": "200",

@@ -28,7 +28,7 @@ class Ground:
     user: str
     passwd: Path
     folders: Mapping[Path, bool]
-    archives: Path
+    class_archives: Path
     modules: Path
 
     def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:

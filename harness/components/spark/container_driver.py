@@ -1,4 +1,4 @@
-"""Starts one life of a pipeline in a container of its own, so that its end is a container's end."""
+"""Starts one attempt of the driver in a container of its own, so that its end is a container's end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ContainerDriver:
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
         """The container; or what in it is meant. Where the Python program dies, its container ends with it."""
-        if not self.box.lives():
+        if not self.box.alive():
             return []
         # The first process of the container is the init, the program the next.
         return [self.box] if victim is Victim.TREE else [*chosen(self.box.processes()[1:], victim)]
@@ -77,7 +77,7 @@ def environment(
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
     conf = {**settings(own, pipeline, ground, jars, host=host), **pipeline.conf}
-    flags = " ".join(fitted(ground.archives / f"{Kind.DRIVER}.jsa"))
+    flags = " ".join(fitted(ground.class_archives / f"{Kind.DRIVER}.jsa"))
     return {
         "SPARK_HOME": str(own.spark_home),
         "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
@@ -102,7 +102,7 @@ def settings(
         "spark.executor.extraClassPath": driver.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
-        "spark.executor.extraJavaOptions": " ".join(fitted(ground.archives / f"{Kind.EXECUTOR}.jsa")),
+        "spark.executor.extraJavaOptions": " ".join(fitted(ground.class_archives / f"{Kind.EXECUTOR}.jsa")),
         "spark.executorEnv.PYTHONPATH": f"{package()}:{ground.modules}:{SPARK_PYTHON}",
         **workers.SETTINGS,
         "spark.local.dir": "/tmp",

@@ -1,4 +1,4 @@
-"""Starts one life of a pipeline: its own process tree, in client mode against the standalone master.
+"""Starts one attempt of the driver: its own process tree, in client mode against the standalone master.
 
 The program is started as `python ENTRY ARGS…`, unedited. What Spark needs to know reaches it by the environment that
 PySpark itself reads (`PYSPARK_SUBMIT_ARGS`, `SPARK_SUBMIT_OPTS`), so a program that builds its own session keeps

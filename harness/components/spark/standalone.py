@@ -81,10 +81,10 @@ class Spark:
         for port in self._ports.values():
             port.release()
 
-    def executors(self, mark: str) -> list[reaper.Life]:
+    def executors(self, mark: str) -> list[reaper.ProcessId]:
         """The executors whose environment holds `mark` (`NAME=value`), oldest first."""
         process = self._running["worker"][0] if "worker" in self._running else None
-        worker = reaper.life(process.pid) if process else None
+        worker = reaper.identify(process.pid) if process else None
         return executors_under({worker} if worker else set(), mark)
 
     def _daemon(self, part: str, main: str, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
@@ -138,10 +138,10 @@ class Spark:
             return found
 
 
-def executors_under(workers: set[reaper.Life], mark: str) -> list[reaper.Life]:
+def executors_under(workers: set[reaper.ProcessId], mark: str) -> list[reaper.ProcessId]:
     """The executors that descend from `workers` and whose environment holds `mark` (`NAME=value`), oldest first."""
     under = reaper.descendants(reaper.table(), workers)
-    return sorted((life for life in under if _is_executor(life.pid, mark)), key=lambda life: life.start)
+    return sorted((each for each in under if _is_executor(each.pid, mark)), key=lambda each: each.start)
 
 
 def _is_executor(pid: int, mark: str) -> bool:

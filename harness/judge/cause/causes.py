@@ -23,8 +23,8 @@ from harness.checkers.explain import TOO_HIGH, TOO_LOW
 from harness.checkers.spans import Cut, Span, Spans, joined, meet, tail
 from harness.judge.cause.shown import copies
 from harness.judge.cause.totals import Told, Totals
-from harness.judge.stakes.look import named_by
 from harness.judge.stakes.scale import SLICES_MAX, Scale
+from harness.judge.stakes.sink_state import named_by
 from harness.judge.stakes.weigh import WRITING, Known, Weighed
 from harness.scenario import Finding, Harm, Kind
 
@@ -44,14 +44,14 @@ def _no_more(scale: Scale, weighed: Sequence[Weighed]) -> bool | None:
     """Nothing else was at stake; nobody knows, if a snapshot does not say what was, a fault lasted, an attempt came to
     an end without one, or the sources of a query stood apart."""
     open_ = (
-        not (isinstance(each, Known) or each.idle) or each.strike.lasts or (each.reach and each.reach.apart)
+        not (isinstance(each, Known) or each.idle) or each.injection.lasts or (each.reach and each.reach.partial)
         for each in weighed
     )
     return None if scale.alone or any(open_) else False
 
 
 def _labels(weighed: Sequence[Weighed]) -> tuple[str, ...]:
-    return tuple(each.strike.label for each in weighed)
+    return tuple(each.injection.label for each in weighed)
 
 
 class _Causes(Totals):
@@ -82,7 +82,7 @@ class _Causes(Totals):
         finding = replace(finding, staked=staked, vague=vague, fits=fits, near=_labels(near))
         if not told:
             return finding
-        hits = {hit.strike.number: hit for each in told for hit in each.hits}
+        hits = {hit.injection.number: hit for each in told for hit in each.hits}
         batches = tuple(sorted({hit.reach.batch for hit in hits.values() if hit.reach.batch is not None}))
         weak = lost or finding.kind is Kind.CORRUPTED or not self._again_whole(finding, told)
         out = replace(finding, faults=_labels(list(hits.values())), fits=(), near=(), to_confirm=weak)
@@ -92,11 +92,11 @@ class _Causes(Totals):
             return out
         (name, *others) = {hit.reach.checkpoint for hit in hits.values() if hit.reach.batch is not None}
         # Of several, the names of the faults say which batch is whose.
-        named = "" if others or not all(hit.strike.beside for hit in hits.values()) else name
+        named = "" if others or not all(hit.injection.beside for hit in hits.values()) else name
         return replace(out, batches=batches, note=_note(told[0], batches), checkpoint=named)
 
     def _again_whole(self, finding: Finding, told: Sequence[Told]) -> bool:
-        """Of what came again, did all that the struck batch had in the sink? Some of it, or a single record, may for
+        """Of what came again, did all that the hit batch had in the sink? Some of it, or a single record, may for
         any reason."""
         if finding.kind is Kind.WRONG_AGGREGATE:
             return all(self._two(part) for each in told for part in each.again)
@@ -104,9 +104,9 @@ class _Causes(Totals):
         return not self.scale.case.aggregate and all(self._more_of_all(hit) for hit in hits)
 
     def _more_of_all(self, hit: Known) -> bool:
-        if hit.strike.number not in self._whole_again:
-            self._whole_again[hit.strike.number] = self._all_more(hit)
-        return self._whole_again[hit.strike.number]
+        if hit.injection.number not in self._whole_again:
+            self._whole_again[hit.injection.number] = self._all_more(hit)
+        return self._whole_again[hit.injection.number]
 
     def _all_more(self, hit: Known) -> bool:
         again = self._table(Cut(only=hit.again))
@@ -125,7 +125,7 @@ class _Causes(Totals):
             return any(meet(stakes, self.ranges[batch]) for batch in finding.batches)
         if (
             finding.kind is Kind.DUPLICATED
-            and not hit.strike.moving
+            and not hit.injection.moving
             and self._before(hit, key) >= self._after(place).rows[key].total()
         ):
             return False
@@ -140,7 +140,7 @@ class _Causes(Totals):
         return late or (closed and bool(hit.again)) or key in staked
 
     def _right_later(self, place: int, key: Key, kind: Kind) -> bool:
-        """Was what is missing or changed now still there, and right, when a later fault struck?"""
+        """Was what is missing or changed now still there, and right, when a later fault hit?"""
         gone = self.right[key] - self.end.rows[key]
         looks = [hit.at for hit in self.hits[place + 1 :] if hit.at.places is None]
         return kind in (Kind.LOST, Kind.CORRUPTED) and any(gone and gone <= look.rows[key] for look in looks)
@@ -151,17 +151,17 @@ class _Causes(Totals):
         return hit.last.places is None and wrong <= hit.last.rows[key]
 
     def _unchanged(self, key: Key, finding: Finding) -> bool:
-        """Is the wrong row the one that was there before what was in hand would have changed it? Nobody can tell a
+        """Is the wrong row the one that was there before what was in flight would have changed it? Nobody can tell a
         change that was lost from one that was wrong."""
         hits = (hit for place, hit in enumerate(self.hits) if key in self.missing[place])
         return any(self._wrong_then(hit, key, finding) for hit in hits)
 
     def _staked(self, key: Key) -> bool:
-        """Is nothing missing of the key but what was at stake in a hit, and was not in the sink when one struck?"""
+        """Is nothing missing of the key but what was at stake in a hit, and was not in the sink at that hit?"""
         return bool(self.open) and not self._gone(key) and self._as(Cut(without=self.open), key) <= self.end.rows[key]
 
     def _gone(self, key: Key) -> bool:
-        """Was a row of the key there when a fault struck that is not there now?"""
+        """Was a row of the key there when a fault hit that is not there now?"""
         end = self.end.rows[key]
         looks = (look for hit in self.hits for look in (hit.at, hit.last))
         return any(not look.rows[key] <= look.of(end.elements())[key] for look in looks)
@@ -175,13 +175,13 @@ class _Causes(Totals):
             yield from self._total(key)
             return
         if finding.kind is Kind.LOST:
-            # What is still planned when a later fault strikes was not lost by an earlier one.
+            # What is still planned when a later fault hits was not lost by an earlier one.
             hits = [hit for place, hit in enumerate(self.hits) if self._lost(place, key)]
             yield from (Told((hit,), Harm.LOSS) for hit in hits[-1:])
         looks = {Kind.DUPLICATED: self._twice, Kind.CORRUPTED: self._changed}
-        look = looks.get(finding.kind)
+        test = looks.get(finding.kind)
         for place, hit in enumerate(self.hits):
-            if look is not None and key in self.again[place] and look(place, hit, key):
+            if test is not None and key in self.again[place] and test(place, hit, key):
                 yield Told((hit,), Harm.REPETITION)
 
     def _twice(self, place: int, hit: Known, key: Key) -> bool:

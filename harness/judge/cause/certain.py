@@ -17,8 +17,8 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import EXACT, decimal, single
 from harness.checkers.spans import Cut, Spans, joined
-from harness.judge.stakes.look import Held, named_by, whole
 from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.sink_state import RowsByKey, named_by, whole
 from harness.judge.stakes.weigh import Weighed
 from harness.scenario import Finding, Harm, Kind
 
@@ -48,8 +48,8 @@ class _Rows:
     """What the sink should hold, and what it holds, by key."""
 
     scale: Scale
-    right: Held
-    end: Held
+    right: RowsByKey
+    end: RowsByKey
 
     @classmethod
     def of(cls, scale: Scale) -> _Rows:

@@ -1,4 +1,4 @@
-"""Were the totals, when a fault struck, what the batches of that moment come to?
+"""Were the totals, when a fault hit, what the batches of that moment come to?
 
 If not, the sink is late, or two errors cancel: what a snapshot shows is then no witness.
 """
@@ -13,37 +13,37 @@ from typing import Any
 
 from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, between
-from harness.judge.stakes.look import Held, Look, held
 from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, held
 from harness.judge.stakes.weigh import Known, Weighed
 
 
 def mismatched(scale: Scale, hit: Weighed) -> int:
-    """How many totals that are right in the end were, when the fault struck, neither what the committed batches come to
-    nor that with the batch in hand, nor between the two where it may have been written in part. A key that is not
+    """How many totals that are right in the end were, when the fault hit, neither what the committed batches come to
+    nor that with the batch in flight, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if not isinstance(hit, Known) or not scale.case.aggregate or hit.strike.running:
+    if not isinstance(hit, Known) or not scale.case.aggregate or hit.injection.running:
         return 0
     high = hit.reach.high
     low = high if hit.reach.after else hit.reach.low
-    look, taken = hit.last, between(low, high)
-    base, full = (scale.upto(end, look) for end in (low, high))
-    partly = look.of(scale.rows(Cut(only=taken))) if taken else {}
+    sink_state, taken = hit.last, between(low, high)
+    base, full = (scale.upto(end, sink_state) for end in (low, high))
+    partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    apart = scale.keys(hit.reach.apart)
-    steps, wrong = [held for _, held in scale.steps(look)] if scale.late else [], 0
-    for key, rows in look.rows.items():
+    apart = scale.keys(hit.reach.partial)
+    steps, wrong = [held for _, held in scale.steps(sink_state)] if scale.late else [], 0
+    for key, rows in sink_state.rows.items():
         if key in apart:
             continue
         ends = base[key], full[key]
-        open_ = rows in ends or (key in partly and _partial(scale, look, rows, ends))
-        open_ = open_ or _earlier(scale, look, rows, list(_totals(steps, key, full[key])))
+        open_ = rows in ends or (key in partly and _partial(scale, sink_state, rows, ends))
+        open_ = open_ or _earlier(scale, sink_state, rows, list(_totals(steps, key, full[key])))
         wrong += not open_ and right[key] == end[key]
     return wrong
 
 
-def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
+def _partial(scale: Scale, at: SinkState, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
     """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
     known = [list(each.elements()) for each in (rows, *ends)]
     if at.places is not None or any(len(each) != 1 for each in known):
@@ -53,12 +53,12 @@ def _partial(scale: Scale, at: Look, rows: Counter[Any], ends: Sequence[Counter[
     return all(_within(there[place], low[place], high[place]) for place in places)
 
 
-def _earlier(scale: Scale, at: Look, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
+def _earlier(scale: Scale, at: SinkState, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
     """May a sink that is late have shown this total: one after any batch, or between two of them?"""
     return rows in totals or any(ends[0] and _partial(scale, at, rows, ends) for ends in pairwise(totals))
 
 
-def _totals(steps: Sequence[Held], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:
+def _totals(steps: Sequence[RowsByKey], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:
     """One total after each batch, up to where it is the last one."""
     for step in steps:
         yield step[key]

@@ -1,4 +1,4 @@
-"""What the sink shows of each hit: what it held when a fault struck, afterwards and in the end, row by row."""
+"""What the sink shows of each hit: what it held when a fault hit, afterwards and in the end, row by row."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, Spans
-from harness.judge.stakes.look import Held, Look, held, same, whole
 from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, held, same, whole
 from harness.judge.stakes.weigh import Known
 
 
@@ -19,14 +19,14 @@ class Shown:
 
     def __init__(self, scale: Scale, hits: Sequence[Known]) -> None:
         self.scale, self.hits = scale, hits
-        self._tables: dict[Cut, Held] = {}
-        self._exact: dict[Cut, Held] = {}
+        self._tables: dict[Cut, RowsByKey] = {}
+        self._exact: dict[Cut, RowsByKey] = {}
         self._twos: dict[Spans, bool] = {}
-        # What sources that stood apart had in hand, each for itself: a row of it that was there and came again did so
+        # What sources that stood apart had in flight, each for itself: a row of it that was there and came again did so
         # after the fault.
-        self.apart = [self._keys(hit.reach.apart) for hit in hits]
+        self.apart = [self._keys(hit.reach.partial) for hit in hits]
         self.again = [self._keys(hit.again) | (self.apart[n] if hit.again else set()) for n, hit in enumerate(hits)]
-        self.end = Look(scale.case, held(scale.case, scale.case.found))
+        self.end = SinkState(scale.case, held(scale.case, scale.case.found))
         self.right = held(scale.case, scale.case.expected)
         self.all = whole(scale.case, scale.case.found)
         keys = {*self.right, *self.end.rows}
@@ -35,7 +35,7 @@ class Shown:
     def _keys(self, spans: Spans) -> set[Key]:
         return set(self._table(Cut(only=spans))) if spans else set()
 
-    def _table(self, cut: Cut) -> Held:
+    def _table(self, cut: Cut) -> RowsByKey:
         if cut not in self._tables:
             self._tables[cut] = held(self.scale.case, self.scale.rows(cut))
         return self._tables[cut]
@@ -48,19 +48,19 @@ class Shown:
         """How many rows of the key were there before the next attempt worked."""
         return max(hit.last.rows[key].total(), hit.at.rows[key].total())
 
-    def _after(self, place: int) -> Look:
-        """The sink when the next fault struck, or in the end."""
+    def _after(self, place: int) -> SinkState:
+        """The sink when the next fault hit, or in the end."""
         return next((hit.at for hit in self._later(place)), self.end)
 
     def _later(self, place: int) -> list[Known]:
         """The hits after one, but for those of attempts that had not done anything: the sink was as it had been."""
         then = self.hits[place].last.rows
-        return [hit for hit in self.hits[place + 1 :] if hit.strike.worked or hit.at.rows != then]
+        return [hit for hit in self.hits[place + 1 :] if hit.injection.worked or hit.at.rows != then]
 
     def _fits(self, cut: Cut, key: Key) -> bool:
         return self._same(key, self._whole(cut)[key], self.all[key])
 
-    def _whole(self, cut: Cut) -> Held:
+    def _whole(self, cut: Cut) -> RowsByKey:
         """The rows with all of their cells."""
         if cut not in self._exact:
             self._exact[cut] = whole(self.scale.case, self.scale.rows(cut))
@@ -72,10 +72,10 @@ class Shown:
     def _as(self, cut: Cut, key: Key) -> Counter[Any]:
         return self._table(cut)[key]
 
-    def _at(self, look: Look, cut: Cut, key: Key) -> Counter[Any]:
-        return look.of(self._as(cut, key).elements())[key]
+    def _at(self, sink_state: SinkState, cut: Cut, key: Key) -> Counter[Any]:
+        return sink_state.of(self._as(cut, key).elements())[key]
 
 
-def copies(look: Look, key: Key, row: Row) -> int:
-    marks = look.of([row])
-    return sum(look.rows[key][mark] for mark in marks[key])
+def copies(sink_state: SinkState, key: Key, row: Row) -> int:
+    marks = sink_state.of([row])
+    return sum(sink_state.rows[key][mark] for mark in marks[key])

@@ -1,4 +1,4 @@
-"""Which hits a wrong total comes to: the one that was right when the fault struck, and has its records once more, or
+"""Which hits a wrong total comes to: the one that was right when the fault hit, and has its records once more, or
 has never got them.
 """
 
@@ -11,8 +11,8 @@ from itertools import combinations
 from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, Span, Spans, between, joined, meet, tail
 from harness.judge.cause.shown import Shown
-from harness.judge.stakes.look import whole
 from harness.judge.stakes.scale import SLICES_MAX
+from harness.judge.stakes.sink_state import whole
 from harness.judge.stakes.weigh import Known
 from harness.scenario import Harm
 
@@ -51,7 +51,7 @@ class Totals(Shown):
             if (more := next(found, None)) is not None:
                 yield Told((hit,), Harm.REPETITION, (more,))
                 return
-        # What is still planned when a later fault strikes was not lost by an earlier one.
+        # What is still planned when a later fault hits was not lost by an earlier one.
         for place, hit in reversed(list(enumerate(self.hits))):
             if any(self._missed(place, key, part) for part in self._parts(hit.missing)):
                 yield Told((hit,), Harm.LOSS)
@@ -98,7 +98,7 @@ class Totals(Shown):
         return self._as(cut, key) != self.right[key]
 
     def _comes_to(self, place: int, key: Key, cut: Cut) -> bool:
-        """Is the total wrong by just that in the end, and was it when each later fault struck?"""
+        """Is the total wrong by just that in the end, and was it when each later fault hit?"""
         return self._fits(cut, key) and all(self._shows(hit, key, cut) for hit in self._later(place))
 
     def _shows(self, hit: Known, key: Key, cut: Cut) -> bool:
@@ -109,7 +109,7 @@ class Totals(Shown):
         return any(there == self._at(hit.last, replace(cut, only=joined(low, part)), key) for part in parts)
 
     def _mended(self, place: int, key: Key) -> bool:
-        """Was the total right when a later fault struck, and not what this one's harm makes of it? Then it was none of
+        """Was the total right when a later fault hit, and not what this one's harm makes of it? Then it was none of
         its doing."""
         hit = self.hits[place]
         harms = (*(_doubled(more) for _, more in self._repeats(hit)), *map(_left_out, self._parts(hit.missing)))
@@ -118,7 +118,7 @@ class Totals(Shown):
         return any(not any(self._shows(each, key, cut) for cut in known) for each in right)
 
     def _right(self, hit: Known, key: Key) -> bool:
-        """Was a total, when the fault struck, what the committed batches come to, or that with the batch in hand?"""
+        """Was a total, when the fault hit, what the committed batches come to, or that with the batch in flight?"""
         cuts = [Cut(only=between({}, end)) for end in (hit.reach.low, hit.reach.high)]
         return hit.last.rows[key] in [self._at(hit.last, cut, key) for cut in cuts]
 
@@ -173,11 +173,11 @@ class Totals(Shown):
             yield from combinations(spans, size)
 
     def _wrote(self, hit: Known, key: Key, inside: Spans, more: tuple[Spans, ...] = ()) -> bool:
-        """Was the total right when the fault struck, with `inside` of the batch in it?"""
+        """Was the total right when the fault hit, with `inside` of the batch in it?"""
         cut = Cut(only=joined(between({}, hit.reach.low), inside), again=more)
         return hit.last.rows[key] == self._at(hit.last, cut, key)
 
     def _lacked(self, hit: Known, key: Key, part: Spans) -> bool:
-        """Was the total right when the fault struck, but for `part`?"""
+        """Was the total right when the fault hit, but for `part`?"""
         cut = Cut(only=between({}, hit.reach.high), without=part)
         return hit.last.rows[key] == self._at(hit.last, cut, key)

@@ -1,4 +1,4 @@
-"""Which query feeds a sink, and what it had in hand when a fault struck: its progress, as far as the sink bears it out.
+"""Which query feeds a sink, and what it had in flight when a fault hit: its progress, as far as the sink bears it out.
 
 Spark's logs say what is planned and what is committed. A pipeline that keeps its offsets itself says only what it
 saved, before the sink has the slice or after it; which of the two shows in the sink.
@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from harness.checkers.compare import Key
 from harness.checkers.spans import Offsets, Span, Spans, between, tail
+from harness.judge.injections import Injection
 from harness.judge.reach import Reach
-from harness.judge.stakes.look import Held, Look
 from harness.judge.stakes.scale import Scale, changed
+from harness.judge.stakes.sink_state import RowsByKey, SinkState
 from harness.judge.stakes.traces import Traces
-from harness.judge.strikes import Strike
 
 
-def feeding(scale: Scale, found: Sequence[Reach], many: int, at: Look) -> Reach | None:
+def feeding(scale: Scale, found: Sequence[Reach], many: int, at: SinkState) -> Reach | None:
     """The query that feeds the sink: the only one of the run, or the only one whose progress the rows agree with.
     `many` may feed it, and `found` are those that had begun."""
     if many > len(found):
@@ -38,7 +38,7 @@ def _stood(reach: Reach) -> tuple[object, ...]:
     return reach.low, reach.high, reach.next, reach.after, reach.other
 
 
-def _agrees(scale: Scale, reach: Reach, at: Look, steps: Sequence[tuple[Offsets, Held]]) -> bool:
+def _agrees(scale: Scale, reach: Reach, at: SinkState, steps: Sequence[tuple[Offsets, RowsByKey]]) -> bool:
     """Is each row what the query's committed or planned batches make of it, or what those of an earlier one of the
     `steps` do?"""
     earlier = [then for end, then in steps if not between(reach.low, end)]
@@ -47,30 +47,30 @@ def _agrees(scale: Scale, reach: Reach, at: Look, steps: Sequence[tuple[Offsets,
     return all(at.rows[key] in [held[key] for held in known] for key in keys)
 
 
-def handed(scale: Scale, strike: Strike) -> str:
+def handed(scale: Scale, injection: Injection) -> str:
     """What shows that somebody was writing into the sink, though no row of it can be seen; empty if nothing does."""
-    assert strike.at is not None
-    snapshot = strike.at.snapshot
+    assert injection.at is not None
+    snapshot = injection.at.snapshot
     if snapshot.writing.get(str(scale.position)):
         return f"an open transaction had written into {scale.case.sink}"
     counted, before = snapshot.rows_counted, snapshot.rows_before
     rows = counted - before if counted is not None and before is not None else 0
-    ours = strike.counted in (None, scale.position)
+    ours = injection.counted in (None, scale.position)
     return f"{rows} rows had been handed to the sink" if rows > 0 and ours else ""
 
 
-def in_hand(scale: Scale, strike: Strike, reach: Reach, now: Look) -> Reach:
-    """The query's progress, its slice in hand as the sink shows it."""
+def in_flight(scale: Scale, injection: Injection, reach: Reach, now: SinkState) -> Reach:
+    """The query's progress, its slice in flight as the sink shows it."""
     if not reach.own:
         return reach
-    writing = bool(handed(scale, strike))
+    writing = bool(handed(scale, injection))
     if reach.first or _beyond(scale, reach, now):
         # It writes before it saves: it was done with the slice that the saved offsets call done.
         reach = replace(reach, last=(), first=True)
     return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
 
 
-def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | None:
+def _early(scale: Scale, reach: Reach, now: SinkState, *, writing: bool) -> Reach | None:
     """Where it stood if it saves its offsets before the sink has the slice: the slice that it calls done is still in
     hand. Nothing of that is there, or a part while somebody writes; if nobody can be seen to, what is missing has to be
     where a writer stopped. One row alone may be missing for any reason, and all of them where the sink shows its rows
@@ -91,7 +91,7 @@ def _early(scale: Scale, reach: Reach, now: Look, *, writing: bool) -> Reach | N
     return replace(reach, low=low, high=reach.low, last=(), early=True)
 
 
-def _beyond(scale: Scale, reach: Reach, now: Look) -> bool:
+def _beyond(scale: Scale, reach: Reach, now: SinkState) -> bool:
     """Does the sink show something of what comes after the saved offsets?"""
     before, saved, full = (scale.upto(end, now) for end in (_back(reach.low, reach.last), reach.low, reach.high))
     keys = [key for key in changed(saved, full) if now.rows[key] not in (saved[key], before[key])]
@@ -112,8 +112,8 @@ def _ends(scale: Scale, spans: Spans, keys: set[Key]) -> Spans:
     return tuple(tail(span, lambda part: scale.keys((part,)) <= keys) for span in spans)
 
 
-def _bounded(scale: Scale, reach: Reach, now: Look) -> Reach:
-    """What it took next is more than it had in hand, as a rule: the producer went on. In hand was what has left
+def _bounded(scale: Scale, reach: Reach, now: SinkState) -> Reach:
+    """What it took next is more than it had in flight, as a rule: the producer went on. In hand was what has left
     something in the sink, up to the last record of it."""
     if scale.case.aggregate or not reach.taken:
         return reach

@@ -12,7 +12,7 @@ from harness.checkers.explain import decimal, single
 from harness.checkers.spans import Cut, Offsets, Spans, between, highest
 from harness.effect import Effects, Table
 from harness.errors import UsageError
-from harness.judge.stakes.look import Held, Look, held, whole
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, held, whole
 from harness.scenario import Harm, Sink
 from harness.sinks.table import SinkTable
 
@@ -51,7 +51,7 @@ class Scale:
     def replaces(self) -> bool:
         """Did several slices give other rows to a key that has one? Then rows are replaced, and a repetition adds
         none."""
-        seen, rows = Held(), whole(self.case, self.case.found)
+        seen, rows = RowsByKey(), whole(self.case, self.case.found)
         for _, spans in self.slices[:SLICES_MAX]:
             part = whole(self.case, self.rows(Cut(only=spans)))
             again = (key for key in part if key in seen and rows[key].total() == 1)
@@ -89,23 +89,23 @@ class Scale:
         """The effect over a cut of the ledger, its columns in the order of the case."""
         return self.effects.table(self.sql, cut=cut).rows
 
-    def upto(self, ends: Offsets, look: Look) -> Held:
+    def upto(self, ends: Offsets, sink_state: SinkState) -> RowsByKey:
         """What the sink holds if all before these offsets took effect, in the form of a look at it."""
-        return look.of(self.rows(Cut(only=between({}, ends))))
+        return sink_state.of(self.rows(Cut(only=between({}, ends))))
 
-    def steps(self, look: Look) -> Iterator[tuple[Offsets, Held]]:
+    def steps(self, sink_state: SinkState) -> Iterator[tuple[Offsets, RowsByKey]]:
         """After each slice of each query: the next offsets, and what the sink holds then."""
         for query in self.queries:
             end: Offsets = {}
             for _, spans in query:
                 end = highest([end, {span.partition: span.end for span in spans}])
-                yield end, self.upto(end, look)
+                yield end, self.upto(end, sink_state)
 
     def keys(self, spans: Spans) -> set[Key]:
         """The keys to which these records give a row."""
         return set(held(self.case, self.rows(Cut(only=spans)))) if spans else set()
 
 
-def changed(one: Held, other: Held) -> list[Key]:
+def changed(one: RowsByKey, other: RowsByKey) -> list[Key]:
     """The keys whose rows differ."""
     return [key for key in {**one, **other} if one[key] != other[key]]

@@ -12,8 +12,8 @@ from decimal import Decimal
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.explain import decimal
-from harness.judge.stakes.look import Held, Look
 from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.sink_state import RowsByKey, SinkState
 
 ZERO = Decimal(0)
 
@@ -24,13 +24,13 @@ class Traces:
     the one, `full` after the other."""
 
     scale: Scale
-    look: Look
-    base: Held
-    full: Held
+    sink_state: SinkState
+    base: RowsByKey
+    full: RowsByKey
 
     def of(self, key: Key) -> bool:
         """Is there something under the key that the records in between have written?"""
-        now, base, full = self.look.rows[key], self.base[key], self.full[key]
+        now, base, full = self.sink_state.rows[key], self.base[key], self.full[key]
         if now <= base:
             # Nothing came. What the records take away may be gone.
             return bool((base - now) & (base - full))
@@ -38,7 +38,7 @@ class Traces:
         if new & (full - base):
             return True
         # The look holds fingerprints, or a record has its rows to itself: they are there, or they are not.
-        if self.look.places is not None or not self.scale.case.aggregate:
+        if self.sink_state.places is not None or not self.scale.case.aggregate:
             return False
         if base.total() > 1 or full.total() > 1:
             return False

@@ -21,7 +21,7 @@ _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
 @dataclass(frozen=True)
 class Visibility:
     """What one sink shows of a hit. `touched`: it holds rows of the batch; `right`: the totals of all records before
-    these offsets are known to have been right when it struck."""
+    these offsets are known to have been right when it hit."""
 
     scale: Scale
     touched: bool
@@ -79,7 +79,7 @@ class Visibility:
         return ""
 
     def _others(self, spans: Spans) -> list[Slice]:
-        """All others: where totals tie, they do not say of an earlier one that it was right at the strike. Where
+        """All others: where totals tie, they do not say of an earlier one that it was right at the hit. Where
         Spark's own word says that this batch was in the sink, and the totals are just that, they do."""
         known = [each for each in self.scale.slices if not meet(each[1], spans)]
         return [each for each in known if not covers(between({}, self.right), each[1])]

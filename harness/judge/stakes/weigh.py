@@ -17,13 +17,13 @@ from typing import Any
 from harness.checkers.compare import Key
 from harness.checkers.spans import Cut, Spans, between, covers, highest, joined
 from harness.errors import UsageError
+from harness.judge.injections import Injection, Seen, lasting
 from harness.judge.reach import Reach
-from harness.judge.stakes.in_flight import feeding, handed, in_hand
-from harness.judge.stakes.look import Held, Look, blind, look, same, whole
+from harness.judge.stakes.in_flight import feeding, handed, in_flight
 from harness.judge.stakes.scale import Scale, changed
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, sink_state, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.visible import Visibility
-from harness.judge.strikes import Seen, Strike, lasting
 from harness.scenario import Harm, Stake
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
@@ -34,7 +34,7 @@ EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
     "batch committed",
 )
 POINTS = (PLANNED, WRITING, WRITTEN)
-"""The crash points at which a pipeline can be struck with something at stake; one that keeps its offsets itself may
+"""The crash points at which a pipeline can be hit with something at stake; one that keeps its offsets itself may
 save them too early as well."""
 SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LOSS: (EARLY, PLANNED)}
 """Those at which only this harm is at stake, while the checkpoint stays."""
@@ -44,9 +44,9 @@ SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LO
 class Weighed:
     """One hit against one sink. `why` says why nothing was at stake. `again` and `missing` are the records that
     repetition and loss would touch, `late` those that were committed and not in the sink; `at` and `last` what the sink
-    held when it struck, and before the next attempt worked. What is None is not known."""
+    held when it hit, and before the next attempt worked. What is None is not known."""
 
-    strike: Strike
+    injection: Injection
     point: str = ""
     stakes: tuple[Stake, ...] = ()
     why: str = ""
@@ -54,15 +54,15 @@ class Weighed:
     again: Spans = ()
     missing: Spans = ()
     late: Spans = ()
-    at: Look | None = None
-    last: Look | None = None
+    at: SinkState | None = None
+    last: SinkState | None = None
     idle: bool = False
-    """No query had begun when it struck: nothing was at stake for certain."""
+    """No query had begun when it hit: nothing was at stake for certain."""
 
     @property
     def open(self) -> Spans:
-        """What may be missing after it: what was in hand, what saved offsets call done, and what a driver that went on
-        had committed between the trigger and the snapshot."""
+        """What may be missing after it: what was in flight, what saved offsets call done, and what a driver that went
+        on had committed between the trigger and the snapshot."""
         if self.reach is None:
             return self.missing
         return joined(self.missing, self.reach.last if self.reach.own else self.reach.since)
@@ -78,53 +78,53 @@ class Known(Weighed):
     """One of which snapshots tell how far its query was, and what the sink held."""
 
     reach: Reach
-    at: Look
-    last: Look
+    at: SinkState
+    last: SinkState
 
 
-def weigh_all(scale: Scale, hits: Sequence[tuple[Strike, Sequence[Reach]]], *, many: int) -> list[Weighed]:
+def weigh_all(scale: Scale, hits: Sequence[tuple[Injection, Sequence[Reach]]], *, many: int) -> list[Weighed]:
     """Weigh the hits of a run. It is one program: what one snapshot shows of when it saves offsets holds for all."""
-    weighed = [weigh(scale, strike, found, many=many) for strike, found in hits]
+    weighed = [weigh(scale, injection, found, many=many) for injection, found in hits]
     if not any(each.reach and each.reach.first for each in weighed):
         return weighed
-    first = [(strike, [replace(reach, first=reach.own) for reach in found]) for strike, found in hits]
-    return [weigh(scale, strike, found, many=many) for strike, found in first]
+    first = [(injection, [replace(reach, first=reach.own) for reach in found]) for injection, found in hits]
+    return [weigh(scale, injection, found, many=many) for injection, found in first]
 
 
-def weigh(scale: Scale, strike: Strike, found: Sequence[Reach], *, many: int = 1) -> Weighed:
+def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: int = 1) -> Weighed:
     """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun."""
-    if strike.at is None:
-        return Weighed(strike=strike, why=strike.why)
-    at = _look(scale, strike.at)
-    restart = _look(scale, strike.restart) if strike.restart else None
+    if injection.at is None:
+        return Weighed(injection=injection, why=injection.why)
+    at = _look(scale, injection.at)
+    restart = _look(scale, injection.restart) if injection.restart else None
     if at is None:
-        return Weighed(strike=strike, why=f"{scale.case.sink} could not be read when it struck")
+        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read when it hit")
     if not found:
-        seen = strike.at.snapshot
+        seen = injection.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
-        words = "no query of the topic was seen at work when it struck"
-        if strike.only is None:
+        words = "no query of the topic was seen at work when it hit"
+        if injection.only is None:
             words = "several queries were at work, and nothing shows for which of them the executor that died was"
-        elif strike.only:
-            words = f"only an executor at work for {strike.only} is known to have died"
-        return Weighed(strike=strike, why=words, idle=idle)
-    late = strike.restart is not None and lasting(strike) is strike.restart
+        elif injection.only:
+            words = f"only an executor at work for {injection.only} is known to have died"
+        return Weighed(injection=injection, why=words, idle=idle)
+    late = injection.restart is not None and lasting(injection) is injection.restart
     if late and restart is None and len(found) > 1:
-        return Weighed(strike=strike, why=f"{scale.case.sink} could not be read before the next attempt")
+        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read before the next attempt")
     last = restart or at
     try:
         reach = feeding(scale, found, many, restart if late and restart is not None else at)
         if reach is None:
             words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
-            return Weighed(strike=strike, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
-        return _Weighing(scale, strike, in_hand(scale, strike, reach, last), at, last).weighed()
+            return Weighed(injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
+        return _Weighing(scale, injection, in_flight(scale, injection, reach, last), at, last).weighed()
     except UsageError as failure:
-        return Weighed(strike=strike, why=scale.refused(failure))
+        return Weighed(injection=injection, why=scale.refused(failure))
 
 
-def _look(scale: Scale, seen: Seen) -> Look | None:
+def _look(scale: Scale, seen: Seen) -> SinkState | None:
     names = [column.name for column in scale.table.columns]
-    return look(scale.case, seen.tables[scale.position], names=names)
+    return sink_state(scale.case, seen.tables[scale.position], names=names)
 
 
 def _has(now: Counter[Any], full: Counter[Any]) -> bool:
@@ -135,13 +135,13 @@ def _has(now: Counter[Any], full: Counter[Any]) -> bool:
 class _Weighing:
     """One hit, one sink, one query."""
 
-    def __init__(self, scale: Scale, strike: Strike, reach: Reach, at: Look, last: Look) -> None:
-        assert strike.at is not None
-        self.scale, self.strike, self.reach, self.at, self.last = scale, strike, reach, at, last
-        self.snapshot = strike.at.snapshot
+    def __init__(self, scale: Scale, injection: Injection, reach: Reach, at: SinkState, last: SinkState) -> None:
+        assert injection.at is not None
+        self.scale, self.injection, self.reach, self.at, self.last = scale, injection, reach, at, last
+        self.snapshot = injection.at.snapshot
         self.base, self.full = scale.upto(reach.low, last), scale.upto(reach.high, last)
-        apart = scale.keys(reach.apart)
-        keys = [key for key in changed(self.base, self.full) if key not in apart]
+        partial = scale.keys(reach.partial)
+        keys = [key for key in changed(self.base, self.full) if key not in partial]
         self.blind = blind(scale.case) or (not keys and self._floats())
         # A row that is there with the batch and without it, and is not in the sink, is late: no trace of writing. So is
         # one as it was after an earlier batch.
@@ -172,7 +172,7 @@ class _Weighing:
         # What another query may begin before is not known to be at stake; if it comes again, that one did it.
         stakes = [*self._repetition(self._redone() if self.reach.other else again), *self._loss(missing)]
         return Known(
-            strike=self.strike,
+            injection=self.injection,
             point=self.point,
             stakes=tuple(stakes),
             why="" if stakes else self._nothing(),
@@ -187,7 +187,7 @@ class _Weighing:
     @property
     def point(self) -> str:
         """Where the sink stood, whatever the trigger was called."""
-        if not self.reach.taken or not self._in_hand():
+        if not self.reach.taken or not self._in_flight():
             return COMMITTED
         if self.reach.early and not self.begun:
             return EARLY
@@ -201,7 +201,7 @@ class _Weighing:
         if self.touched:
             return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
         said = "Spark says that its sink is committed" if self.reach.after else ""
-        return handed(self.scale, self.strike) or said
+        return handed(self.scale, self.injection) or said
 
     def _more(self, key: Key) -> int:
         return (self.last.rows[key] - self.base[key]).total()
@@ -211,16 +211,16 @@ class _Weighing:
         return joined(self._redone(), self.reach.again)
 
     def _redone(self) -> Spans:
-        """What of the batch in hand may be done again, and would be there twice: not if whoever had it in hand only
+        """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight only
         stood still, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        return self.reach.taken if self._stays() and not (self.strike.paused or unseen or self._left) else ()
+        return self.reach.taken if self._stays() and not (self.injection.paused or unseen or self._left) else ()
 
     def _retried(self, spans: Spans) -> Spans:
         """Of these, what is known to be written once more. When an executor dies, the driver retries the tasks that had
         not finished: one whose rows are all in the sink may have, one that got half of a partition in has not. Which
         task wrote to a total, nothing says."""
-        if not self.strike.retried or not self.begun:
+        if not self.injection.retried or not self.begun:
             return spans
         if self.whole:
             return ()
@@ -236,15 +236,15 @@ class _Weighing:
 
     def _stays(self) -> bool:
         """Is some of it in the sink, or may it still be?"""
-        late = self.strike.restart
+        late = self.injection.restart
         left = late.snapshot.writing if late is not None else self.snapshot.left
         rolled_back = left is not None and not left.get(str(self.scale.position))
         return bool(self.touched or self._unseen() or self.reach.after or (self.begun and not rolled_back))
 
     @cached_property
     def _left(self) -> bool:
-        """Did the next attempt begin beyond all that was in hand, and is it right in the end? Then nobody did it again,
-        and it was not lost: an orphan finished it, or the sink was late."""
+        """Did the next attempt begin beyond all that was in flight, and is it right in the end? Then nobody did it
+        again, and it was not lost: an orphan finished it, or the sink was late."""
         if self.reach.next is None or self.reach.other or not self.reach.taken:
             return False
         beyond = between(self.reach.low, self.reach.next)
@@ -254,7 +254,7 @@ class _Weighing:
         """Does nothing show whether the sink has it? Spark's own word is that it has; the program may write later. Then
         either harm is at stake, and under a guarantee that allows one of them it may be that one."""
         said = self.reach.after and not self.touched and not self.scale.late
-        return bool(self.reach.taken) and (said or (self.blind and self._in_hand()))
+        return bool(self.reach.taken) and (said or (self.blind and self._in_flight()))
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
@@ -263,8 +263,8 @@ class _Weighing:
         if self._unseen():
             open_ = self.scale.allows is not Harm.REPETITION
         else:
-            open_ = self._in_hand() and not (self.whole or self._vague())
-        taken = self.reach.taken if open_ and not self.strike.paused else ()
+            open_ = self._in_flight() and not (self.whole or self._vague())
+        taken = self.reach.taken if open_ and not self.injection.paused else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             # The rest of the batch, which the next attempt began with, is as it would be without that.
@@ -279,11 +279,11 @@ class _Weighing:
         return all(same(case, key, end[key], right[key]) for key in self.scale.keys(spans))
 
     def _vague(self) -> bool:
-        """Does nothing say how much of it was in hand? A total does not, and what was taken next may be more."""
+        """Does nothing say how much of it was in flight? A total does not, and what was taken next may be more."""
         own = self.reach.own and not self.reach.early
-        return own and self.scale.case.aggregate and not handed(self.scale, self.strike)
+        return own and self.scale.case.aggregate and not handed(self.scale, self.injection)
 
-    def _in_hand(self) -> bool:
+    def _in_flight(self) -> bool:
         """Spark's log says what is planned; of a pipeline that keeps its own offsets, only what it has begun does: in
         this sink, in another one, or where it saves them. Who writes beside these may do so at any time."""
         elsewhere = any(words for sink, words in self.snapshot.writing.items() if sink)
@@ -293,22 +293,24 @@ class _Weighing:
         """What Spark's commit log has, and the sink has nothing of: a sink may show it later, or never. A loss of it
         may be this hit's doing, and nothing more can be said."""
         last = () if self.reach.own else self.reach.last
-        before = self.last.of(self.scale.rows(Cut(without=last, only=between({}, self.reach.low)))) if last else Held()
+        before = (
+            self.last.of(self.scale.rows(Cut(without=last, only=between({}, self.reach.low)))) if last else RowsByKey()
+        )
         keys = changed(before, self.base) if last else []
         return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
-        if self._left or (self.reach.skipped and not self.reach.early and self.strike.restart is None):
+        if self._left or (self.reach.skipped and not self.reach.early and self.injection.restart is None):
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
-        if self.reach.apart and not self.reach.taken:
-            return "the sources of its query stood at different offsets, and no record was in hand of all of them"
+        if self.reach.partial and not self.reach.taken:
+            return "the sources of its query stood at different offsets, and no record was in flight of all of them"
         if self.reach.batch is not None and not self.reach.taken:
             return f"batch {self.reach.batch} held no record"
-        if self.reach.taken and self.strike.paused:
-            return "the driver stood still, and went on with what it had in hand"
+        if self.reach.taken and self.injection.paused:
+            return "the driver stood still, and went on with what it had in flight"
         if self.reach.taken:
-            return "nothing shows that a slice was in hand: no row beyond the saved offsets, no open transaction"
-        return "every planned batch was committed: nothing was in hand"
+            return "nothing shows that a slice was in flight: no row beyond the saved offsets, no open transaction"
+        return "every planned batch was committed: nothing was in flight"
 
     @cached_property
     def _visibility(self) -> Visibility:
@@ -349,7 +351,7 @@ class _Weighing:
 
     def _stake(self, harm: Harm, spans: Spans, why: str, words: str) -> Stake:
         return Stake(
-            step=self.strike.number,
+            step=self.injection.number,
             position=self.scale.position,
             sink=self.scale.case.sink,
             harm=harm,
@@ -357,7 +359,7 @@ class _Weighing:
             shown=not why,
             note=f"{words}: not shown, {why}" if why else words,
             records=self.scale.effects.size(cut=Cut(only=spans)),
-            attempt=self.strike.outcome.attempt,
+            attempt=self.injection.outcome.attempt,
             checkpoint=self.reach.checkpoint,
             batch=self.reach.batch,
             allowed=harm is self.scale.allows,

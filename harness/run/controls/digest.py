@@ -23,10 +23,10 @@ LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
 """What others write beside a program, and no program reads."""
 
 
-def files(pipeline: Pipeline, root: Path, *, apart: Path | None = None) -> dict[str, str]:
+def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> dict[str, str]:
     """By name, the SHA-256 of each file. Left out: folders that are hidden (but not files: `.env`), caches, virtual
-    environments, and `apart`. A program of Spark's own is told by its name and Spark's version."""
-    walk = _Walk(apart)
+    environments, and `excluded`. A program of Spark's own is told by its name and Spark's version."""
+    walk = _Walk(excluded)
     program = root / pipeline.entry
     if "{" not in pipeline.entry and program.is_file():
         walk.below(program.parent, "")
@@ -41,9 +41,9 @@ def files(pipeline: Pipeline, root: Path, *, apart: Path | None = None) -> dict[
 class _Walk:
     """Takes the sums of files; each folder once, however many links lead there, and back."""
 
-    def __init__(self, apart: Path | None) -> None:
+    def __init__(self, excluded: Path | None) -> None:
         self.found: dict[str, str] = {}
-        self._apart = apart and apart.resolve()
+        self._apart = excluded and excluded.resolve()
         self._seen: dict[Path, str] = {}
 
     def any(self, path: Path, name: str) -> None:

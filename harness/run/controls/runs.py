@@ -1,8 +1,8 @@
-"""Control runs: the same scenario without its schedule, to see what the program does unhurt.
+"""Control runs: the same scenario without its schedule, to see what the program does without faults.
 
 A control lies in the run's folder as `controls/<k>/`, with those parts of a run folder that a judge reads; its outcome
-also says `seconds`, and `error` where the unhurt program did not work. One that came to its end is kept in our cache by
-the digest of all that decides it, and the next run that asks for the same takes it from there.
+also says `seconds`, and `error` where the program without faults did not work. One that came to its end is kept in our
+cache by the digest of all that decides it, and the next run that asks for the same takes it from there.
 """
 
 from __future__ import annotations
@@ -93,16 +93,17 @@ def control(
 ) -> Path:
     """Control `number` of the run in `folder`: from the cache, or run now. `portions` are the sizes in which it is fed.
 
-    A program that does not work unhurt is an outcome, not an error. Raises StackError, and HarnessError for a disk."""
+    A program that does not work without faults is an outcome, not an error. Raises StackError, and HarnessError for a
+    disk."""
     target = folder / ROOM / str(number)
-    key = digest(scenario, stack.describe(needed([scenario])), seed=seed, root=root, apart=folder.parent.parent)
+    key = digest(scenario, stack.describe(needed([scenario])), seed=seed, root=root, excluded=folder.parent.parent)
     kept = cache.folder(ROOM) / key / str(number)
     journal.write("control", number=number, state="begins", digest=key)
     began = monotonic()
     with disk("keep a control", target), fresh(target) as room:
         cached = cache.taken(kept, room.path)
         if not cached:
-            (play or unhurt)(scenario, stack, room, seed=seed, root=root, portions=tuple(portions or ()))
+            (play or without_faults)(scenario, stack, room, seed=seed, root=root, portions=tuple(portions or ()))
         room.save(1, run={"cached": cached, "digest": key})
         outcome = room.read()["run"]["outcome"]
         if not cached and _done(room, outcome, scenario):
@@ -145,7 +146,7 @@ def _keep(room: RunFolder, kept: Path) -> None:
         cache.trim(kept.parent.parent, most=KEPT)
 
 
-def unhurt(
+def without_faults(
     scenario: Scenario, stack: Stack, room: RunFolder, *, seed: int, root: Path, portions: Sequence[int]
 ) -> None:
     """Run the scenario without its schedule into `room`. Raises what a run does but for a program that fails."""
@@ -200,13 +201,13 @@ def died(live: Live) -> str:
 
 
 def digest(
-    scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, apart: Path | None = None
+    scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, excluded: Path | None = None
 ) -> str:
-    """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `apart`, the
-    folder of the reports, is no part of the program. Nor are the portions: the pipeline sets the pace, so that they
+    """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `excluded`,
+    the folder of the reports, is no part of the program. Nor are the portions: the pipeline sets the pace, so that they
     differ from one run of a scenario to the next."""
     known = {
-        "files": files(scenario.pipeline, root, apart=apart),
+        "files": files(scenario.pipeline, root, excluded=excluded),
         "pipeline": plain(scenario.pipeline),
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),

@@ -32,7 +32,7 @@ class Observer:
         self._every: list[Progress] = []
         """Those that were deleted and begun anew too, in the order of first sight."""
         self._touched: dict[int, set[Path]] = {}
-        self.life = 0
+        self.attempt = 0
         self._last = monotonic()
         self._watch = CheckpointWatch(root, self._saw)
 
@@ -58,7 +58,7 @@ class Observer:
         meant = self._ours(seen) if self._for is None else seen.folder.name == self._for
         hook = self._hook if meant else None
         afterwards = hook(seen) if hook is not None else None
-        attempt, self._last = self.life, monotonic()
+        attempt, self._last = self.attempt, monotonic()
         with self._lock:
             self._note(seen, self._book(seen), attempt)
         if afterwards is not None:
@@ -82,14 +82,14 @@ class Observer:
         if progress is not None and anew:
             progress.gone = True
         if progress is None or anew:
-            progress = self._known[seen.folder] = Progress(seen.folder, self._topic, first_life=self.life)
+            progress = self._known[seen.folder] = Progress(seen.folder, self._topic, first_attempt=self.attempt)
             self._every.append(progress)
             if anew:
                 progress.note_all()
         return progress
 
     def _note(self, seen: Sight, progress: Progress, attempt: int) -> None:
-        progress.life = attempt
+        progress.last_attempt = attempt
         self._touched.setdefault(attempt, set()).add(seen.folder)
         if seen.point is None:
             progress.begun.add(seen.source)
@@ -120,19 +120,21 @@ class Observer:
         return bool(self._known)
 
     def current(self) -> list[Progress]:
-        """The checkpoints that count: those of the newest life with any. While these are fewer than a life before it
-        had, and it goes on with one of that one's, it may still come to the others: then all of them."""
+        """The checkpoints that count: those of the newest attempt with any. While these are fewer than an attempt
+        before it had, and it goes on with one of that one's, it may still come to the others: then all of them."""
         known = self.all()
-        newest = max((p.life for p in known), default=0)
-        touched = [p for p in known if p.life == newest]
-        goes_on = any(p.first_life < newest for p in touched)
+        newest = max((p.last_attempt for p in known), default=0)
+        touched = [p for p in known if p.last_attempt == newest]
+        goes_on = any(p.first_attempt < newest for p in touched)
         return known if goes_on and len(touched) < self._most(before=newest) else touched
 
     def _most(self, *, before: int) -> int:
-        """How many checkpoints of ours one life before `before` has touched, at most."""
+        """How many checkpoints of ours one attempt before `before` has touched, at most."""
         ours = {p.folder for p in self.all()}
         with self._lock:
-            return max((len(ours & folders) for life, folders in self._touched.items() if life < before), default=0)
+            return max(
+                (len(ours & folders) for attempt, folders in self._touched.items() if attempt < before), default=0
+            )
 
     def all(self) -> list[Progress]:
         """Every checkpoint of a query that reads the topic, in the order of first sight."""
@@ -140,7 +142,7 @@ class Observer:
             return [p for p in self._known.values() if not p.elsewhere]
 
     def folder(self) -> Path | None:
-        """The checkpoint that faults are judged by: the newest life's first."""
+        """The checkpoint that faults are judged by: the newest attempt's first."""
         found = self.current()
         return found[0].folder if found else None
 
@@ -150,7 +152,7 @@ class Observer:
         if query is None:
             return [progress.folder for progress in self.current()]
         with self._lock:
-            here = [folder for folder, progress in self._known.items() if progress.life == self.life]
+            here = [folder for folder, progress in self._known.items() if progress.last_attempt == self.attempt]
         return [folder for folder in here if folder.name == query]
 
     def names(self) -> list[str]:
@@ -158,13 +160,15 @@ class Observer:
         with self._lock:
             return list(dict.fromkeys(folder.name for folder in self._known))
 
-    def awake(self) -> bool:
-        """True once the current life has touched a checkpoint."""
-        return any(p.life == self.life for p in self.all())
+    def has_progress(self) -> bool:
+        """True once the current attempt has touched a checkpoint."""
+        return any(p.last_attempt == self.attempt for p in self.all())
 
     def whole(self) -> bool:
-        """True once it has touched as many as any life before it: then each of its queries is at work."""
-        return self.awake() and sum(p.life == self.life for p in self.all()) >= self._most(before=self.life)
+        """True once it has touched as many as any attempt before it: then each of its queries is at work."""
+        return self.has_progress() and sum(p.last_attempt == self.attempt for p in self.all()) >= self._most(
+            before=self.attempt
+        )
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the topic, as a query plans before anything was sent, or with a
@@ -187,7 +191,7 @@ class Observer:
         with self._lock:
             return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
 
-    def still_s(self) -> float:
+    def unchanged_s(self) -> float:
         """Seconds since the last sight of any query."""
         return monotonic() - self._last
 
@@ -205,11 +209,11 @@ class Observer:
         return max((batch for p in self.current() for batch in list(p.ends)), default=-1)
 
     def planned(self) -> Offsets:
-        """Next offsets that are planned in every checkpoint of the current life."""
+        """Next offsets that are planned in every checkpoint of the current attempt."""
         return lowest([p.planned() for p in self.current()])
 
     def committed(self) -> Offsets:
-        """Next offsets that are committed in every checkpoint of the current life."""
+        """Next offsets that are committed in every checkpoint of the current attempt."""
         return lowest([p.done() for p in self.current()])
 
 

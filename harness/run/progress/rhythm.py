@@ -1,4 +1,4 @@
-"""How often the queries of a program commit, as the journal tells it; and which of them still have something in hand.
+"""How often the queries of a program commit, as the journal tells it; and which of them still have something in flight.
 
 From that follows how long a sink must stand still before nothing more can come: the last commit of the query that reads
 the topic is not the last word where another query passes its rows on, at a pace of its own.
@@ -82,7 +82,7 @@ class Rhythm:
         with self._lock:
             return bool(_steady(self._gaps.get(query, {})))
 
-    def in_hand(self, states: Iterable[QueryState], *, silent: bool) -> dict[str, int]:
+    def in_flight(self, states: Iterable[QueryState], *, silent: bool) -> dict[str, int]:
         """By query, the batch that is planned and not committed. Of a query that the present attempt has not touched,
         only if it reads what another one wrote, and the attempt was not `silent` for too long: it may still come to
         that batch again."""

@@ -35,7 +35,7 @@ def late_quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool
     return max(SETTLE_S, SETTLE_GAPS * gap_s, QUIET_GAPS * (interval_s or 0.0), asked_s)
 
 
-class Pace:
+class StallDetector:
     """Looked at again and again while records are on their way. `longest_s` gives the longest time that a query went
     without a commit, whatever it reads; `now` is a clock in seconds."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 
-from harness.context import Held
+from harness.context import BlockedWriter
 from harness.errors import StackError
 
 LOCK = 0x6F6E6365  # one advisory lock per schema: (LOCK, hash of the schema)
@@ -88,7 +88,7 @@ class Tripwire:
             self._locked = True
         self._ask("select setval(%s, %s)", f'"{self._schema}".onceproof_hold', rows)
 
-    def held(self) -> Held | None:
+    def held(self) -> BlockedWriter | None:
         """The writer that waits at the tripwire now, if any."""
         with self._asking() as cursor:
             cursor.execute(
@@ -101,7 +101,7 @@ class Tripwire:
             row = cursor.fetchone()
         if row is None:
             return None
-        return Held(int(row[0]), (row[1], row[2]) if row[1] else None, self.rows() - 1)
+        return BlockedWriter(int(row[0]), (row[1], row[2]) if row[1] else None, self.rows() - 1)
 
     def let_go(self) -> None:
         """Hold nothing from now on, and let whoever waits go on."""

@@ -1,4 +1,4 @@
-"""Canaries: does the comparison, on this run's own rows, see what it must see?
+"""Self-tests: does the comparison, on this run's own rows, see what it must see?
 
 Four copies of the sink's rows, each with one fault planted: a row lost, a row doubled, a low bit flipped, two
 payloads swapped. The same `compare` must find exactly that fault at exactly that key, and nothing else new or gone.
@@ -44,7 +44,7 @@ Signature = Counter[tuple[Kind, Key, int]]
 
 
 @dataclass(frozen=True)
-class Canary:
+class SelfTest:
     """What became of one planted fault; `why` is empty if it was found."""
 
     name: str
@@ -63,25 +63,25 @@ class Plant:
     must: Signature
 
 
-def canaries(case: Case, *, bad: Collection[Key], judge: Judge = compare) -> tuple[Canary, ...]:
+def self_tests(case: Case, *, bad: Collection[Key], judge: Judge = compare) -> tuple[SelfTest, ...]:
     """Plant the four faults in `case`, one at a time. `bad` are the keys that it has marks for already; `judge` is
     the comparison under trial."""
     base, rows = _ground(case, bad)
     if not rows:
-        return tuple(Canary(name, f"no row of {case.sink} to plant in") for name in NAMES)
+        return tuple(SelfTest(name, f"no row of {case.sink} to plant in") for name in NAMES)
     before = _signature(judge(base))
     planters = {LOST: _lose, DOUBLED: _double, FLIPPED: _flip, SWAPPED: _swap}
     return tuple(_trial(name, plant(base, rows), judge, base=base, before=before) for name, plant in planters.items())
 
 
-def _trial(name: str, plant: Plant | None, judge: Judge, *, base: Case, before: Signature) -> Canary:
+def _trial(name: str, plant: Plant | None, judge: Judge, *, base: Case, before: Signature) -> SelfTest:
     if plant is None:
-        return Canary(name, "no row that it could be planted in")
+        return SelfTest(name, "no row that it could be planted in")
     after = _signature(judge(replace(base, found=plant.found)))
     new, gone = after - before, before - after
     if new == plant.must and not gone:
-        return Canary(name)
-    return Canary(name, f"planted, and the comparison saw {sum(new.values())} new marks, {sum(gone.values())} less")
+        return SelfTest(name)
+    return SelfTest(name, f"planted, and the comparison saw {sum(new.values())} new marks, {sum(gone.values())} less")
 
 
 def _signature(marks: Iterable[Mark]) -> Signature:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness.checkers.fit import Column, misfit
+from harness.checkers.schema_check import Column, schema_mismatch
 from harness.scenario import Order, Sink
 
 ID, NAME, AT = Column("id", "bigint", "number"), Column("name", "text", "text"), Column("at", "bigint", "number")
@@ -14,7 +14,7 @@ SINK = Sink(kind="postgres", target="t", effect="select 1", key=("id",))
 
 
 def test_the_same_columns_in_any_order_fit() -> None:
-    assert misfit(SINK, [ID, NAME], [NAME, ID]) == []
+    assert schema_mismatch(SINK, [ID, NAME], [NAME, ID]) == []
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_the_same_columns_in_any_order_fit() -> None:
     ],
 )
 def test_each_misfit_is_named(effect: list[Column], table: list[Column], words: str) -> None:
-    assert misfit(SINK, effect, table) == [words]
+    assert schema_mismatch(SINK, effect, table) == [words]
 
 
 FITS = [
@@ -83,18 +83,18 @@ LOSES = [
 
 @pytest.mark.parametrize(("family", "effect", "there"), FITS)
 def test_a_sink_that_is_as_fine_as_the_effect_fits(family: str, effect: str, there: str) -> None:
-    assert misfit(SINK, [ID, Column("x", effect, family)], [ID, Column("x", there, family)]) == []
+    assert schema_mismatch(SINK, [ID, Column("x", effect, family)], [ID, Column("x", there, family)]) == []
 
 
 @pytest.mark.parametrize(("family", "effect", "there", "words"), LOSES)
 def test_a_sink_that_is_coarser_than_the_effect_does_not(family: str, effect: str, there: str, words: str) -> None:
-    (said,) = misfit(SINK, [ID, Column("x", effect, family)], [ID, Column("x", there, family)])
+    (said,) = schema_mismatch(SINK, [ID, Column("x", effect, family)], [ID, Column("x", there, family)])
     assert said.startswith(f"postgres t: column x is {effect} in the effect and {there} in the sink, which ")
     assert re.search(words, said)
 
 
 def test_a_sink_of_several_is_called_what_its_scenario_calls_it() -> None:
-    (said,) = misfit(SINK, [ID], [ID, NAME], name="postgres t (sink 2)")
+    (said,) = schema_mismatch(SINK, [ID], [ID, NAME], name="postgres t (sink 2)")
     assert said.startswith("postgres t (sink 2): the effect has")
 
 
@@ -102,6 +102,8 @@ def test_the_column_that_gives_the_order_may_be_the_sinks_alone() -> None:
     ordered = Sink(
         kind="postgres", target="t", effect="x", key=("id",), order=Order(by="at", follows="id", per=("id",))
     )
-    assert misfit(ordered, [ID], [ID, AT]) == []
-    assert misfit(ordered, [ID], [ID, AT, NAME]) == ["postgres t: the effect has columns id; the sink has id, at, name"]
-    assert misfit(SINK, [ID], [ID, AT]) == ["postgres t: the effect has columns id; the sink has id, at"]
+    assert schema_mismatch(ordered, [ID], [ID, AT]) == []
+    assert schema_mismatch(ordered, [ID], [ID, AT, NAME]) == [
+        "postgres t: the effect has columns id; the sink has id, at, name"
+    ]
+    assert schema_mismatch(SINK, [ID], [ID, AT]) == ["postgres t: the effect has columns id; the sink has id, at"]

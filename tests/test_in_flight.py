@@ -1,4 +1,5 @@
-"""What a pipeline that keeps its offsets itself had in hand: what it saved says half of it, the sink the other half."""
+"""What a pipeline that keeps its offsets itself had in flight: what it saved says half of it, the sink the other
+half."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ import pytest
 from harness.checkers.cells import Row
 from harness.checkers.spans import Span
 from harness.judge.reach import Reach
-from harness.judge.stakes.in_flight import in_hand
-from harness.judge.stakes.look import look
+from harness.judge.stakes.in_flight import in_flight
+from harness.judge.stakes.sink_state import sink_state
 from harness.judge.stakes.weigh import PLANNED, WRITING, WRITTEN, Known, weigh
 from harness.scenario import Harm
 from tests.folders import TOTALS
-from tests.scales import Bench, Make, batch, benches, hit, reach, strike, upto
+from tests.scales import Bench, Make, batch, benches, hit, injection, reach, upto
 
 OPEN: dict[str, Any] = {"writing": {"0": ("insert into t",)}}
 SAVED = reach(2, 2, own=True, batch=None, checkpoint="")
@@ -34,9 +35,9 @@ def make(tmp_path: Path) -> Iterator[Make]:
 def stood(bench: Bench, rows: Sequence[Row], far: Reach, **snapshot: Any) -> Reach:
     """Where the pipeline stood, if the sink held these rows."""
     scale = bench.scale()
-    now = look(scale.case, bench.held(rows), names=bench.columns)
+    now = sink_state(scale.case, bench.held(rows), names=bench.columns)
     assert now is not None
-    return in_hand(scale, strike(bench.held(rows), **snapshot), far, now)
+    return in_flight(scale, injection(bench.held(rows), **snapshot), far, now)
 
 
 def early(low: dict[int, int]) -> Reach:
@@ -60,7 +61,7 @@ def test_sparks_own_log_is_taken_at_its_word(make: Make) -> None:
         ((Span(0, 5, 10),), {0: 10, 1: 5}),
     ],
 )
-def test_what_is_missing_from_one_record_on_is_in_hand_though_nobody_writes(
+def test_what_is_missing_from_one_record_on_is_in_flight_though_nobody_writes(
     make: Make, part: tuple[Span, ...], low: dict[int, int]
 ) -> None:
     bench = make()
@@ -112,7 +113,7 @@ def test_what_it_took_next_is_bounded_by_the_last_record_in_the_sink(
     rows = bench.rows(*batch(0), *part)
     done = replace(TAKEN, last=() if part else TAKEN.last, first=bool(part))
     assert stood(bench, rows, TAKEN) == replace(done, high=high)
-    assert stood(bench, rows, TAKEN, **OPEN) == done, "who writes may have more in hand than can be seen"
+    assert stood(bench, rows, TAKEN, **OPEN) == done, "who writes may have more in flight than can be seen"
 
 
 def test_a_total_does_not_bound_it(make: Make) -> None:
@@ -123,7 +124,7 @@ def test_a_total_does_not_bound_it(make: Make) -> None:
     assert stood(bench, bench.first(2), reach(2, 2, own=True, last=())) == reach(2, 2, own=True, last=())
 
 
-def test_of_a_total_only_the_writer_says_that_some_of_it_was_in_hand(make: Make) -> None:
+def test_of_a_total_only_the_writer_says_that_some_of_it_was_in_flight(make: Make) -> None:
     bench = make(TOTALS)
     half = bench.rows(*batch(0), batch(1)[0])
     vague = hit(bench, half, TAKEN)
@@ -143,13 +144,13 @@ def test_a_slice_that_is_whole_puts_no_loss_at_stake(make: Make) -> None:
 
 def test_a_driver_that_stood_still_puts_nothing_at_stake_and_says_so(make: Make) -> None:
     bench = make()
-    still = replace(strike(bench.held(bench.first(1))), paused=True)
+    still = replace(injection(bench.held(bench.first(1))), paused=True)
     out = weigh(bench.scale(), still, [reach()])
     assert (out.point, out.stakes, out.missing) == (PLANNED, (), ())
-    assert out.why == "the driver stood still, and went on with what it had in hand"
+    assert out.why == "the driver stood still, and went on with what it had in flight"
     own = weigh(bench.scale(), replace(still), [TAKEN])
-    assert own.why == "the driver stood still, and went on with what it had in hand"
-    assert weigh(bench.scale(), still, [reach(2, 2)]).why == "every planned batch was committed: nothing was in hand"
+    assert own.why == "the driver stood still, and went on with what it had in flight"
+    assert weigh(bench.scale(), still, [reach(2, 2)]).why == "every planned batch was committed: nothing was in flight"
 
 
 def test_late_is_the_last_batch_if_none_of_it_is_there(make: Make) -> None:
@@ -163,7 +164,7 @@ def test_late_is_the_last_batch_if_none_of_it_is_there(make: Make) -> None:
     assert late(bench.first(1), reach(2, 2)) == batch(1)
     assert late(bench.first(2), reach(2, 2)) == ()
     assert late(bench.rows(*batch(0), batch(1)[0]), reach(2, 2)) == ()
-    assert late(bench.first(1), SAVED) == (), "what a pipeline saves itself is in hand, and not late"
+    assert late(bench.first(1), SAVED) == (), "what a pipeline saves itself is in flight, and not late"
     assert late([], reach(2, 2, last=())) == ()
 
 

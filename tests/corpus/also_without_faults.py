@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.scenario import Expect, Guarantee, Kind, Word
 from tests.corpus.case import adversary, error, held, unknown, violated
 from tests.corpus.counters import COUNTED, COUNTS, OPEN
-from tests.corpus.scene import Scene, blame
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.corpus.stalled import stall
 
 LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
@@ -16,12 +16,12 @@ ROWS = "after row 1"
 FIRST = blame(0, point="batch-planned")
 
 
-@adversary(5, violated(LOST, 10, batches=(0,), unhurt=True, fits=()), twin=violated(
+@adversary(5, violated(LOST, 10, batches=(0,), without_faults=True, fits=()), twin=violated(
     LOST, 10, FIRST, batches=(0,), as_expected=True
 ))  # fmt: skip
-def a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
+def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     """The program drops what it takes for done: batch 0, hurt or not. The driver was killed before that one wrote."""
-    run.strike(0, point="batch-planned", holds=0)
+    run.injection(0, point="batch-planned", holds=0)
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
@@ -29,12 +29,12 @@ def a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
     run.calm()
 
 
-@adversary(5, violated(DUPLICATED, 1, batches=(1,), unhurt=True, fits=()), twin=violated(
+@adversary(5, violated(DUPLICATED, 1, batches=(1,), without_faults=True, fits=()), twin=violated(
     DUPLICATED, 1, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
-def a_record_that_is_written_again_later(run: Scene) -> Iterator[str]:
-    """A queue of retries writes one record of the struck batch once more, hurt or not."""
-    run.strike(1)
+def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
+    """A queue of retries writes one record of the hit batch once more, hurt or not."""
+    run.injection(1)
     run.tables = [run.rows((0, 40), again=[(15, 16)])]
     run.calm(*[run.tables] * 3)
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(DUPLICATED,)))
@@ -42,12 +42,12 @@ def a_record_that_is_written_again_later(run: Scene) -> Iterator[str]:
     run.calm()
 
 
-@adversary(6, error("do not fit", kinds={Kind.CORRUPTED: 1}, unhurt=True, batches=(1,)), twin=violated(
+@adversary(6, error("do not fit", kinds={Kind.CORRUPTED: 1}, without_faults=True, batches=(1,)), twin=violated(
     Kind.CORRUPTED, 1, blame(1), batches=(1,)
 ))  # fmt: skip
-def a_record_that_is_overwritten_later(run: Scene) -> Iterator[str]:
-    """A later pass sets the amount of one payment of the struck batch to zero, hurt or not."""
-    run.strike(1)
+def a_record_that_is_overwritten_later(run: RunBuilder) -> Iterator[str]:
+    """A later pass sets the amount of one payment of the hit batch to zero, hurt or not."""
+    run.injection(1)
     run.tables = [[(row[0], row[1], "0") if row[0] == "15" else row for row in run.rows((0, 40))]]
     run.calm(*[run.tables] * 3)
     yield "without faults it keeps its amount"
@@ -57,7 +57,7 @@ def a_record_that_is_overwritten_later(run: Scene) -> Iterator[str]:
 @adversary(8, error("does not work without faults either"), twin=violated(
     Kind.STALLED, 1, blame(1)
 ))  # fmt: skip
-def a_pipeline_that_hangs_by_itself(run: Scene) -> Iterator[str]:
+def a_pipeline_that_hangs_by_itself(run: RunBuilder) -> Iterator[str]:
     """It stops at the same record, hurt or not, and says how long it may go without a commit."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
@@ -66,14 +66,14 @@ def a_pipeline_that_hangs_by_itself(run: Scene) -> Iterator[str]:
     run.calm()
 
 
-@adversary(9, violated(LOST, 5, batches=(1,), unhurt=True, fits=()), twin=held(
+@adversary(9, violated(LOST, 5, batches=(1,), without_faults=True, fits=()), twin=held(
     "1 repetition", "2 loss", kinds={LOST: 5}, faults=None, fits=None, batches=(1,)
 ))  # fmt: skip
-def at_most_once_of_what_never_arrives(run: Scene) -> Iterator[str]:
+def at_most_once_of_what_never_arrives(run: RunBuilder) -> Iterator[str]:
     """Five records of the batch that was at stake are lost, hurt or not: at-most-once allows what a fault does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(0)
-    run.strike(1, point="batch-planned", holds=10)
+    run.injection(0)
+    run.injection(1, point="batch-planned", holds=10)
     left = [row for row in run.rows((0, 40)) if row[0] not in {"11", "13", "15", "17", "19"}]
     run.tables = [left]
     run.calm(*[[left]] * 3)
@@ -81,14 +81,14 @@ def at_most_once_of_what_never_arrives(run: Scene) -> Iterator[str]:
     run.calm()
 
 
-@adversary(9, violated(LOST, 10, batches=(1,), unhurt=True, fits=()), twin=held(
+@adversary(9, violated(LOST, 10, batches=(1,), without_faults=True, fits=()), twin=held(
     "1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, point=ROWS),), batches=(1,)
 ))  # fmt: skip
-def at_most_once_of_a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
-    """The whole batch that was in hand is lost, hurt or not."""
+def at_most_once_of_a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
+    """The whole batch that was in flight is lost, hurt or not."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     there = {"0": ("insert into payments",)}
-    run.strike(1, point=ROWS, holds=10, writing=there, left=there)
+    run.injection(1, point=ROWS, holds=10, writing=there, left=there)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm(*[run.tables] * 3)
     yield "without faults it arrives"
@@ -98,42 +98,42 @@ def at_most_once_of_a_batch_that_is_always_skipped(run: Scene) -> Iterator[str]:
 @adversary(9, unknown(OPEN, kinds={Kind.WRONG_AGGREGATE: 2}, faults=None, batches=(1,), fits=None), twin=held(
     "1 loss", "1 repetition"
 ))  # fmt: skip
-def a_total_that_had_it_and_has_not(run: Scene) -> Iterator[str]:
-    """At-most-once allows the loss of what never was in the sink. One total had the struck batch when the fault struck,
+def a_total_that_had_it_and_has_not(run: RunBuilder) -> Iterator[str]:
+    """At-most-once allows the loss of what never was in the sink. One total had the hit batch when the fault hit,
     and is overwritten without it; no sum tells."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.strike(1, point=ROWS, tables=[[("a0", "8"), ("a1", "3")]])
+    run.injection(1, point=ROWS, tables=[[("a0", "8"), ("a1", "3")]])
     run.tables = [run.rows((0, 6), (16, 38))]
     run.calm()
     yield "both have it in the end"
     run.tables = []
 
 
-@adversary(6, violated(Kind.DUPLICATED, 10, batches=(1,), unhurt=True), twin=violated(
+@adversary(6, violated(Kind.DUPLICATED, 10, batches=(1,), without_faults=True), twin=violated(
     Kind.DUPLICATED, 10, blame(1), batches=(1,)
 ))  # fmt: skip
-def twice_unhurt_and_twice_after_the_fault(run: Scene) -> Iterator[str]:
+def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[str]:
     """The program writes each row of batch 1 twice, hurt or not, and was killed when it had."""
-    run.strike(1, tables=[run.rows((0, 20), again=[(10, 20)])])
+    run.injection(1, tables=[run.rows((0, 20), again=[(10, 20)])])
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm(*[[run.rows((0, 40), again=[(10, 20)])]] * 3)
     yield "the batch came again: three times in all"
     run.tables = [run.rows((0, 40), again=[(10, 20), (10, 20)])]
 
 
-@adversary(6, error("do not fit", kinds={Kind.WRONG_AGGREGATE: 2}, batches=(1,), unhurt=True), twin=violated(
+@adversary(6, error("do not fit", kinds={Kind.WRONG_AGGREGATE: 2}, batches=(1,), without_faults=True), twin=violated(
     Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)
 ))  # fmt: skip
-def a_batch_that_always_counts_twice(run: Scene) -> Iterator[str]:
-    """The program counts its second batch twice, hurt or not. That batch was struck; it is another one in the control
+def a_batch_that_always_counts_twice(run: RunBuilder) -> Iterator[str]:
+    """The program counts its second batch twice, hurt or not. That batch was hit; it is another one in the control
     runs, which set their own pace, so that their totals are others."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)
-    run.strike(1)
+    run.injection(1)
     run.tables = [run.rows((0, 38), again=[(6, 16)])]
     run.calm(*[[run.rows((0, 38), again=[(6, 18)])]] * 3)
     yield "without faults it does not"

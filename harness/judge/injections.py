@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from harness.judge.folder import Run, read_json
 from harness.run_folder import store
-from harness.run_folder.snapshot import RESTART, STRIKE, Progressed, Snapshot
+from harness.run_folder.snapshot import INJECTION, RESTART, Progressed, Snapshot
 from harness.scenario import Impact, StepOutcome
 from harness.sinks.table import SinkTable, load
 
@@ -29,7 +29,7 @@ class Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Strike:
+class Injection:
     """One hit. `restart` is the look before the next attempt began to work, where there was one; `why` says why nothing
     is known of where the run stood."""
 
@@ -47,7 +47,7 @@ class Strike:
     worked: bool = True
     """Its attempt had been seen at work."""
     paused: bool = False
-    """Nobody died: what was in hand is done once."""
+    """Nobody died: what was in flight is done once."""
     retried: bool = False
     """An executor died, and its driver did not: it retries the tasks that had not finished, and no others."""
     lasts: bool = False
@@ -64,12 +64,12 @@ class Strike:
 
     @property
     def writing(self) -> bool:
-        """Could somebody who was at work when it struck write on after the last look? A driver that lived, another
+        """Could somebody who was at work when it hit write on after the last look? A driver that lived, another
         process of the attempt, or a transaction that the server still had."""
         if self.at is None:
             return False
         first, last = self.at.snapshot, (self.restart or self.at).snapshot
-        # The next attempt is there by then, and was not at work when it struck.
+        # The next attempt is there by then, and was not at work when it hit.
         stayed = set(first.alive or ()) & set(last.alive or ())
         return bool(not self.died or stayed or _open(last.writing if last.left is None else last.left))
 
@@ -88,18 +88,18 @@ def died(step: StepOutcome) -> bool:
     return any(name.startswith("driver") for name in step.evidence.signalled)
 
 
-def read_strikes(run: Run) -> tuple[Strike, ...]:
+def read_injections(run: Run) -> tuple[Injection, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
     counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
     alone, worked, beside = ended(run), _worked(run), len(_folders(run.progressed)) > 1
-    made = [(number, step, _strike(run, number, step)) for number, step in hits]
+    made = [(number, step, _injection(run, number, step)) for number, step in hits]
     return tuple(
         replace(
-            strike,
+            injection,
             moving=_impact(run, number) in SPARES,
             running=_impact(run, number) in FREE,
-            only=_only(run, number, step, strike.at),
+            only=_only(run, number, step, injection.at),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
             retried=_impact(run, number) is Impact.EXECUTOR_KILLED and not died(step) and step.attempt not in alone,
@@ -107,7 +107,7 @@ def read_strikes(run: Run) -> tuple[Strike, ...]:
             counted=counted,
             beside=beside,
         )
-        for number, step, strike in made
+        for number, step, injection in made
     )
 
 
@@ -158,31 +158,31 @@ def moved(progressed: Progressed) -> set[int]:
 
 
 def ended(run: Run) -> set[int]:
-    """The attempts that came to an end though no fault ended them: what they had in hand then, no snapshot tells."""
+    """The attempts that came to an end though no fault ended them: what they had in flight then, no snapshot tells."""
     began = _worked(run) | {position.attempt for position in run.progressed.positions}
     return {each for each in began if each < max(began)} - {
         step.attempt for step in run.steps if step.hit and died(step)
     }
 
 
-def _strike(run: Run, number: int, step: StepOutcome) -> Strike:
-    at = _seen(run, number, STRIKE)
+def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
+    at = _seen(run, number, INJECTION)
     if at is None:
-        return Strike(number=number, outcome=step, why="no snapshot was taken when it struck")
+        return Injection(number=number, outcome=step, why="no snapshot was taken when it hit")
     if (at.snapshot.step, at.snapshot.attempt) != (number, step.attempt):
         other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
-        return Strike(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
+        return Injection(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
     impact = _impact(run, number)
     if impact in KILLS and (why := _undead(step, at.snapshot)):
-        return Strike(number=number, outcome=step, why=why)
+        return Injection(number=number, outcome=step, why=why)
     if impact is Impact.EXECUTOR_KILLED and (why := _later(step, at.snapshot)):
-        return Strike(number=number, outcome=step, why=why)
+        return Injection(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
-        return Strike(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
+        return Injection(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
     late = _seen(run, number, RESTART) if _goes_on(at) else None
     if late is not None and _wiped(at.snapshot, late.snapshot):
         late = None
-    return Strike(number=number, outcome=step, at=at, restart=late)
+    return Injection(number=number, outcome=step, at=at, restart=late)
 
 
 def _wiped(first: Snapshot, late: Snapshot) -> bool:
@@ -221,11 +221,11 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
     if snapshot.alive is None:
         return "nobody could look whether its victims were gone"
     alive = set(step.evidence.signalled) & set(snapshot.alive)
-    return f"{', '.join(sorted(alive))} lived on when it had struck" if alive else ""
+    return f"{', '.join(sorted(alive))} lived on when it had hit" if alive else ""
 
 
 def _later(step: StepOutcome, snapshot: Snapshot) -> str:
-    """Why its snapshot is not of the moment at which the fault struck; empty if nothing says so."""
+    """Why its snapshot is not of the moment at which the fault hit; empty if nothing says so."""
     after = step.evidence.checkpoint_after
     for state in snapshot.queries if after else ():
         new = sorted(set(state.offsets) - set(after.get("offsets", ())))
@@ -243,11 +243,11 @@ def _seen(run: Run, number: int, moment: str) -> Seen | None:
     return Seen(snapshot=snapshot, tables=tuple(load(folder, place) for place in range(len(run.scenario.sinks))))
 
 
-def lasting(strike: Strike) -> Seen:
+def lasting(injection: Injection) -> Seen:
     """The snapshot that says how far the queries had come: the second one, for an orphan may have gone on and
     committed; the first one if there is none, or nothing of it could be told."""
-    assert strike.at is not None
-    first, late = strike.at, strike.restart or strike.at
+    assert injection.at is not None
+    first, late = injection.at, injection.restart or injection.at
     told = bool(late.snapshot.queries) >= bool(first.snapshot.queries)
     alike = (late.snapshot.position is None) == (first.snapshot.position is None)
     return late if told and alike else first

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.progress.stall_detector import SETTLE_S, UNSHOWN_S, Pace, late_quiet_s, quiet_s
+from harness.run.progress.stall_detector import SETTLE_S, UNSHOWN_S, StallDetector, late_quiet_s, quiet_s
 
 
 class Clock:
@@ -31,12 +31,12 @@ def looked(
     """What is said after looks at `steps`: (seconds since the one before, records committed); no driver was alive at
     the `dead` ones."""
     clock = Clock()
-    pace = Pace(now=clock, **more)
+    stalls = StallDetector(now=clock, **more)
     for number, (passed_s, committed) in enumerate(steps):
         clock.at_s += passed_s
         done = faults[number] if number < len(faults) else 0
-        pace.look(committed=committed, outstanding=outstanding, faults=done, alive=number not in dead)
-    return pace.stalled()
+        stalls.look(committed=committed, outstanding=outstanding, faults=done, alive=number not in dead)
+    return stalls.stalled()
 
 
 def test_a_minute_without_a_commit_is_a_stall() -> None:
@@ -88,9 +88,9 @@ def test_it_says_nothing_before_the_first_commit_is_due() -> None:
 
 def test_a_program_that_is_restarted_no_more_says_so() -> None:
     clock = Clock()
-    pace = Pace(now=clock, interval_s=10.0)
+    stalls = StallDetector(now=clock, interval_s=10.0)
     clock.at_s += 3
-    gave_up = pace.gave_up("the driver died 6 times")
+    gave_up = stalls.gave_up("the driver died 6 times")
     told = ("gave up", "the driver died 6 times", 3.0, 10.0)
     assert (gave_up["kind"], gave_up["words"], gave_up["idle_s"], gave_up["interval_s"]) == told
 

@@ -1,7 +1,7 @@
 """A run folder made by hand for one case: batches of any size, several queries, sinks that could not be read.
 
-A `Scene` is an honest run until it is changed: every sink holds its effect, every strike finds the sinks as a pipeline
-in order would have them, and the next attempt goes on with the batch that was struck.
+A `RunBuilder` is an honest run until it is changed: every sink holds its effect, every hit finds the sinks as a
+pipeline in order would have them, and the next attempt goes on with the batch that was hit.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from harness.checkers.cells import Row
 from harness.checkers.spans import Cut, Span
 from harness.effect import Effects, Source
 from harness.run_folder import ledger
-from harness.run_folder.snapshot import STRIKE, Batch, Query, QueryState, Snapshot
+from harness.run_folder.snapshot import INJECTION, Batch, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome, plain
 from harness.sinks.table import SinkTable, save
-from tests.folders import SCENARIO, STEP, Folder, Struck
+from tests.folders import SCENARIO, STEP, Folder, Injected
 
 CHECKPOINT = "checkpoint"
 EVERYTHING = 10**9
@@ -34,7 +34,7 @@ def blame(batch: int | None = 1, *, point: str = "sink-committed", attempt: int 
 
 
 def state(checkpoint: str, *, planned: Pair, committed: Pair) -> QueryState:
-    """One query at a strike: (how many batches, the next offset) of what it had planned, and of what was committed."""
+    """One query at a hit: (how many batches, the next offset) of what it had planned, and of what was committed."""
     return QueryState(
         checkpoint=checkpoint,
         offsets=tuple(range(planned[0])),
@@ -52,7 +52,7 @@ def query(checkpoint: str, *ends: int, start: int = 0, first: Mapping[int, int])
 
 
 @dataclass
-class Moment(Struck):
+class Moment(Injected):
     """A snapshot; `states` are its queries, if it is not one that worked in order."""
 
     states: tuple[QueryState, ...] | None = None
@@ -60,9 +60,9 @@ class Moment(Struck):
 
 
 @dataclass
-class Scene(Folder):
+class RunBuilder(Folder):
     """One run. `ends` are the next offsets after each batch; `unread` has words for sinks that could not be read, by
-    room and place (`0` at the end, `1-strike/0` at a strike); `edits` are keys of JSON files that are set in the end.
+    room and place (`0` at the end, `1-injection/0` at a hit); `edits` are keys of JSON files that are set in the end.
 
     `controls` without tables are honest."""
 
@@ -88,7 +88,7 @@ class Scene(Folder):
 
     def _written(self) -> None:
         super().write()
-        for index, rows in enumerate(self.tables or self._honest(Struck(holds=EVERYTHING))):
+        for index, rows in enumerate(self.tables or self._honest(Injected(holds=EVERYTHING))):
             if rows is not None and str(index) not in self.unread:
                 save(self.path, index, self._table(index, rows))
         for place, words in self.unread.items():
@@ -106,7 +106,7 @@ class Scene(Folder):
         sink = self.scenario.sinks[index]
         save(room, index, SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=words))
 
-    def strike(
+    def injection(
         self,
         batch: int | None = 1,
         *,
@@ -176,7 +176,7 @@ class Scene(Folder):
     def _batches(self) -> list[Batch]:
         return self.batches if self.batches is not None else list(query("", *self.ends, first={}).batches)
 
-    def _strikes(self) -> list[Struck]:
+    def _injections(self) -> list[Injected]:
         return list(self.moments)
 
     def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
@@ -187,33 +187,33 @@ class Scene(Folder):
             path = self.path / "controls" / str(number) / "checkpoint.json"
             path.write_text(json.dumps({**json.loads(path.read_text()), "gap_s": self.calm_gap_s}), encoding="utf-8")
 
-    def _snapshot(self, struck: Struck) -> None:
-        assert isinstance(struck, Moment)
-        room = self.path / "snapshots" / f"{struck.step}-{struck.moment}"
+    def _snapshot(self, injected: Injected) -> None:
+        assert isinstance(injected, Moment)
+        room = self.path / "snapshots" / f"{injected.step}-{injected.moment}"
         room.mkdir(parents=True)
-        planned, committed = self._end(struck.planned), self._end(struck.committed)
-        one = state(struck.checkpoint, planned=(struck.planned, planned), committed=(struck.committed, committed))
-        states = (one,) if struck.states is None else struck.states
+        planned, committed = self._end(injected.planned), self._end(injected.committed)
+        one = state(injected.checkpoint, planned=(injected.planned, planned), committed=(injected.committed, committed))
+        states = (one,) if injected.states is None else injected.states
         snapshot = Snapshot(
-            step=struck.step,
-            moment=struck.moment,
-            attempt=struck.attempt,
-            at_s=struck.at_s,
-            queries=() if struck.position is not None else states,
-            position=struck.position,
+            step=injected.step,
+            moment=injected.moment,
+            attempt=injected.attempt,
+            at_s=injected.at_s,
+            queries=() if injected.position is not None else states,
+            position=injected.position,
             sent={0: len(self.records)},
-            writing=struck.writing,
-            rows_counted=struck.rows_counted,
-            rows_before=struck.rows_before,
-            left=struck.left,
-            error=struck.error,
+            writing=injected.writing,
+            rows_counted=injected.rows_counted,
+            rows_before=injected.rows_before,
+            left=injected.left,
+            error=injected.error,
         )
         (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
-        tables = struck.tables
+        tables = injected.tables
         if tables is None:
-            tables = self._honest(replace(struck, holds=planned if struck.holds is None else struck.holds))
+            tables = self._honest(replace(injected, holds=planned if injected.holds is None else injected.holds))
         for index, rows in enumerate(tables):
-            if rows is not None and f"{struck.step}-{STRIKE}/{index}" not in self.unread:
+            if rows is not None and f"{injected.step}-{INJECTION}/{index}" not in self.unread:
                 save(room, index, self._table(index, rows))
 
     def _checkpoint(self, drained: bool) -> dict[str, Any]:
@@ -229,6 +229,6 @@ class Scene(Folder):
         }
 
 
-def scene(path: Path) -> Scene:
+def run_builder(path: Path) -> RunBuilder:
     """An honest run of four batches, in which nothing was hurt yet."""
-    return Scene(path, scenario=replace(SCENARIO, schedule=()))
+    return RunBuilder(path, scenario=replace(SCENARIO, schedule=()))

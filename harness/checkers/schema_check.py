@@ -45,7 +45,9 @@ class Column(NamedTuple):
     family: str
 
 
-def misfit(sink: Sink, effect: Sequence[Described], table: Sequence[Described], *, name: str = "") -> list[str]:
+def schema_mismatch(
+    sink: Sink, effect: Sequence[Described], table: Sequence[Described], *, name: str = ""
+) -> list[str]:
     """Why the columns of effect and sink cannot be compared; empty if they can. `name` is what the scenario calls the
     sink, where its own name is not enough."""
     called = name or sink.name

@@ -1,4 +1,4 @@
-"""How far each query was when a fault struck, and where the next attempt of the driver began."""
+"""How far each query was when a fault hit, and where the next attempt of the driver began."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from harness.checkers.spans import Span
 from harness.errors import HarnessError, UsageError
 from harness.faults import fault
 from harness.judge.folder import read_run
+from harness.judge.injections import Injection, Seen, _wiped, numbered, read_injections
 from harness.judge.reach import Reach, feeders, reaches, taken
-from harness.judge.strikes import Seen, Strike, _wiped, numbered, read_strikes
 from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome
-from tests.folders import HIT, STEP, Folder, Struck
+from tests.folders import HIT, STEP, Folder, Injected
 
 SINK = Sink(kind="postgres", target="t")
 
@@ -34,13 +34,13 @@ REACH = Reach(
 )
 
 
-def strike(*states: QueryState, outcome: StepOutcome = HIT, **changes: Any) -> Strike:
-    snapshot = Snapshot(step=1, moment="strike", attempt=outcome.attempt, at_s=3.0, queries=states)
-    return Strike(number=1, outcome=outcome, at=Seen(snapshot=replace(snapshot, **changes), tables=()))
+def injection(*states: QueryState, outcome: StepOutcome = HIT, **changes: Any) -> Injection:
+    snapshot = Snapshot(step=1, moment="injection", attempt=outcome.attempt, at_s=3.0, queries=states)
+    return Injection(number=1, outcome=outcome, at=Seen(snapshot=replace(snapshot, **changes), tables=()))
 
 
 def reach(*states: QueryState, queries: tuple[Query, ...] = (QUERY,), sink: Sink = SINK, **changes: Any) -> list[Reach]:
-    return reaches(strike(*states, **changes), Progressed(queries=queries, end={0: 40}), sink)
+    return reaches(injection(*states, **changes), Progressed(queries=queries, end={0: 40}), sink)
 
 
 def test_a_batch_that_is_planned_and_not_committed() -> None:
@@ -102,7 +102,7 @@ def test_without_a_next_attempt_nothing_is_known_of_it(first: Mapping[int, int])
 
 
 def test_a_driver_that_lives_has_no_next_attempt() -> None:
-    """What came after the death of another fault's victim lies beyond the batch in hand, and was not skipped."""
+    """What came after the death of another fault's victim lies beyond the batch in flight, and was not skipped."""
     lives = replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))
     queries = (replace(QUERY, first={1: 0, 2: 2}),)
     assert reach(STATE, queries=queries)[0].skipped == (Span(0, 10, 25),)
@@ -123,7 +123,7 @@ def test_what_was_committed_last_says_how_far_it_was_where_spark_has_purged_it()
 
 def test_a_driver_that_goes_on_and_has_committed_nothing_has_nothing_since() -> None:
     states = (replace(STATE, offsets=(0,), commits=(), committed={}, planned={0: 10}),)
-    moving = replace(strike(*states), moving=True)
+    moving = replace(injection(*states), moving=True)
     (found,) = reaches(moving, Progressed(queries=(QUERY,), end={0: 40}), SINK)
     assert (found.low, found.since) == ({0: 0}, ())
 
@@ -213,7 +213,7 @@ def by_hand(
     outcome = HIT if died else replace(HIT, evidence=Evidence())
     moved = tuple(Position(attempt=attempt, at_s=at_s, next=offsets) for attempt, at_s, offsets in positions)
     (found,) = reaches(
-        strike(outcome=outcome, position=position, **{"sent": {0: 40}, **changes}), Progressed(positions=moved), SINK
+        injection(outcome=outcome, position=position, **{"sent": {0: 40}, **changes}), Progressed(positions=moved), SINK
     )
     return found
 
@@ -234,13 +234,13 @@ def test_offsets_kept_by_hand_have_planned_what_was_taken_next() -> None:
     assert by_hand(moves, {0: 10}, died=False) == replace(found, next=None)
 
 
-def test_offsets_kept_by_hand_at_the_very_moment_of_the_strike_were_before() -> None:
+def test_offsets_kept_by_hand_at_the_very_moment_of_the_hit_were_before() -> None:
     found = by_hand([(1, 3.0, {0: 5}), (2, 4.0, {0: 20})], {0: 10})
     assert (found.last, found.high, found.next) == ((Span(0, 5, 10),), {0: 20}, {0: 20})
     assert found.skipped == (Span(0, 10, 20),)
 
 
-def test_offsets_that_were_saved_after_the_strike_are_no_last_ones() -> None:
+def test_offsets_that_were_saved_after_the_hit_are_no_last_ones() -> None:
     moves = [(1, 1.0, {0: 5}), (1, 2.0, {0: 10}), (1, 4.0, {0: 20})]
     found = by_hand(moves, {0: 10}, sent={0: 18})
     assert (found.last, found.high) == ((Span(0, 5, 10),), {0: 18})
@@ -258,34 +258,38 @@ def test_offsets_that_were_never_saved_have_nothing_before_them() -> None:
 
 
 def test_a_hit_is_named_by_fault_place_batch_and_attempt() -> None:
-    assert Strike(number=1, outcome=HIT).label == "kill driver at sink-committed of batch 1, attempt 1"
-    assert Strike(number=1, outcome=replace(HIT, batch=None)).label == "kill driver at sink-committed, attempt 1"
-    assert Strike(number=1, outcome=replace(HIT, point="")).label == "kill driver of batch 1, attempt 1"
-    assert Strike(number=1, outcome=replace(HIT, point="", batch=None, attempt=0)).label == "kill driver"
+    assert Injection(number=1, outcome=HIT).label == "kill driver at sink-committed of batch 1, attempt 1"
+    assert Injection(number=1, outcome=replace(HIT, batch=None)).label == "kill driver at sink-committed, attempt 1"
+    assert Injection(number=1, outcome=replace(HIT, point="")).label == "kill driver of batch 1, attempt 1"
+    assert Injection(number=1, outcome=replace(HIT, point="", batch=None, attempt=0)).label == "kill driver"
     assert (
-        Strike(number=1, outcome=replace(HIT, batch=0, attempt=0)).label == "kill driver at sink-committed of batch 0"
+        Injection(number=1, outcome=replace(HIT, batch=0, attempt=0)).label
+        == "kill driver at sink-committed of batch 0"
     )
     one = replace(HIT, checkpoint="checkpoints/b")
-    assert Strike(number=1, outcome=one, beside=True).label == (
+    assert Injection(number=1, outcome=one, beside=True).label == (
         "kill driver at sink-committed of batch 1 of checkpoints/b, attempt 1"
     )
     for bare in (replace(HIT, checkpoint=""), replace(one, batch=None)):
-        assert Strike(number=1, outcome=bare, beside=True).label == Strike(number=1, outcome=bare).label
+        assert Injection(number=1, outcome=bare, beside=True).label == Injection(number=1, outcome=bare).label
 
 
 def test_who_was_at_work_may_write_on_after_the_last_look() -> None:
-    alone = strike(STATE)
-    assert not alone.writing and not Strike(number=1, outcome=HIT).writing
-    assert strike(STATE, alive=("executor 0",)).writing
-    assert strike(STATE, writing={"0": ("insert",)}).writing and strike(STATE, writing={"offsets": ("update",)}).writing
-    assert not strike(STATE, writing={"": ("update heartbeat",)}).writing, "who writes beside it may do so any time"
-    assert not strike(STATE, writing={"0": ()}).writing
-    assert not strike(STATE, writing={"0": ("insert",)}, left={}).writing
-    assert strike(STATE, outcome=replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))).writing
-    two = strike(STATE, alive=("executor 0", "executor 1"))
-    assert replace(two, restart=strike(STATE, alive=("driver 2", "executor 1")).at).writing
+    alone = injection(STATE)
+    assert not alone.writing and not Injection(number=1, outcome=HIT).writing
+    assert injection(STATE, alive=("executor 0",)).writing
+    assert (
+        injection(STATE, writing={"0": ("insert",)}).writing
+        and injection(STATE, writing={"offsets": ("update",)}).writing
+    )
+    assert not injection(STATE, writing={"": ("update heartbeat",)}).writing, "who writes beside it may do so any time"
+    assert not injection(STATE, writing={"0": ()}).writing
+    assert not injection(STATE, writing={"0": ("insert",)}, left={}).writing
+    assert injection(STATE, outcome=replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))).writing
+    two = injection(STATE, alive=("executor 0", "executor 1"))
+    assert replace(two, restart=injection(STATE, alive=("driver 2", "executor 1")).at).writing
     for alive in ((), ("driver 2", "executor 2"), None):
-        assert not replace(two, restart=strike(STATE, alive=alive).at).writing, "they were gone by then"
+        assert not replace(two, restart=injection(STATE, alive=alive).at).writing, "they were gone by then"
 
 
 NOTHING = QueryState(checkpoint="checkpoint")
@@ -305,7 +309,7 @@ NOTHING = QueryState(checkpoint="checkpoint")
     ids=["as it was", "an orphan went on", "a commit less", "a batch less", "none at all", "another", "nobody looked"],
 )
 def test_a_second_look_that_shows_less_is_one_at_the_next_attempt(late: tuple[QueryState, ...], wiped: bool) -> None:
-    first, second = (strike(*states).at for states in ((STATE,), late))
+    first, second = (injection(*states).at for states in ((STATE,), late))
     assert first is not None and second is not None
     assert _wiped(first.snapshot, second.snapshot) is wiped
 
@@ -326,25 +330,25 @@ def test_what_only_some_sources_had_done_is_left_out() -> None:
     ahead = replace(STATE, committed_most={0: 14}, planned_most={0: 31})
     (found,) = reach(ahead)
     assert (found.low, found.high, found.next) == ({0: 14}, {0: 25}, {0: 14})
-    assert (found.taken, found.apart) == ((Span(0, 14, 25),), (Span(0, 10, 14), Span(0, 25, 31)))
+    assert (found.taken, found.partial) == ((Span(0, 14, 25),), (Span(0, 10, 14), Span(0, 25, 31)))
     assert (found.again, found.skipped) == ((), ())
     (beyond,) = reach(replace(STATE, committed_most={0: 30}, planned_most={0: 30}))
-    assert (beyond.taken, beyond.apart) == ((), (Span(0, 10, 30),))
+    assert (beyond.taken, beyond.partial) == ((), (Span(0, 10, 30),))
     (back,) = reach(ahead, queries=(replace(QUERY, first={1: 0, 2: 0}),))
     assert (back.next, back.again) == ({0: 0}, (Span(0, 0, 14),))
 
 
 def test_a_driver_died_if_the_evidence_has_its_end() -> None:
-    assert Strike(number=1, outcome=HIT).died
-    assert not Strike(number=1, outcome=replace(HIT, evidence=Evidence(signalled={"a driver": "x"}))).died
+    assert Injection(number=1, outcome=HIT).died
+    assert not Injection(number=1, outcome=replace(HIT, evidence=Evidence(signalled={"a driver": "x"}))).died
 
 
-def both(first: Snapshot, late: Snapshot | None) -> Strike:
+def both(first: Snapshot, late: Snapshot | None) -> Injection:
     at, restart = Seen(snapshot=first, tables=()), Seen(snapshot=late, tables=()) if late is not None else None
-    return Strike(number=1, outcome=HIT, at=at, restart=restart)
+    return Injection(number=1, outcome=HIT, at=at, restart=restart)
 
 
-FIRST = Snapshot(step=1, moment="strike", attempt=1, at_s=3.0, queries=(STATE,))
+FIRST = Snapshot(step=1, moment="injection", attempt=1, at_s=3.0, queries=(STATE,))
 DONE = replace(STATE, commits=(0, 1), committed={0: 25})
 
 
@@ -412,14 +416,14 @@ def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
 def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     folder.claim(schedule=(STEP, replace(STEP, do=fault("kill executor")), STEP))
     folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
-    folder.strikes = [Struck(step=2, holds=15), Struck(step=2, moment=RESTART), Struck(step=3, holds=10)]
-    one, two, three = read_strikes(read_run(folder.write()))
+    folder.injections = [Injected(step=2, holds=15), Injected(step=2, moment=RESTART), Injected(step=3, holds=10)]
+    one, two, three = read_injections(read_run(folder.write()))
     assert (one.number, one.moving, one.why) == (2, True, "")
     assert one.at is not None and one.restart is not None
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
-    assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("strike", "restart")
+    assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
     assert (two.number, two.moving, two.restart) == (3, False, None)
-    assert three == Strike(number=4, outcome=HIT, why="no snapshot was taken when it struck", counted=0)
+    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when it hit", counted=0)
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -429,49 +433,49 @@ def change(folder: Folder, name: str, **changes: Any) -> None:
 
 def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     folder.write()
-    change(folder, "1-strike", error="the count failed")
-    (part,) = read_strikes(read_run(folder.path))
+    change(folder, "1-injection", error="the count failed")
+    (part,) = read_injections(read_run(folder.path))
     assert part.at is not None
-    change(folder, "1-strike", error="the server is gone", queries=[])
-    (none,) = read_strikes(read_run(folder.path))
-    assert none == Strike(number=1, outcome=HIT, why="its snapshot failed: the server is gone", counted=0)
-    change(folder, "1-strike", position={"0": 10})
-    (own,) = read_strikes(read_run(folder.path))
+    change(folder, "1-injection", error="the server is gone", queries=[])
+    (none,) = read_injections(read_run(folder.path))
+    assert none == Injection(number=1, outcome=HIT, why="its snapshot failed: the server is gone", counted=0)
+    change(folder, "1-injection", position={"0": 10})
+    (own,) = read_injections(read_run(folder.path))
     assert own.at is not None
 
 
 def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothing(folder: Folder) -> None:
     folder.write()
-    change(folder, "1-strike", alive=None)
-    (unseen,) = read_strikes(read_run(folder.path))
+    change(folder, "1-injection", alive=None)
+    (unseen,) = read_injections(read_run(folder.path))
     words = "nobody could look whether its victims were gone"
-    assert unseen == Strike(number=1, outcome=HIT, why=words, counted=0)
+    assert unseen == Injection(number=1, outcome=HIT, why=words, counted=0)
     nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
     run = replace(read_run(folder.path), steps=(nobody,))
-    (none,) = read_strikes(run)
-    assert none == Strike(number=1, outcome=nobody, why="its evidence names no victim", counted=0)
+    (none,) = read_injections(run)
+    assert none == Injection(number=1, outcome=nobody, why="its evidence names no victim", counted=0)
 
 
 def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     folder.write()
-    change(folder, "1-strike", alive=["4712"])
-    assert read_strikes(read_run(folder.path))[0].why == ""
-    change(folder, "1-strike", alive=["4712", "4711", "driver 1"])
-    (hit,) = read_strikes(read_run(folder.path))
-    assert hit == Strike(number=1, outcome=HIT, why="4711, driver 1 lived on when it had struck", counted=0)
+    change(folder, "1-injection", alive=["4712"])
+    assert read_injections(read_run(folder.path))[0].why == ""
+    change(folder, "1-injection", alive=["4712", "4711", "driver 1"])
+    (hit,) = read_injections(read_run(folder.path))
+    assert hit == Injection(number=1, outcome=HIT, why="4711, driver 1 lived on when it had hit", counted=0)
     plan = folder.path / "plan.json"
     plan.write_text(plan.read_text().replace('"impact": "driver killed"', '"impact": "driver paused"'))
-    assert read_strikes(read_run(folder.path))[0].why == ""
+    assert read_injections(read_run(folder.path))[0].why == ""
 
 
 def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
     folder.write()
-    change(folder, "1-strike", attempt="x")
+    change(folder, "1-injection", attempt="x")
     with pytest.raises(UsageError, match=r"snapshot\.json"):
-        read_strikes(read_run(folder.path))
-    (folder.path / "snapshots" / "1-strike" / "snapshot.json").write_text("{")
+        read_injections(read_run(folder.path))
+    (folder.path / "snapshots" / "1-injection" / "snapshot.json").write_text("{")
     with pytest.raises(HarnessError, match="not readable"):
-        read_strikes(read_run(folder.path))
+        read_injections(read_run(folder.path))
 
 
 LATER = "its snapshot is of a later moment: batch 1 was planned by then"
@@ -493,18 +497,18 @@ def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(
     folder.claim(schedule=(kill,))
     evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
     folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
-    (found,) = read_strikes(read_run(folder.write()))
+    (found,) = read_injections(read_run(folder.write()))
     assert (found.number, found.why) == (1, why)
 
 
 @pytest.mark.parametrize(("which", "executors", "only"), [("all", 2, ""), ("one", 2, "checkpoint"), ("one", 1, "")])
-def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_was_hurt(
+def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_was_hit(
     folder: Folder, which: str, executors: int, only: str
 ) -> None:
     kill = replace(STEP, do=fault("kill executor", which=which))
     folder.claim(schedule=(kill,), pipeline=replace(folder.scenario.pipeline, executors=executors))
     folder.steps = [replace(HIT, name=kill.name, evidence=Evidence(signalled={"5000": "SIGKILL"}))]
-    (found,) = read_strikes(read_run(folder.write()))
+    (found,) = read_injections(read_run(folder.write()))
     assert found.only == only
 
 
@@ -513,14 +517,14 @@ def test_a_kill_of_all_executors_beside_a_kill_of_one(folder: Folder) -> None:
     kills = [replace(STEP, do=fault("kill executor", which=which)) for which in ("all", "one", "all")]
     folder.claim(schedule=tuple(kills), pipeline=replace(folder.scenario.pipeline, executors=2))
     folder.steps = [replace(HIT, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))] * 3
-    folder.strikes = []
-    assert [found.only for found in read_strikes(read_run(folder.write()))] == ["", "checkpoint", ""]
+    folder.injections = []
+    assert [found.only for found in read_injections(read_run(folder.write()))] == ["", "checkpoint", ""]
 
 
 @pytest.mark.parametrize(("name", "running"), [("kill driver", False), ("disconnect driver", True)])
 def test_who_does_not_stand_still_while_the_snapshot_is_taken(folder: Folder, name: str, running: bool) -> None:
     folder.claim(schedule=(replace(STEP, do=fault(name)),))
-    (found,) = read_strikes(read_run(folder.write()))
+    (found,) = read_injections(read_run(folder.write()))
     assert found.running is running
 
 
@@ -538,8 +542,8 @@ def test_who_does_not_stand_still_while_the_snapshot_is_taken(folder: Folder, na
 def test_of_offsets_kept_by_hand_a_second_look_counts_while_somebody_may_write(
     folder: Folder, changes: dict[str, Any], looked: bool
 ) -> None:
-    folder.strikes = [Struck(position={0: 10}), Struck(position={0: 10}, moment=RESTART)]
+    folder.injections = [Injected(position={0: 10}), Injected(position={0: 10}, moment=RESTART)]
     folder.write()
-    change(folder, "1-strike", **{"alive": [], "writing": {}, "left": {}} | changes)
-    (found,) = read_strikes(read_run(folder.path))
+    change(folder, "1-injection", **{"alive": [], "writing": {}, "left": {}} | changes)
+    (found,) = read_injections(read_run(folder.path))
     assert (found.restart is not None) is looked

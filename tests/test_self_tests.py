@@ -1,4 +1,4 @@
-"""Canaries: a comparison that is blind to something must be caught on any data; a good one never."""
+"""Self-tests: a comparison that is blind to something must be caught on any data; a good one never."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.checkers.canaries import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, canaries, flipped, led
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, Mark, compare
+from harness.checkers.self_tests import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, flipped, led, self_tests
 from harness.scenario import Kind
 from tests.laws import FAULTS, case, good_rows
 
@@ -23,13 +23,13 @@ GOOD = good_rows(30)
 
 def missed(of: Case, judge: Judge = compare) -> set[str]:
     bad = {mark.key for mark in compare(of)}
-    out = canaries(of, bad=bad, judge=judge)
-    assert [canary.name for canary in out] == list(NAMES)
-    return {canary.name for canary in out if not canary.found}
+    out = self_tests(of, bad=bad, judge=judge)
+    assert [self_test.name for self_test in out] == list(NAMES)
+    return {self_test.name for self_test in out if not self_test.found}
 
 
 def whys(of: Case, judge: Judge = compare) -> list[str]:
-    return [canary.why for canary in canaries(of, bad={mark.key for mark in compare(of)}, judge=judge)]
+    return [self_test.why for self_test in self_tests(of, bad={mark.key for mark in compare(of)}, judge=judge)]
 
 
 @settings(max_examples=100)

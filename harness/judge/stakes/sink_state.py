@@ -13,7 +13,7 @@ from harness.checkers.explain import alike
 from harness.sinks.table import WHOLE, SinkTable, fingerprint
 
 
-class Held(dict[Key, Counter[Any]]):
+class RowsByKey(dict[Key, Counter[Any]]):
     """By key, the rows that are there, or their fingerprints; as in a Counter, a key that is not there holds none."""
 
     def __missing__(self, key: Key) -> Counter[Any]:
@@ -21,18 +21,18 @@ class Held(dict[Key, Counter[Any]]):
 
 
 @dataclass(frozen=True)
-class Look:
+class SinkState:
     """What one sink held. `places` are those of the sink's columns in an effect's row, None where rows are whole."""
 
     case: Case
-    rows: Held
+    rows: RowsByKey
     places: tuple[int, ...] | None = None
 
-    def of(self, rows: Iterable[Row]) -> Held:
+    def of(self, rows: Iterable[Row]) -> RowsByKey:
         """Rows of the effect in the same form, so that they can be compared with what was held."""
         if self.places is None:
             return held(self.case, rows)
-        out = Held()
+        out = RowsByKey()
         keys = named_by(self.case)
         for row in rows:
             mark = fingerprint(tuple([row[place] for place in self.places]))
@@ -46,16 +46,16 @@ def named_by(case: Case) -> tuple[int, ...]:
     return () if alone else case.key_places()
 
 
-def held(case: Case, rows: Iterable[Row]) -> Held:
+def held(case: Case, rows: Iterable[Row]) -> RowsByKey:
     """Rows of the effect by key."""
     sums = set(_sums(case))
     exact = (tuple([None if at in sums else cell for at, cell in enumerate(row)]) for row in rows)
     return whole(case, exact if sums else rows)
 
 
-def whole(case: Case, rows: Iterable[Row]) -> Held:
+def whole(case: Case, rows: Iterable[Row]) -> RowsByKey:
     """The same with all cells, floating point numbers too."""
-    out = Held()
+    out = RowsByKey()
     places = named_by(case)
     for row in rows:
         out.setdefault(key_of(row, places), Counter())[row] += 1
@@ -78,11 +78,11 @@ def _sums(case: Case) -> list[int]:
     return [place for place in floats if case.aggregate and place not in named_by(case)]
 
 
-def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look | None:
+def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> SinkState | None:
     """The sink of `case` as `table` has it; None if it could not be read or compared; one that was not made yet held
     nothing. `names` are the sink's columns in its own order."""
     if table is not None and table.absent:
-        return Look(case, Held())
+        return SinkState(case, RowsByKey())
     if table is None or table.unreadable:
         return None
     here = [column.name for column in table.columns]
@@ -91,10 +91,10 @@ def look(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> Look |
     if not set(case.columns) <= set(here):
         return None
     order = [here.index(name) for name in case.columns]
-    return Look(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
+    return SinkState(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
 
 
-def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> Look | None:
+def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> SinkState | None:
     """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
     be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that the effect
     has not."""
@@ -103,8 +103,8 @@ def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[st
         return None
     if sorted(names) != sorted(case.columns) or sorted(here[:-1]) != sorted(known):
         return None
-    rows = Held()
+    rows = RowsByKey()
     order = [here.index(name) for name in known]
     for row in table.rows:
         rows.setdefault(key_of(row, order), Counter())[row[-1]] += 1
-    return Look(case, rows, tuple(case.columns.index(name) for name in names))
+    return SinkState(case, rows, tuple(case.columns.index(name) for name in names))
