@@ -1,4 +1,4 @@
-"""Every scenario of the proving suite with its kill replaced by one that hurts nobody, and beside it the run as it was.
+"""Every scenario of the proving suite with its kill replaced by one that hits nothing, and beside it the run as it was.
 
     make prove SUITE=sabotage [ARGS="-k upsert"]
     PYTHONPATH=. .venv/bin/python bench/sabotage.py [-k WORD] [--keep DIR]
@@ -80,7 +80,7 @@ def wrong(line: Line) -> str:
         return "talked into green"
     broken = sabotage.BROKEN.get(line.stem)
     if broken is None or line.word not in broken.words or (broken.restarted and line.kind in WITHOUT_FAULTS):
-        return f"{line.word}, and nothing was hurt that it cannot survive: {line.said}"
+        return f"{line.word}, and nothing was hit that it cannot survive: {line.said}"
     if line.word == Word.ERROR and not line.said.startswith(broken.error):
         return f"{line.word}: {line.said}"
     return ""

@@ -82,7 +82,7 @@ def played(scenario: Scenario, stack: Stack, reports: Path, meter: Meter) -> Cos
 
 
 def measure(scenario: Scenario, reports: Path, *, containers: bool) -> dict[str, Cost]:
-    """One round: everything side by side, so that a slow minute of the machine hurts all."""
+    """One round: everything side by side, so that a slow minute of the machine hits all."""
     kinds = dict(zip(("cold", "warm"), cold_and_warm(scenario, ProcessesStack, reports), strict=True))
     kinds["stock"] = stock(scenario, reports)
     if containers:

@@ -3,10 +3,10 @@
     PYTHONPATH=. .venv/bin/python bench/unsteady.py N [--seed S] [--only windows|loser] [--fresh] [--reports DIR]
 
 `windows` is right and not deterministic: rows in any order, windows that a watermark closes late. It is never violated.
-`loser` leaves out one payment in one run of three, hurt or not, as the name of the run draws it: that run has a
-finding and no other, and no fault is ever blamed for it. Controls are kept by digest, so that all runs of a program are
-held against the same three: with `--fresh` each run makes its own. Exit code 1 after a breach, or where of ten runs or
-more of `loser` none left out a payment.
+`loser` leaves out one payment in one run of three, with or without faults, as the name of the run draws it: that run
+has a finding and no other, and no fault is ever blamed for it. Controls are kept by digest, so that all runs of a
+program are held against the same three: with `--fresh` each run makes its own. Exit code 1 after a breach, or where of
+ten runs or more of `loser` none left out a payment.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ class Snapshots(Protocol):
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None
     ) -> None:
-        """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
+        """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
 
     def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
@@ -178,7 +178,7 @@ class RunContext:
 
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
-    `has_progress`: the current attempt of the driver has done something; before that there is nothing to hurt. `feeds`:
+    `has_progress`: the current attempt of the driver has done something; before that there is nothing to hit. `feeds`:
     the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
     `began_s`: when the schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
 
@@ -209,7 +209,7 @@ class RunContext:
             self.tripwire.let_go()
 
     def look(self, hit: TriggerHit) -> None:
-        """Keep where everything stands, now that somebody was hurt and before anything goes on."""
+        """Keep where everything stands, now that anything was hit and before anything goes on."""
         if self.snapshots is not None:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0

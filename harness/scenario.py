@@ -185,7 +185,7 @@ class Trigger:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One way to hurt the stack: `kind` as the file writes it, and what else the file says of it, by the names that its
+    """One kind of fault: `kind` as the file writes it, and what else the file says of it, by the names that its
     model has (`victim`, `which`, `for_s`); a time in seconds."""
 
     kind: str
@@ -278,7 +278,7 @@ class Evidence:
 class StepOutcome:
     """What became of one step. `hit` is true only if the evidence says that it happened at its crash point.
 
-    A batch is named by its `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hurt
+    A batch is named by its `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hit
     (counted from 1; 0 if none was) and `batch`."""
 
     name: str

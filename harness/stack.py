@@ -36,7 +36,7 @@ MEANS: Mapping[str, frozenset[Means]] = {
 
 
 class Process(Protocol):
-    """What can be hurt: a process of a run, or a container that is one. Two are equal if they are the same one."""
+    """What can be hit: a process of a run, or a container that is one. Two are equal if they are the same one."""
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class Stack(Protocol):
         """Every living process of this run's pipeline, also one whose driver is dead."""
 
     def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, its own and those of the components, for run.json."""

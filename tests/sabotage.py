@@ -1,4 +1,4 @@
-"""Kills that hurt nobody, made to look like hits: trigger, crash point and evidence of each step are overruled, so that
+"""Kills that hit nothing, made to look like hits: trigger, crash point and evidence of each step are overruled, so that
 only what the snapshots show is left to tell.
 
     with nothing(): ...         every process is spared

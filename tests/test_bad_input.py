@@ -124,7 +124,7 @@ def test_a_pipeline_that_crashes_at_import_is_an_error_of_the_set_up(tmp_path: P
     path = project(tmp_path, "import nowhere_to_be_found\n")
     code, said = onceproof(tmp_path, "run", str(path))
     assert code == 4
-    assert "ended with status 1 before anything was hurt" in said
+    assert "ended with status 1 before any fault was injected" in said
     assert "No module named 'nowhere_to_be_found'" in said
     assert "harness/run" not in said
 
@@ -158,7 +158,7 @@ def test_a_pipeline_that_dies_without_faults_after_its_first_batch_is_an_error_t
     path = project(tmp_path, POISONED)
     code, said = onceproof(tmp_path, "run", str(path))
     assert code == 4
-    assert "ended with status 1 before anything was hurt" in said
+    assert "ended with status 1 before any fault was injected" in said
     assert "a poisoned record" in said
     assert "harness/run" not in said
 

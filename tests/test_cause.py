@@ -822,7 +822,7 @@ def test_what_only_some_sources_had_is_left_out_of_the_totals_that_have_to_be_ri
     for (name, *_), count in ((row, int((row[0],) not in scale.keys(apart))) for row in bench.first(2)):
         wrong = other(bench.first(2), 1, str(name))
         assert mismatched(scale, hit(bench, wrong, reach(2, 2), scale=scale)) == 1
-        assert mismatched(scale, hit(bench, wrong, reach(2, 2, apart=apart), scale=scale)) == count
+        assert mismatched(scale, hit(bench, wrong, reach(2, 2, partial=apart), scale=scale)) == count
     assert 0 < len(scale.keys(apart)) < len(bench.first(2))
 
 
@@ -840,7 +840,7 @@ def test_rows_of_the_source_that_was_ahead_came_again_too(make: Make) -> None:
 def test_nobody_knows_what_else_was_at_stake_where_sources_stood_apart(make: Make) -> None:
     bench = make()
     end = [row for row in bench.rows() if row not in bench.rows(*batch(2))]
-    staked = [judged(bench, end, (bench.first(1), reach(apart=apart))) for apart in ((), (Span(0, 10, 11),))]
+    staked = [judged(bench, end, (bench.first(1), reach(partial=apart))) for apart in ((), (Span(0, 10, 11),))]
     assert [{each.staked for each in out} for out in staked] == [{False}, {None}]
 
 

@@ -423,7 +423,7 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
     assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
     assert (two.number, two.moving, two.restart) == (3, False, None)
-    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when it hit", counted=0)
+    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit", counted=0)
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -462,7 +462,7 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     assert read_injections(read_run(folder.path))[0].why == ""
     change(folder, "1-injection", alive=["4712", "4711", "driver 1"])
     (hit,) = read_injections(read_run(folder.path))
-    assert hit == Injection(number=1, outcome=HIT, why="4711, driver 1 lived on when it had hit", counted=0)
+    assert hit == Injection(number=1, outcome=HIT, why="4711, driver 1 lived on when the fault had hit", counted=0)
     plan = folder.path / "plan.json"
     plan.write_text(plan.read_text().replace('"impact": "driver killed"', '"impact": "driver paused"'))
     assert read_injections(read_run(folder.path))[0].why == ""
@@ -513,7 +513,7 @@ def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_w
 
 
 def test_a_kill_of_all_executors_beside_a_kill_of_one(folder: Folder) -> None:
-    """Each step by its own option; without a snapshot the batch that was hurt says whose executor it was."""
+    """Each step by its own option; without a snapshot the batch that was hit says whose executor it was."""
     kills = [replace(STEP, do=fault("kill executor", which=which)) for which in ("all", "one", "all")]
     folder.claim(schedule=tuple(kills), pipeline=replace(folder.scenario.pipeline, executors=2))
     folder.steps = [replace(HIT, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))] * 3

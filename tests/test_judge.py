@@ -127,7 +127,7 @@ def test_two_tables_of_other_shapes_swapped_are_void(folder: Folder) -> None:
         "postgres payments: the effect has columns id, account, amount; the sink has account, n, total"
         in verdict.reasons
     )
-    assert "no self-test was planted" in verdict.reasons
+    assert "no error was planted to test the checker" in verdict.reasons
 
 
 def test_types_that_differ_are_void_and_named(folder: Folder) -> None:
@@ -264,7 +264,7 @@ def test_a_fault_without_effect_is_void(folder: Folder, step: Any) -> None:
 def test_no_fault_at_all_is_void(folder: Folder) -> None:
     folder.claim(schedule=())
     folder.steps = []
-    assert judge(folder.write()).reasons == ("no fault in the schedule: nothing was hurt",)
+    assert judge(folder.write()).reasons == ("no fault in the schedule: nothing was tested",)
 
 
 def test_a_step_without_an_outcome_is_void(folder: Folder) -> None:

@@ -373,7 +373,7 @@ CASES = [
     Case(
         "expect without faults alone",
         GOOD + "expect: {without_faults: true}\n",
-        ["4:18: expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}"],
+        ["4:26: expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}"],
     ),
     Case("expect a word in a mapping", GOOD + "expect: {word: held}\n", ["4:10: unknown key 'expect.word'"]),
     Case(
@@ -506,7 +506,7 @@ CASES = [
     Case(
         "pause that nobody feels",
         GOOD + "schedule: [{when: {rows: 3}, do: pause driver, for: 50ms}]\n",
-        ["4:53: schedule[0].for is too short to hurt anyone: 0.1s at least"],
+        ["4:53: schedule[0].for is too short to hit anything: 0.1s at least"],
     ),
     Case(
         "a fault's own mistakes beside those of a trigger",

@@ -1,4 +1,4 @@
-"""A kill that hurts nobody is never held, whatever its evidence says. The whole: `make prove SUITE=sabotage`."""
+"""A kill that hits nothing is never held, whatever its evidence says. The whole: `make prove SUITE=sabotage`."""
 
 from __future__ import annotations
 

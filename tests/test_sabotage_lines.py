@@ -17,7 +17,7 @@ from harness.scenario import CrashPoint
 from tests import folders, sabotage
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
-FAULTS_INJECTED = ", and nothing was hurt that it cannot survive: why"
+FAULTS_INJECTED = ", and nothing was hit that it cannot survive: why"
 
 
 def line(stem: str, kind: str, word: str, **changes: Any) -> Line:

@@ -175,7 +175,7 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
     with world(tmp_path) as w:
         outcomes = w.play(step(soon, "kill driver"), step(soon, "kill driver"), after_s=after_s)
         assert [o.hit for o in outcomes] == [True, True]
-        # The program, its JVM and the wait status: the JVM was there, so there was something to hurt.
+        # The program, its JVM and the wait status: the JVM was there, so there was something to hit.
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
 
 
@@ -319,13 +319,13 @@ class Boxed:
         self.on = not self.dies and not self.stays_off
         return not self.dies
 
-    def apart(self) -> bool:
+    def disconnected(self) -> bool:
         return not self.on
 
     def send(self, what: signal.Signals) -> bool:
         return True
 
-    def lives(self) -> bool:
+    def alive(self) -> bool:
         return not self.dies
 
     def stands(self) -> bool:

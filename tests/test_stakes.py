@@ -527,13 +527,15 @@ def test_a_slice_of_offsets_kept_by_hand_is_in_flight_only_if_something_shows_it
 def test_what_could_not_be_seen_is_said(make: Make) -> None:
     bench = make()
     scale = bench.scale()
-    bare = Injection(number=1, outcome=HIT, why="no snapshot was taken when it hit")
-    assert weigh(scale, bare, []) == Weighed(injection=bare, why="no snapshot was taken when it hit")
+    bare = Injection(number=1, outcome=HIT, why="no snapshot was taken when the fault hit")
+    assert weigh(scale, bare, []) == Weighed(injection=bare, why="no snapshot was taken when the fault hit")
     for table in (None, replace(bench.held([]), unreadable="locked"), replace(bench.held([]), columns=())):
         unread = injection(table)
-        assert weigh(scale, unread, [reach()]) == Weighed(injection=unread, why="t could not be read when it hit")
+        assert weigh(scale, unread, [reach()]) == Weighed(
+            injection=unread, why="t could not be read when the fault hit"
+        )
     seen, state = injection(bench.held([])), QueryState(checkpoint="other")
-    why = "no query of the topic was seen at work when it hit"
+    why = "no query of the topic was seen at work when the fault hit"
     assert weigh(scale, seen, []) == Weighed(injection=seen, why=why, idle=True)
     for more in ({"error": "Kafka did not answer"}, {"position": {0: 5}}, {"queries": (state,)}):
         other = injection(bench.held([]), **more)
@@ -649,7 +651,7 @@ def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None
 
 def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, query="elsewhere"),))
-    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when it hit",)
+    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when the fault hit",)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_n
         "schedule: [{when: {records: 600}, do: stop driver}]\nexpect: {violated: [duplicated]}\n"
     )
     verdict = run_scenario(load(path)).verdict
-    # All that was in flight was done before it ended: nobody was hurt. The next attempt begins from nothing all the
+    # All that was in flight was done before it ended: nothing was hit. The next attempt begins from nothing all the
     # same.
     assert verdict.word is Word.VIOLATED
     assert verdict.kinds() == {"duplicated": 600}

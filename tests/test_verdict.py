@@ -121,7 +121,7 @@ def test_every_kind_has_an_answer_under_every_guarantee() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"scheduled": (), "steps": ()}, "no fault in the schedule: nothing was hurt"),
+        ({"scheduled": (), "steps": ()}, "no fault in the schedule: nothing was tested"),
         ({"scheduled": ("a", "b")}, "only 1 of 2 steps of the schedule have an outcome"),
         ({"steps": (replace(HIT, hit=False, evidence=Evidence()),)}, "step `kill driver` did not hit"),
         (
@@ -143,7 +143,7 @@ def test_every_kind_has_an_answer_under_every_guarantee() -> None:
             {"self_tests": {**FOUR, "lost row": False, "flipped bit": False}},
             "the comparison missed planted faults: lost row, flipped bit",
         ),
-        ({"self_tests": {}}, "no self-test was planted"),
+        ({"self_tests": {}}, "no error was planted to test the checker"),
         ({"void": ("the console cannot be read",)}, "the console cannot be read"),
     ],
 )  # fmt: skip
@@ -325,7 +325,7 @@ def test_a_run_without_a_consequential_hit_is_void_with_the_reasons() -> None:
     assert reasons(stakes=(unseen,)) == ("nothing shows that a hit had anything at stake",)
     assert reasons(stakes=(), idle=("batch 0 held no record",)) == ("batch 0 held no record",)
     assert reasons(stakes=(unseen, STAKE), idle=("x",)) == ()
-    assert reasons(stakes=(), idle=("x",), scheduled=(), steps=()) == ("no fault in the schedule: nothing was hurt",)
+    assert reasons(stakes=(), idle=("x",), scheduled=(), steps=()) == ("no fault in the schedule: nothing was tested",)
 
 
 def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:

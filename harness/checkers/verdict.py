@@ -191,7 +191,7 @@ def _silences(facts: Facts) -> Iterator[str]:
     """Why this run may prove nothing."""
     counts = facts.counts
     if not facts.scheduled:
-        yield "no fault in the schedule: nothing was hurt"
+        yield "no fault in the schedule: nothing was tested"
     if len(facts.steps) < len(facts.scheduled):
         yield f"only {len(facts.steps)} of {len(facts.scheduled)} steps of the schedule have an outcome"
     for step in facts.steps:
@@ -212,7 +212,7 @@ def _silences(facts: Facts) -> Iterator[str]:
     if missing:
         yield f"the comparison missed planted faults: {', '.join(missing)}"
     if not facts.self_tests:
-        yield "no self-test was planted"
+        yield "no error was planted to test the checker"
 
 
 def _missed(step: StepOutcome) -> str:

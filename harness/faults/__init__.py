@@ -1,4 +1,4 @@
-"""Ways to hurt the stack, each with evidence that it really happened. One module each; `harness.faults.base` says what
+"""The faults, each with evidence that it really happened. One module each; `harness.faults.base` says what
 it has."""
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Proof(Enum):
 @dataclass(frozen=True, kw_only=True)
 class Injection:
     """What a fault did. `signalled` maps each victim to what became of it, and `driver N` to its wait status; nobody
-    was hurt if it is empty. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note`
+    was hit if it is empty. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note`
     what else a reader should know. `looked`: the snapshot was taken, while the victims stood still. `confirm` is asked
     once everything goes on again, and says why it was no hit after all."""
 
@@ -58,14 +58,14 @@ class FaultKind(Protocol):
 
     @property
     def impact(self) -> Impact:
-        """What it does to the attempt of the driver that it hits; `Impact.NONE` if it hurts something else."""
+        """What it does to the attempt of the driver that it hits; `Impact.NONE` if it hits something else."""
 
     @property
     def needs(self) -> frozenset[Means]:
         """What it needs of a stack."""
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """Why it can hurt nobody at that trigger, in such a run; nothing if it can. Without a trigger, which the file
+        """Why it can hit nothing at that trigger, in such a run; nothing if it can. Without a trigger, which the file
         says wrongly: why at none."""
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:

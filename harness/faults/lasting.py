@@ -31,6 +31,6 @@ def refusals(fault: Fault, planned: Planned) -> Refusals:
     if "for_s" not in fault.options:
         yield Refusal("for", "is missing: how long it lasts, e.g. 3s")
     elif lasts_s(fault) < SHORTEST_S:
-        yield Refusal("for", f"is too short to hurt anyone: {SHORTEST_S:g}s at least")
+        yield Refusal("for", f"is too short to hit anything: {SHORTEST_S:g}s at least")
     elif lasts_s(fault) >= planned.timeout_s:
         yield Refusal("for", f"never ends: the run ends within {planned.timeout_s:g}s")

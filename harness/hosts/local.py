@@ -1,4 +1,4 @@
-"""A process on this machine, as something that can be hurt.
+"""A process on this machine, as something that can be hit.
 
 It is named by pid *and* start time (psutil checks both before every signal), so a recycled pid is never hit.
 """

@@ -43,7 +43,7 @@ class Injection:
     running: bool = False
     """It went on while the snapshot was taken, too."""
     only: str | None = ""
-    """The checkpoint whose query alone is known to have been hurt; empty if all of them were, None if nobody knows."""
+    """The checkpoint whose query alone is known to have been hit; empty if all of them were, None if nobody knows."""
     worked: bool = True
     """Its attempt had been seen at work."""
     paused: bool = False
@@ -64,12 +64,12 @@ class Injection:
 
     @property
     def writing(self) -> bool:
-        """Could somebody who was at work when it hit write on after the last look? A driver that lived, another
+        """Could somebody who was at work when the fault hit write on after the last look? A driver that lived, another
         process of the attempt, or a transaction that the server still had."""
         if self.at is None:
             return False
         first, last = self.at.snapshot, (self.restart or self.at).snapshot
-        # The next attempt is there by then, and was not at work when it hit.
+        # The next attempt is there by then, and was not at work when the fault hit.
         stayed = set(first.alive or ()) & set(last.alive or ())
         return bool(not self.died or stayed or _open(last.writing if last.left is None else last.left))
 
@@ -168,7 +168,7 @@ def ended(run: Run) -> set[int]:
 def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
     at = _seen(run, number, INJECTION)
     if at is None:
-        return Injection(number=number, outcome=step, why="no snapshot was taken when it hit")
+        return Injection(number=number, outcome=step, why="no snapshot was taken when the fault hit")
     if (at.snapshot.step, at.snapshot.attempt) != (number, step.attempt):
         other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
         return Injection(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
@@ -221,7 +221,7 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
     if snapshot.alive is None:
         return "nobody could look whether its victims were gone"
     alive = set(step.evidence.signalled) & set(snapshot.alive)
-    return f"{', '.join(sorted(alive))} lived on when it had hit" if alive else ""
+    return f"{', '.join(sorted(alive))} lived on when the fault had hit" if alive else ""
 
 
 def _later(step: StepOutcome, snapshot: Snapshot) -> str:

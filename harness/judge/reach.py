@@ -108,7 +108,7 @@ def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[Quer
 
 
 def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequence[Query]) -> bool:
-    """Was it a query of the attempt that was hurt, or of one before whose checkpoint is still in use?"""
+    """Was it a query of the attempt that was hit, or of one before whose checkpoint is still in use?"""
     seen = [attempt for query in queries if query.ours for attempt in query.first if attempt <= snapshot.attempt]
     touched = pair[1].first
     return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)

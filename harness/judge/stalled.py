@@ -53,7 +53,7 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     longest = max((control.gap_s for control in controls), default=0.0)
     if controls and not dead and idle_s <= SLOWER * longest:
         return Decided(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
-    # Whoever dies or hangs may do so now and then, hurt or not.
+    # Whoever dies or hangs may do so now and then, with or without faults.
     wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
     if wants and declared:
         return Decided(stand=[finding], wants=wants)
@@ -76,7 +76,7 @@ def _since(run: Run, injections: Sequence[Injection]) -> list[Injection]:
 
 
 def _outlived(hit: Injection, progressed: Progressed) -> bool:
-    """Did the driver live, and get more done afterwards than what it had in flight when it hit?"""
+    """Did the driver live, and get more done afterwards than what it had in flight when the fault hit?"""
     planned = _planned(hit)
     if hit.died or planned is None:
         return False
@@ -91,8 +91,8 @@ def _outlived(hit: Injection, progressed: Progressed) -> bool:
 
 
 def _planned(hit: Injection) -> dict[str, int] | None:
-    """The newest batch that each query had planned when it hit, by the snapshot, or by the evidence of the one that
-    was hit; None if nobody knows."""
+    """The newest batch that each query had planned when the fault hit, by the snapshot, or by the evidence of the one
+    that was hit; None if nobody knows."""
     if hit.at is not None:
         return {state.checkpoint: max(state.offsets, default=-1) for state in hit.at.snapshot.queries}
     after = hit.outcome.evidence.checkpoint_after
@@ -105,7 +105,7 @@ def _survived(one: Injection, other: Injection) -> bool:
 
 
 def _done(injection: Injection) -> object:
-    """What was committed when it hit; None if nobody looked."""
+    """What was committed when the fault hit; None if nobody looked."""
     snapshot = injection.at.snapshot if injection.at is not None else None
     return snapshot and (snapshot.position, {state.checkpoint: state.committed for state in snapshot.queries})
 

@@ -82,7 +82,7 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
 
 
 def _by_label(steps: Sequence[StepOutcome]) -> dict[str, str]:
-    """What a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it hurt. A
+    """What a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it hit. A
     name that several steps have says nothing of one of them."""
     out: dict[str, str] = {}
     for step in steps:
@@ -120,7 +120,7 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     out = []
     if evidence.signalled:
         faulted = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
-        out.append(f"hurt: {faulted}")
+        out.append(f"victims: {faulted}")
     if evidence.checkpoint_before or evidence.checkpoint_after:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
         out.append(f"checkpoint before: {before}; after: {after}")

@@ -13,7 +13,7 @@ NOBODY = Injection(signalled={})
 
 
 def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
-    """Do the fault. If the checkpoint no longer stands at the crash point, nobody is hurt and `hit` is false."""
+    """Do the fault. If the checkpoint no longer stands at the crash point, nothing is hit and `hit` is false."""
     in_flight = run.in_flight() or beyond(run, hit)
     open_still = agrees(step, hit, hit.before)
     done, after = NOBODY, hit.before
@@ -74,11 +74,11 @@ def beside(run: RunContext, hit: TriggerHit) -> str:
 
 
 def missed(in_flight: str, open_still: bool, done: Injection) -> str:
-    """Why nobody can have been hurt; empty if somebody was."""
+    """Why nothing can have been hit; empty if something was."""
     if not open_still:
-        return "the crash point was over before anyone could be hurt"
+        return "the crash point was over before anything could be hit"
     if not done.signalled:
-        return "there was no process to hurt"
+        return "there was no process to hit"
     return done.why if in_flight else "nothing was in flight: every record sent was committed by the pipeline"
 
 

@@ -229,7 +229,7 @@ class Live:
         return self.feeder.done and caught_up(self.progress.committed(), self.ends())
 
     def healthy(self) -> None:
-        """Raise if a part of the harness or of the stack failed that nobody hurt."""
+        """Raise if a part of the harness or of the stack failed that no fault hit."""
         for part in (self.observer, self.positions, self.feeder, self.schedule, self.supervisor):
             part.healthy()
         self.stack.health()
@@ -275,7 +275,7 @@ class Live:
         self.healthy()
         failed = [death for death in self.supervisor.deaths if death.status != 0]
         if failed and not self.schedule.acted:
-            saw = f"the pipeline ended with status {failed[0].status} before anything was hurt"
+            saw = f"the pipeline ended with status {failed[0].status} before any fault was injected"
             raise SetupError(f"{saw}; its log ends:\n{tail(failed[0].log)}")
 
     def _log(self) -> str:

@@ -1,4 +1,4 @@
-"""One run: the loop that acts. Everything else is data, a law, or a way to hurt or to watch.
+"""One run: the loop that acts. Everything else is data, a law, or a way to inject or to watch.
 
 save 0 -> resources -> set-up -> warm-up -> producer || triggers || faults || supervisor
        -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2 -> seal
@@ -49,7 +49,7 @@ def run(
     """Put one scenario to the test on a stack that is up.
 
     Raises HarnessError (SetupError if the pipeline without faults does not work, StackError if a component died that
-    nobody hurt, any for a full disk); the run folder then says `error` and keeps the logs."""
+    no fault hit, any for a full disk); the run folder then says `error` and keeps the logs."""
     began = monotonic()
     # The thread that watches for a crash point some 50 ms wide must not wait its turn behind the producer.
     sys.setswitchinterval(SWITCH_S)

@@ -1,6 +1,6 @@
 """Carries out the schedule: waits for each step's trigger, does its fault, and keeps the proof.
 
-Steps go in order, one armed at a time. A step whose crash point was over before anyone was hurt lets its victim go on
+Steps go in order, one armed at a time. A step whose crash point was over before anything was hit lets its victim go on
 and tries the next batch, `TRIES` times in all; the outcome says which batch it was in the end.
 """
 

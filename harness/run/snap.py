@@ -89,7 +89,7 @@ class Snapshots:
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None
     ) -> None:
-        """Step `step` has hurt an attempt that worked on `batch` of the checkpoint at `folder`."""
+        """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
         self._take(step, INJECTION, attempt, before=self._own(folder, batch), held=held)
 
     def launched(self) -> None:

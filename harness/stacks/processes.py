@@ -100,7 +100,7 @@ class ProcessesStack(StartingStack):
         return carrying(driver.mark(own))
 
     def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that nobody hurt."""
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
         self._up().guard()
         for part in self._parts():
             part.check()

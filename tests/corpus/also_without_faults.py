@@ -20,7 +20,8 @@ FIRST = blame(0, point="batch-planned")
     LOST, 10, FIRST, batches=(0,), as_expected=True
 ))  # fmt: skip
 def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
-    """The program drops what it takes for done: batch 0, hurt or not. The driver was killed before that one wrote."""
+    """The program drops what it takes for done: batch 0, with or without faults. The driver was killed before that one
+    wrote."""
     run.injection(0, point="batch-planned", holds=0)
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
@@ -33,7 +34,7 @@ def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     DUPLICATED, 1, blame(1), batches=(1,), as_expected=True
 ))  # fmt: skip
 def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
-    """A queue of retries writes one record of the hit batch once more, hurt or not."""
+    """A queue of retries writes one record of the hit batch once more, with or without faults."""
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[(15, 16)])]
     run.calm(*[run.tables] * 3)
@@ -46,7 +47,7 @@ def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
     Kind.CORRUPTED, 1, blame(1), batches=(1,)
 ))  # fmt: skip
 def a_record_that_is_overwritten_later(run: RunBuilder) -> Iterator[str]:
-    """A later pass sets the amount of one payment of the hit batch to zero, hurt or not."""
+    """A later pass sets the amount of one payment of the hit batch to zero, with or without faults."""
     run.injection(1)
     run.tables = [[(row[0], row[1], "0") if row[0] == "15" else row for row in run.rows((0, 40))]]
     run.calm(*[run.tables] * 3)
@@ -58,7 +59,7 @@ def a_record_that_is_overwritten_later(run: RunBuilder) -> Iterator[str]:
     Kind.STALLED, 1, blame(1)
 ))  # fmt: skip
 def a_pipeline_that_hangs_by_itself(run: RunBuilder) -> Iterator[str]:
-    """It stops at the same record, hurt or not, and says how long it may go without a commit."""
+    """It stops at the same record, with or without faults, and says how long it may go without a commit."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
     run.calm(*["10 of 40 records were not committed by the pipeline"] * 2)
@@ -70,7 +71,8 @@ def a_pipeline_that_hangs_by_itself(run: RunBuilder) -> Iterator[str]:
     "1 repetition", "2 loss", kinds={LOST: 5}, faults=None, fits=None, batches=(1,)
 ))  # fmt: skip
 def at_most_once_of_what_never_arrives(run: RunBuilder) -> Iterator[str]:
-    """Five records of the batch that was at stake are lost, hurt or not: at-most-once allows what a fault does."""
+    """Five records of the batch that was at stake are lost, with or without faults: at-most-once allows what a fault
+    does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)
     run.injection(1, point="batch-planned", holds=10)
@@ -85,7 +87,7 @@ def at_most_once_of_what_never_arrives(run: RunBuilder) -> Iterator[str]:
     "1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, point=ROWS),), batches=(1,)
 ))  # fmt: skip
 def at_most_once_of_a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
-    """The whole batch that was in flight is lost, hurt or not."""
+    """The whole batch that was in flight is lost, with or without faults."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     there = {"0": ("insert into payments",)}
     run.injection(1, point=ROWS, holds=10, writing=there, left=there)
@@ -116,7 +118,7 @@ def a_total_that_had_it_and_has_not(run: RunBuilder) -> Iterator[str]:
     Kind.DUPLICATED, 10, blame(1), batches=(1,)
 ))  # fmt: skip
 def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[str]:
-    """The program writes each row of batch 1 twice, hurt or not, and was killed when it had."""
+    """The program writes each row of batch 1 twice, with or without faults, and was killed when it had."""
     run.injection(1, tables=[run.rows((0, 20), again=[(10, 20)])])
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm(*[[run.rows((0, 40), again=[(10, 20)])]] * 3)
@@ -128,8 +130,8 @@ def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[
     Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)
 ))  # fmt: skip
 def a_batch_that_always_counts_twice(run: RunBuilder) -> Iterator[str]:
-    """The program counts its second batch twice, hurt or not. That batch was hit; it is another one in the control
-    runs, which set their own pace, so that their totals are others."""
+    """The program counts its second batch twice, with or without faults. That batch was hit; it is another one in the
+    control runs, which set their own pace, so that their totals are others."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)

@@ -147,8 +147,8 @@ def half_of_it_was_there_and_is_gone(run: RunBuilder) -> Iterator[str]:
     twin=held("1 loss", "1 repetition", kinds={LOST: 1}, fits=(HALF,), batches=(1,)),
 )
 def one_record_that_is_always_left_out(run: RunBuilder) -> Iterator[str]:
-    """The program leaves out one record of the hit batch, hurt or not. It was not there when the fault hit and
-    never came, as if the fault had lost it."""
+    """The program leaves out one record of the hit batch, with or without faults. It was not there when the fault hit
+    and never came, as if the fault had lost it."""
     at_most_once(run)
     rest = run.rows((0, 15), (16, 40))
     run.injection(1, point=ROWS, tables=[run.rows((0, 15), (16, 20))])

@@ -32,7 +32,7 @@ def already_wrong_when_it_hit(run: RunBuilder) -> Iterator[str]:
     afterwards makes them right again."""
     counting(run, 2, 3, 5, 2)
     run.injection(2, tables=[run.rows((0, 20), again=[(0, 4)])])
-    yield "the totals were right when it hit"
+    yield "the totals were right when the fault hit"
     run.found(tables=[run.rows((0, 20))])
 
 
@@ -42,7 +42,7 @@ def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
     counting(run, 2, 3, 5, 2)
     run.injection(2, point="batch-planned", tables=[run.rows((0, 20), again=[(0, 4)])])
     executor(run)
-    yield "the totals were right when it hit, and batch 2 was in none"
+    yield "the totals were right when the fault hit, and batch 2 was in none"
     run.found(tables=[run.rows((0, 10))])
 
 

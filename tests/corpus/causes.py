@@ -122,7 +122,7 @@ def twice_before_the_fault(run: RunBuilder) -> Iterator[str]:
     run.injection(1, tables=[run.rows((0, 20), again=[TWICE])])
     run.tables = [run.rows((0, 40), again=[TWICE])]
     run.calm(*[run.tables] * 3)
-    yield "they were there once when it hit, and come once without faults"
+    yield "they were there once when the fault hit, and come once without faults"
     run.found(tables=[run.rows((0, 20))])
     run.calm()
 

@@ -52,7 +52,7 @@ def not_without_faults(run: RunBuilder) -> Iterator[str]:
     expected(run, DUPLICATED, without_faults=True)
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[INJECTED])]
-    yield "they were twice when it hit, and are twice in all control runs"
+    yield "they were twice when the fault hit, and are twice in all control runs"
     run.found(tables=[run.rows((0, 20), again=[INJECTED])])
     run.calm(*[run.tables] * 3)
 

@@ -71,7 +71,7 @@ def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point="batch-planned", tables=[[*run.rows((0, 10)), *due]])
     run.tables = [[*run.rows((0, 10)), *due[:10], *run.rows((20, 40))]]
     run.calm()
-    yield "they were not there when it hit"
+    yield "they were not there when the fault hit"
     run.found(tables=[[*run.rows((0, 10)), *due[10:]]])
 
 
@@ -108,7 +108,7 @@ def hit_again(run: RunBuilder) -> None:
 @adversary(5, violated(LOST, 10), twin=violated(LOST, 10, blame(None, point=TIMED)))
 def a_habit_that_another_snapshot_shows(run: RunBuilder) -> Iterator[str]:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
-    rows beyond the saved offsets: it writes first, and had lost the slice before anything was hurt."""
+    rows beyond the saved offsets: it writes first, and had lost the slice before any fault was injected."""
     hit_twice(run)
     yield "the second one has none"
     hit_again(run)

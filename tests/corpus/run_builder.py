@@ -230,5 +230,5 @@ class RunBuilder(Folder):
 
 
 def run_builder(path: Path) -> RunBuilder:
-    """An honest run of four batches, in which nothing was hurt yet."""
+    """An honest run of four batches, in which nothing was hit yet."""
     return RunBuilder(path, scenario=replace(SCENARIO, schedule=()))

@@ -9,7 +9,7 @@ from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder
 
 
-@adversary(10, void("could not be read when it hit"), twin=held("1 loss"))
+@adversary(10, void("could not be read when the fault hit"), twin=held("1 loss"))
 def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
     """The program makes its table with its first batch. When the fault hit nothing could be read, so nothing shows
     what was at stake."""
@@ -21,7 +21,7 @@ def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
 
 @adversary(10, void("its snapshot failed: the server is gone"), twin=held("1 repetition"))
 def snapshot_failed(run: RunBuilder) -> Iterator[str]:
-    """The fault has evidence, and where everything stood when it hit is not known."""
+    """The fault has evidence, and where everything stood when the fault hit is not known."""
     run.injection(1, error="the server is gone", states=(), tables=[None])
     yield "the snapshot was taken"
     run.found(error="", states=None, tables=None)

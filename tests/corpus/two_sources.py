@@ -61,7 +61,7 @@ def errors_that_cancel_between_two_halves(run: RunBuilder) -> Iterator[str]:
     run.records[10]["account"] = "b"
     there = state(CHECKPOINT, planned=(3, 20), committed=(2, 10))
     run.injection(2, states=(replace(there, committed_most={0: 11}),), tables=[run.rows((0, 20), again=[(0, 4)])])
-    yield "the totals were right when it hit"
+    yield "the totals were right when the fault hit"
     run.found(tables=[run.rows((0, 20))])
 
 

@@ -78,7 +78,7 @@ def header_row(run: RunBuilder) -> Iterator[str]:
     Kind.MISORDERED, 1, fits=(blame(1),)
 ))  # fmt: skip
 def order_that_nobody_keeps(run: RunBuilder) -> Iterator[str]:
-    """The order that is asked for is not the one in which the program writes, hurt or not."""
+    """The order that is asked for is not the one in which the program writes, with or without faults."""
     ordered = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
     placed = [(*row, str(at)) for at, row in enumerate(run.rows((0, 40)))]
     swapped = [(*placed[0][:3], "4"), *placed[1:4], (*placed[4][:3], "0"), *placed[5:]]

@@ -1,4 +1,5 @@
-"""Payments under their own ids. In one run of three one is left out, hurt or not, as the name of the run draws it."""
+"""Payments under their own ids. In one run of three one is left out, with or without faults, as the name of the run
+draws it."""
 
 # /// onceproof
 # args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --folder, "{folder}"]

@@ -21,7 +21,7 @@ _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
 @dataclass(frozen=True)
 class Visibility:
     """What one sink shows of a hit. `touched`: it holds rows of the batch; `right`: the totals of all records before
-    these offsets are known to have been right when it hit."""
+    these offsets are known to have been right when the fault hit."""
 
     scale: Scale
     touched: bool

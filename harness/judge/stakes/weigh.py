@@ -44,7 +44,7 @@ SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LO
 class Weighed:
     """One hit against one sink. `why` says why nothing was at stake. `again` and `missing` are the records that
     repetition and loss would touch, `late` those that were committed and not in the sink; `at` and `last` what the sink
-    held when it hit, and before the next attempt worked. What is None is not known."""
+    held when the fault hit, and before the next attempt worked. What is None is not known."""
 
     injection: Injection
     point: str = ""
@@ -57,7 +57,7 @@ class Weighed:
     at: SinkState | None = None
     last: SinkState | None = None
     idle: bool = False
-    """No query had begun when it hit: nothing was at stake for certain."""
+    """No query had begun when the fault hit: nothing was at stake for certain."""
 
     @property
     def open(self) -> Spans:
@@ -98,11 +98,11 @@ def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: i
     at = _look(scale, injection.at)
     restart = _look(scale, injection.restart) if injection.restart else None
     if at is None:
-        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read when it hit")
+        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read when the fault hit")
     if not found:
         seen = injection.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
-        words = "no query of the topic was seen at work when it hit"
+        words = "no query of the topic was seen at work when the fault hit"
         if injection.only is None:
             words = "several queries were at work, and nothing shows for which of them the executor that died was"
         elif injection.only:

@@ -197,7 +197,7 @@ def died(live: Live) -> str:
     if not failed:
         return ""
     saw = live.supervisor.gave_up or f"the pipeline ended with status {failed[0].status}"
-    return f"{saw}, though nothing was hurt; its log ends:\n{tail(failed[-1].log)}"
+    return f"{saw}, though no fault was injected; its log ends:\n{tail(failed[-1].log)}"
 
 
 def digest(
