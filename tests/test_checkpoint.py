@@ -230,18 +230,18 @@ def test_a_life_is_whole_once_each_query_of_the_one_before_is_at_work(queries: Q
     observer = queries.observer
     observer.attempt = 1
     queries.commit("kept", 0, 5)
-    assert observer.whole()
+    assert observer.all_queries_active()
     queries.commit("temporary-1", 0, 5)
     observer.attempt = 2
     queries.commit("kept", 1, 9)
-    assert observer.has_progress() and not observer.whole()
+    assert observer.has_progress() and not observer.all_queries_active()
     assert observer.committed() == {0: 5, 1: 5}, "the other query may still come to its old checkpoint"
     queries.commit("temporary-2", 0, 9)
-    assert observer.whole()
+    assert observer.all_queries_active()
     assert observer.committed() == {0: 9, 1: 9}, "nobody will go on with the dead attempt's temporary one"
     observer.attempt = 3
     queries.commit("kept", 2, 12)
-    assert not observer.whole() and observer.committed() == {0: 5, 1: 5}
+    assert not observer.all_queries_active() and observer.committed() == {0: 5, 1: 5}
 
 
 def test_a_batch_without_a_record_is_known(queries: Queries) -> None:

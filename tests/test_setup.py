@@ -211,9 +211,9 @@ class TestJars:
         assert resolver.get("root") == 'http://localhost/a"b'
 
     def test_the_connector_follows_the_installed_spark(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        before = [room.key() for room in jars.rooms()]
+        before = [each.key() for each in jars.jar_folders()]
         monkeypatch.setattr("importlib.metadata.version", lambda _: "4.9.9")
-        broker, spark = jars.rooms()
+        broker, spark = jars.jar_folders()
         assert str(spark.wanted[0]) == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.9.9"
         assert broker.key() == before[0]
         assert spark.key() != before[1]
@@ -283,7 +283,7 @@ class TestJars:
     def test_every_jar_is_pinned(self) -> None:
         names = set(jars.pins())
         assert {f"kafka_2.13-{jars.KAFKA}.jar", f"postgresql-{jars.POSTGRES_JDBC}.jar"} <= names
-        assert {str(each.wanted[0].name) for each in jars.rooms()} <= {name.rpartition("-")[0] for name in names}
+        assert {str(each.wanted[0].name) for each in jars.jar_folders()} <= {name.rpartition("-")[0] for name in names}
         assert all(len(digest) == 64 for digest in jars.pins().values())
 
     def test_make_gets_one_line_and_a_code(
@@ -332,7 +332,7 @@ class TestDoctor:
         def broken(*_: object, **__: object) -> None:
             raise RuntimeError("out of order")
 
-        for module, name in ((java, "find"), (jars, "cached"), (jars, "rooms"), (cache, "folder"), (subprocess, "run")):
+        for module, name in ((java, "find"), (jars, "cached"), (jars, "jar_folders"), (cache, "folder"), (subprocess, "run")):
             monkeypatch.setattr(module, name, broken)
         lacks = [each for each in doctor.check() if not each.ok]
         assert {each.name for each in lacks} >= {"java", "jars", "spark", "disk", "postgres"}

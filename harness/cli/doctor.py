@@ -124,7 +124,7 @@ def _java() -> str:
 
 def _spark() -> str:
     version = importlib.metadata.version("pyspark")
-    connector = jars.rooms()[1].wanted[0]
+    connector = jars.jar_folders()[1].wanted[0]
     found = f"pyspark {version} with {connector}"
     if version not in COMPLETE and jars.cached() is None:
         raise _Unmet(f"{found}, which may not be on Maven Central")

@@ -39,8 +39,8 @@ def keyed(
     windows = any(part.get("class") == "WINDOW" for part in _nodes(tree))
     told = _told(node["select_list"], aggregates, columns)
     by_name = dict(zip(names, node["select_list"], strict=False))
-    apart = bool(key) and not _wild(tree) and not any(by_name[name] in told for name in key if name in by_name)
-    return not windows and len(node["group_sets"]) <= 1 and (apart or not told)
+    named = bool(key) and not _wild(tree) and not any(by_name[name] in told for name in key if name in by_name)
+    return not windows and len(node["group_sets"]) <= 1 and (named or not told)
 
 
 def _told(items: Sequence[Node], aggregates: Collection[str], columns: Collection[str]) -> list[Node]:

@@ -61,7 +61,7 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
-class Room:
+class JarFolder:
     """One class path to fetch: what is asked for, and whose jars to leave out."""
 
     name: str
@@ -88,13 +88,13 @@ def resolve(found: java.Java | None = None) -> Jars:
 
     Raises StackError when the network is needed and not there, or when a jar is not what it was."""
     with ThreadPoolExecutor(max_workers=2) as pool:
-        broker, spark = pool.map(lambda room: _ready(room, found), rooms())
+        broker, spark = pool.map(lambda folder: _ready(folder, found), jar_folders())
     return _jars(broker, spark)
 
 
 def cached() -> Jars | None:
     """What `resolve` would give without a network; None when something was never fetched. Raises StackError too."""
-    folders = [cache.root() / "jars" / room.key() for room in rooms()]
+    folders = [cache.root() / "jars" / each.key() for each in jar_folders()]
     if not all((folder / MANIFEST).is_file() for folder in folders):
         return None
     return _jars(*map(verified, folders))
@@ -108,13 +108,13 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def rooms() -> tuple[Room, Room]:
+def jar_folders() -> tuple[JarFolder, JarFolder]:
     """What to fetch for the broker and for the installed Spark."""
     version, scala = importlib.metadata.version("pyspark"), scala_version(spark_home())
     connector = Coordinate("org.apache.spark", f"spark-sql-kafka-0-10_{scala}", version)
     jdbc = Coordinate("org.postgresql", "postgresql", POSTGRES_JDBC)
     kafka = Coordinate("org.apache.kafka", "kafka_2.13", KAFKA)
-    return Room("broker", (kafka,)), Room("spark", (connector, jdbc), SHIPPED)
+    return JarFolder("broker", (kafka,)), JarFolder("spark", (connector, jdbc), SHIPPED)
 
 
 def pins() -> dict[str, str]:
@@ -144,7 +144,7 @@ def _jars(broker: dict[Path, str], spark: dict[Path, str]) -> Jars:
     return Jars(tuple(broker), tuple(spark), hashlib.sha256("\n".join(lines).encode()).hexdigest())
 
 
-def _ready(room: Room, found: java.Java | None) -> dict[Path, str]:
+def _ready(room: JarFolder, found: java.Java | None) -> dict[Path, str]:
     folder = cache.folder("jars") / room.key()
     if not (folder / MANIFEST).is_file():
         with cache.locked(cache.folder("jars") / f".{room.name}.lock", within_s=LOCK_S):
@@ -153,7 +153,7 @@ def _ready(room: Room, found: java.Java | None) -> dict[Path, str]:
     return verified(folder)
 
 
-def _fetch(room: Room, folder: Path, found: java.Java) -> None:
+def _fetch(room: JarFolder, folder: Path, found: java.Java) -> None:
     with cache.filling(folder) as temporary:
         (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
         (temporary / "ivy.xml").write_text(_module(room), encoding="utf-8")
@@ -164,7 +164,7 @@ def _fetch(room: Room, folder: Path, found: java.Java) -> None:
         (temporary / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
 
 
-def _ivy(room: Room, into: Path, found: java.Java) -> None:
+def _ivy(room: JarFolder, into: Path, found: java.Java) -> None:
     home = cache.folder("ivy", room.name)
     tool = next(iter(sorted((spark_home() / "jars").glob("ivy-*.jar"))), None)
     if tool is None:
@@ -218,7 +218,7 @@ def _settings() -> str:
 """
 
 
-def _module(room: Room) -> str:
+def _module(room: JarFolder) -> str:
     wanted = [
         f"<dependency org={quoteattr(c.organisation)} name={quoteattr(c.name)} rev={quoteattr(c.version)}"
         ' conf="default->default"/>'
@@ -233,7 +233,7 @@ def _module(room: Room) -> str:
 """
 
 
-def _names(room: Room) -> str:
+def _names(room: JarFolder) -> str:
     return " and ".join(map(str, room.wanted))
 
 

@@ -206,7 +206,7 @@ class Live:
         if not self.supervisor.alive:
             return False
         if self.progress.kind == "checkpoint":
-            return self.observer.whole() if whole else self.observer.has_progress()
+            return self.observer.all_queries_active() if whole else self.observer.has_progress()
         return self.progress.committed() != self._found
 
     def _hopeless(self) -> str:

@@ -136,7 +136,7 @@ class _Causes(Totals):
         late = finding.kind is Kind.LOST and key in self.late[place]
         # A window that a watermark closes is written by a later batch than its records came with.
         closed = self.scale.case.aggregate and finding.kind is Kind.DUPLICATED and self._before(hit, key) > 0
-        staked = self.again[place] | self.missing[place] | self.apart[place]
+        staked = self.again[place] | self.missing[place] | self.partial[place]
         return late or (closed and bool(hit.again)) or key in staked
 
     def _right_later(self, place: int, key: Key, kind: Kind) -> bool:

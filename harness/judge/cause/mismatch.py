@@ -31,10 +31,10 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
     base, full = (scale.upto(end, sink_state) for end in (low, high))
     partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    apart = scale.keys(hit.reach.partial)
+    partial = scale.keys(hit.reach.partial)
     steps, wrong = [held for _, held in scale.steps(sink_state)] if scale.late else [], 0
     for key, rows in sink_state.rows.items():
-        if key in apart:
+        if key in partial:
             continue
         ends = base[key], full[key]
         open_ = rows in ends or (key in partly and _partial(scale, sink_state, rows, ends))

@@ -164,7 +164,7 @@ class Observer:
         """True once the current attempt has touched a checkpoint."""
         return any(p.last_attempt == self.attempt for p in self.all())
 
-    def whole(self) -> bool:
+    def all_queries_active(self) -> bool:
         """True once it has touched as many as any attempt before it: then each of its queries is at work."""
         return self.has_progress() and sum(p.last_attempt == self.attempt for p in self.all()) >= self._most(
             before=self.attempt
