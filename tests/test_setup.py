@@ -332,7 +332,13 @@ class TestDoctor:
         def broken(*_: object, **__: object) -> None:
             raise RuntimeError("out of order")
 
-        for module, name in ((java, "find"), (jars, "cached"), (jars, "jar_folders"), (cache, "folder"), (subprocess, "run")):
+        for module, name in (
+            (java, "find"),
+            (jars, "cached"),
+            (jars, "jar_folders"),
+            (cache, "folder"),
+            (subprocess, "run"),
+        ):
             monkeypatch.setattr(module, name, broken)
         lacks = [each for each in doctor.check() if not each.ok]
         assert {each.name for each in lacks} >= {"java", "jars", "spark", "disk", "postgres"}
