@@ -83,7 +83,7 @@ def test_a_kill_without_effect_is_void_and_never_held(
     project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def spared(processes: list[Any]) -> dict[str, str]:
-        return {p.name: "alive" if p.lives() else "gone" for p in processes}
+        return {p.name: "alive" if p.alive() else "gone" for p in processes}
 
     monkeypatch.setattr(
         killing, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
