@@ -1,23 +1,24 @@
 """What Spark's checkpoint folder says: which batches are planned, which are committed, which offsets each covers.
 
 Layout (Spark's MicroBatchExecution): `offsets/N` is written before batch N runs, `commits/N` after its sink is
-committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line for
-each source; `sources/K/0` holds where source K began. A query with several sources on the topic (a self-join, a union)
-is as far as the slowest of them.
+committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line
+for each source; `sources/K/0` holds where source K began. What a line says is the source's own form: whoever asks
+brings its `OffsetReader`. A query that reads the run's source more than once (a self-join, a union) is as far as the
+slowest of them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from harness.run_folder.snapshot import Batch, Query, QueryState
 
 Offsets = dict[int, int]
 """Next offset by partition."""
+OffsetReader = Callable[[str], Offsets | None]
+"""What a line of the offset log says of the run's source; None if it is about something else."""
 
 
 def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
@@ -49,17 +50,9 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(text.splitlines()[2:])
 
 
-def sources_of(lines: Iterable[str], topic: str) -> list[Offsets]:
-    """Next offsets of `topic` by each source that reads it, in the order of the lines."""
-    out = []
-    for line in lines:
-        try:
-            words: Any = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(words, dict) and isinstance(words.get(topic), dict):
-            out.append({int(partition): int(offset) for partition, offset in words[topic].items()})
-    return out
+def sources_of(lines: Iterable[str], reads: OffsetReader) -> list[Offsets]:
+    """Next offsets by each source that reads what the run's input goes into, in the order of the lines."""
+    return [offsets for offsets in map(reads, lines) if offsets is not None]
 
 
 def slowest(sources: Iterable[Offsets]) -> Offsets:
@@ -80,17 +73,17 @@ def _each(sources: Iterable[Offsets], pick: Callable[[int, int], int]) -> Offset
     return out
 
 
-def offsets_of(text: str, topic: str) -> Offsets | None:
-    """Next offsets of `topic` in one file of the offset log (or `sources/K/0`), by the slowest of its sources; None if
-    it names no such topic."""
-    found = sources_of(text.splitlines(), topic)
+def offsets_of(text: str, reads: OffsetReader) -> Offsets | None:
+    """Next offsets in one file of the offset log (or `sources/K/0`), by the slowest of its sources; None if none reads
+    the run's source."""
+    found = sources_of(text.splitlines(), reads)
     return slowest(found) if found else None
 
 
-def read_offsets(path: Path, topic: str) -> Offsets | None:
+def read_offsets(path: Path, reads: OffsetReader) -> Offsets | None:
     """`offsets_of` the file at `path`; None while it cannot be read."""
     text = _read(path)
-    return None if text is None else offsets_of(text, topic)
+    return None if text is None else offsets_of(text, reads)
 
 
 def _read(path: Path) -> str | None:
@@ -105,7 +98,7 @@ class Progress:
     """What one checkpoint folder has shown so far: kept by whoever watches, since Spark purges old batches."""
 
     folder: Path
-    topic: str
+    reads: OffsetReader
     ends: dict[int, Offsets] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
     first_attempt: int = 0
@@ -122,7 +115,7 @@ class Progress:
     first: dict[int, int] = field(default_factory=dict)
     """By attempt, the first batch that it was seen at work on."""
     elsewhere: bool = False
-    """It has planned batches, and none of them names the topic: a query that reads something else."""
+    """It has planned batches, and none of them names the run's source: a query that reads something else."""
     gone: bool = False
     """It was deleted, and another was begun in its place."""
 
@@ -136,7 +129,7 @@ class Progress:
         text = _read(self.folder / "offsets" / str(batch))
         if text is not None:
             self.lines[batch] = lines_of(text)
-        ends = None if text is None else offsets_of(text, self.topic)
+        ends = None if text is None else offsets_of(text, self.reads)
         if ends is not None:
             self.ends[batch] = ends
         # Spark renames the file into place, so what is there is whole.
@@ -167,7 +160,7 @@ class Progress:
 
     def began(self) -> Offsets:
         """Where batch 0 began."""
-        return slowest(sources_of(self._starts(), self.topic))
+        return slowest(sources_of(self._starts(), self.reads))
 
     def _starts(self) -> list[str]:
         if not self.starts and not self.gone:
@@ -177,8 +170,8 @@ class Progress:
         return [line for _, line in sorted(self.starts.items())]
 
     def took_nothing(self, batch: int) -> bool:
-        """Is it a batch without a record of the topic (of a query that reads something else: without any), such as a
-        first one before anything was sent, or one that only moves a watermark?"""
+        """Is it a batch without a record of the run's source (of a query that reads something else: without any), such
+        as a first one before anything was sent, or one that only moves a watermark?"""
         now = self._lines(batch)
         earlier = [number for number in list(self.lines) if number < batch]
         before = self._lines(max([batch - 1, *earlier])) if batch > 0 else tuple(self._starts())
@@ -186,7 +179,7 @@ class Progress:
             return False
         if self.elsewhere:
             return now == before
-        old, new = sources_of(before, self.topic), sources_of(now, self.topic)
+        old, new = sources_of(before, self.reads), sources_of(now, self.reads)
         if len(old) != len(new):
             old = [slowest(old)] * len(new)
         pairs = zip(old, new, strict=True)
@@ -198,7 +191,7 @@ class Progress:
         return self.lines.get(batch, ()) if text is None else lines_of(text)
 
     def batches(self) -> tuple[Batch, ...]:
-        """What each batch took of the topic, in order."""
+        """What each batch took of the run's source, in order."""
         before, out = self.began(), []
         known = set(self.attempts) | set(self.ends) | set(self.lines) | self.committed
         for batch in sorted(known):
@@ -231,11 +224,11 @@ class Progress:
         )
 
     def _end(self, batch: int) -> Offsets:
-        return read_offsets(self.folder / "offsets" / str(batch), self.topic) or self.ends.get(batch, {})
+        return read_offsets(self.folder / "offsets" / str(batch), self.reads) or self.ends.get(batch, {})
 
     def _most(self, batch: int) -> Offsets:
         """Next offsets by the fastest of several sources; empty if there is one."""
-        sources = sources_of(self._lines(batch), self.topic)
+        sources = sources_of(self._lines(batch), self.reads)
         return fastest(sources) if len(sources) > 1 else {}
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from inotify_simple import INotify
 
 from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
+from harness.components.kafka.source import offsets_of as offsets_of_topic
 from harness.context import Sight
 from harness.run.progress.observer import Observer, lowest
 from harness.run_folder.journal import Journal
@@ -26,6 +27,8 @@ from harness.triggers.watch import CheckpointWatch, sight
 from harness.wait import until
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'
+
+ORDERS = partial(offsets_of_topic, "orders")
 
 
 def log(checkpoint: Path, batch: int, *ends: int) -> None:
@@ -43,12 +46,12 @@ def write(folder: Path, batch: int, text: str) -> None:
 @given(st.dictionaries(st.integers(0, 99), st.integers(0, 2**62), min_size=1))
 def test_offsets_of_a_topic_survive_the_file_format(ends: dict[int, int]) -> None:
     line = json.dumps({"orders": {str(p): o for p, o in ends.items()}})
-    assert offsets_of(f'v1\n{{"batchWatermarkMs":0}}\n{line}', "orders") == ends
+    assert offsets_of(f'v1\n{{"batchWatermarkMs":0}}\n{line}', ORDERS) == ends
 
 
 @pytest.mark.parametrize("text", ["", "v1", "v1\n{}\n-", 'v1\n{"other":{"0":1}}', 'v1\n{"orders":{"0":1'])
 def test_a_log_without_the_topic_has_no_offsets(text: str) -> None:
-    assert offsets_of(text, "orders") is None
+    assert offsets_of(text, ORDERS) is None
 
 
 def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
@@ -62,7 +65,7 @@ def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
 
 
 def test_done_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     assert (progress.planned(), progress.done()) == ({}, {})
     for batch, ends in ((0, (5, 3)), (1, (9, 3)), (2, (12, 8))):
         log(tmp_path, batch, *ends)
@@ -81,7 +84,7 @@ def test_done_is_the_newest_committed_batch_and_ranges_start_where_the_last_ende
 
 def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:
     ours, other = tmp_path / "ours", tmp_path / "other"
-    observer = Observer(tmp_path, "orders", Journal(None))
+    observer = Observer(tmp_path, ORDERS, Journal(None))
     seen: list[Sight] = []
     try:
         for folder in (other, ours):
@@ -172,7 +175,7 @@ def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_noth
     (tmp_path / "root").mkdir()
     checkpoint = tmp_path / "root" / "checkpoint"
     journal = Journal(tmp_path / "journal.jsonl")
-    observer = Observer(tmp_path / "root", "orders", journal)
+    observer = Observer(tmp_path / "root", ORDERS, journal)
 
     def commit(batch: int, end: int) -> None:
         log(checkpoint, batch, end, end)
@@ -221,7 +224,7 @@ class Queries:
 
 @pytest.fixture
 def queries(tmp_path: Path) -> Iterator[Queries]:
-    made = Queries(Observer(tmp_path, "orders", Journal(None)), tmp_path)
+    made = Queries(Observer(tmp_path, ORDERS, Journal(None)), tmp_path)
     yield made
     made.observer.close()
 
@@ -252,7 +255,7 @@ def test_a_batch_without_a_record_is_known(queries: Queries) -> None:
 
 
 def test_a_first_batch_is_compared_with_where_its_sources_began(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     log(tmp_path, 0, 4, 2)
     assert not progress.took_nothing(0), "where it began is not known"
     write(tmp_path / "sources" / "0", 0, '\0v1\n{"orders":{"0":4,"1":2}}')
@@ -262,7 +265,7 @@ def test_a_first_batch_is_compared_with_where_its_sources_began(tmp_path: Path) 
 
 
 def test_a_predecessor_that_spark_has_purged_is_remembered(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     for batch, ends in enumerate(((4, 2), (4, 2), (4, 3))):
         log(tmp_path, batch, *ends)
         progress.note_offsets(batch)
@@ -272,7 +275,7 @@ def test_a_predecessor_that_spark_has_purged_is_remembered(tmp_path: Path) -> No
 
 
 def test_a_batch_that_is_planned_anew_is_looked_at_anew(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     for batch in (0, 1):
         log(tmp_path, batch, 4, 4)
         progress.note_offsets(batch)
@@ -282,7 +285,7 @@ def test_a_batch_that_is_planned_anew_is_looked_at_anew(tmp_path: Path) -> None:
 
 
 def test_the_batch_of_a_query_that_reads_something_else_is_empty_if_no_source_went_on(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     write(tmp_path / "sources" / "0", 0, 'v1\n{"hop":{"0":0}}')
     for batch, end in enumerate((0, 3, 3)):
         write(tmp_path / "offsets", batch, f'v1\n{{"batchWatermarkMs":{batch}}}\n{{"hop":{{"0":{end}}}}}')
@@ -305,11 +308,11 @@ def test_several_sources_are_as_far_as_the_slowest_that_reads_the_partition(sour
     lines = [json.dumps({"orders": {str(p): o for p, o in ends.items()}}) for ends in sources]
     text = "\n".join(["v1", '{"batchWatermarkMs":0}', *lines, '{"other":{"0":0}}', "-"])
     partitions = {p for ends in sources for p in ends}
-    assert offsets_of(text, "orders") == {p: min(ends[p] for ends in sources if p in ends) for p in partitions}
+    assert offsets_of(text, ORDERS) == {p: min(ends[p] for ends in sources if p in ends) for p in partitions}
 
 
 def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":1,"1":0}}')
     write(tmp_path / "sources" / "1", 0, 'v1\n{"orders":{"0":3,"1":0}}')
     write(tmp_path / "sources" / "2", 0, 'v1\n{"other":{"0":0}}')
@@ -327,7 +330,7 @@ def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> N
 
 
 def test_a_state_says_how_far_the_fastest_of_several_sources_is(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "orders")
+    progress = Progress(tmp_path, ORDERS)
     write(tmp_path / "offsets", 0, 'v1\n{}\n{"orders":{"0":7}}')
     assert (progress.state("c").planned, progress.state("c").planned_most) == ({0: 7}, {})
     twice(tmp_path, 1, 9, 4, 12, 3)
@@ -392,7 +395,7 @@ def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(INotify, "add_watch", full)
-    observer = Observer(tmp_path, "orders", Journal(None))
+    observer = Observer(tmp_path, ORDERS, Journal(None))
     try:
         until("the watch to fail", lambda: observer._watch.failure is not None, within_s=60.0)
         with pytest.raises(Exception, match="max_user_watches"):
@@ -405,7 +408,7 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
     journal = Journal(tmp_path / "journal.jsonl")
     root = tmp_path / "root"
     root.mkdir()
-    observer = Observer(root, "orders", journal)
+    observer = Observer(root, ORDERS, journal)
     booked = threading.Event()
     known_at_hook: list[int] = []
 

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka import errors as kafka_errors
 
-from harness.components.kafka import producer as producing
+from harness.components.kafka import sender as sending
 from harness.components.kafka.process import Kafka
-from harness.components.kafka.producer import HEADER, PORTION, Producer
 from harness.components.kafka.readback import read_back
+from harness.components.kafka.sender import HEADER, TopicSender
 from harness.errors import HarnessError, StackError, WaitError
 from harness.machine import jars, java
 from harness.run_folder import ledger
 from harness.run_folder.ledger import Attempts, ProducerReport, State, producer_report, read, read_source
 from harness.scenario import Input
 from harness.session.session import Session
+from harness.sources.producer import PORTION, Producer
 from harness.workloads import Record, Workload, make
 from harness.workloads.base import Column
 from tests.socks import Socks
@@ -107,7 +108,7 @@ def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFacto
     log = tmp_path_factory.mktemp("producer") / "attempts.log"
     client = FakeClient(log, [(how, what) for how, what, _ in outcomes])
     workload = Listed([Record(seq, b"k", b"v") for seq in range(len(outcomes))])
-    producer = Producer("", "t", workload, Attempts(log), partitions=PARTITIONS, connected=lambda: client)
+    producer = Producer(workload, Attempts(log), TopicSender("", "t", partitions=PARTITIONS, connected=lambda: client))
     assert producer.total == len(outcomes)
     assert producer.send(1) == 1
     assert producer.done == (len(outcomes) == 1)
@@ -138,7 +139,7 @@ def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tm
         return client
 
     records = [Record(seq, None, b"") for seq in range(4)]
-    producer = Producer("", "t", Listed(records), Attempts(log), partitions=1, connected=connected)
+    producer = Producer(Listed(records), Attempts(log), TopicSender("", "t", partitions=1, connected=connected))
     closed = []
     for _ in records:
         producer.send(1)
@@ -154,7 +155,9 @@ def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tm
 def test_a_closed_producer_takes_no_more(tmp_path: Path) -> None:
     client = FakeClient(tmp_path / "a.log", [("answer", placed(0))])
     records = Listed([Record(seq, None, b"") for seq in range(2)])
-    producer = Producer("", "t", records, Attempts(tmp_path / "a.log"), partitions=1, connected=lambda: client)
+    producer = Producer(
+        records, Attempts(tmp_path / "a.log"), TopicSender("", "t", partitions=1, connected=lambda: client)
+    )
     assert producer.send(1) == 1
     producer.close()
     assert producer.send(1) == 0
@@ -166,10 +169,12 @@ def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> No
     client = FakeClient(tmp_path / "a.log", [("answer", placed(0))] * 4)
     records = [Record(0, None, b""), Record(1, None, b""), Record(2, b"acct-0007", b""), Record(3, b"k", b"", 2)]
     Producer(
-        "", "t", Listed(records), Attempts(tmp_path / "a.log"), partitions=PARTITIONS, connected=lambda: client
+        Listed(records),
+        Attempts(tmp_path / "a.log"),
+        TopicSender("", "t", partitions=PARTITIONS, connected=lambda: client),
     ).send(9)
     # 1 for acct-0007 is what Kafka's own clients say: murmur2 of the key, without its sign, modulo 3.
-    assert [more["partition"] for _, more in client.sent] == [0, 1, producing._hashed(b"acct-0007") % 3, 2]
+    assert [more["partition"] for _, more in client.sent] == [0, 1, sending._hashed(b"acct-0007") % 3, 2]
     assert read(tmp_path / "a.log").table["wanted"].to_pylist() == [more["partition"] for _, more in client.sent]
 
 
@@ -177,7 +182,9 @@ def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> No
     client = FakeClient(tmp_path / "a.log", [("raise", kafka_errors.KafkaTimeoutError("no room"))] * 3)
     workload = Listed([Record(seq, None, b"") for seq in range(3)])
     attempts = Attempts(tmp_path / "a.log")
-    producer = Producer("", "t", workload, attempts, partitions=1, answer_within_s=0.0, connected=lambda: client)
+    producer = Producer(
+        workload, attempts, TopicSender("", "t", partitions=1, answer_within_s=0.0, connected=lambda: client)
+    )
     assert producer.send(3) == 3
     assert client.sent == []
     assert producer.failed == 3
@@ -228,7 +235,9 @@ def transactions(count: int) -> Workload:
 @pytest.mark.stack
 def test_what_is_sent_is_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
     workload = transactions(PORTION + 500)
-    producer = Producer(broker.bootstrap, topic, workload, Attempts(tmp_path / "attempts.log"), partitions=PARTITIONS)
+    producer = Producer(
+        workload, Attempts(tmp_path / "attempts.log"), TopicSender(broker.bootstrap, topic, partitions=PARTITIONS)
+    )
     assert [producer.send(300), producer.send(10**6), producer.send(1)] == [300, PORTION + 200, 0]
     producer.close()
     producer.close()
@@ -261,7 +270,9 @@ class KafkaPartition:
 @pytest.mark.stack
 def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka, topic: str, tmp_path: Path) -> None:
     workload = Listed([Record(0, b"k", b"a"), Record(1, b"k", b"b" * 2_000_000), Record(2, b"k", b"c")])
-    producer = Producer(broker.bootstrap, topic, workload, Attempts(tmp_path / "attempts.log"), partitions=PARTITIONS)
+    producer = Producer(
+        workload, Attempts(tmp_path / "attempts.log"), TopicSender(broker.bootstrap, topic, partitions=PARTITIONS)
+    )
     producer.send(3)
     producer.close()
     assert (producer.acknowledged, producer.failed, producer.unknown) == (2, 1, 0)
@@ -271,7 +282,9 @@ def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka,
 @pytest.mark.stack
 def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
     attempts = Attempts(tmp_path / "attempts.log")
-    producer = Producer(broker.bootstrap, topic, transactions(80), attempts, partitions=PARTITIONS, answer_within_s=2.0)
+    producer = Producer(
+        transactions(80), attempts, TopicSender(broker.bootstrap, topic, partitions=PARTITIONS, answer_within_s=2.0)
+    )
     producer.send(20)
     assert producer.acknowledged == 20
     socks.swallow = True
@@ -297,14 +310,8 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
 def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
     """About three answers in ten are cut, the portions are small so that many are at stake."""
     rng = random.Random(12)
-    producer = Producer(
-        broker.bootstrap,
-        topic,
-        transactions(300),
-        Attempts(tmp_path / "attempts.log"),
-        partitions=PARTITIONS,
-        answer_within_s=1.0,
-    )
+    sender = TopicSender(broker.bootstrap, topic, partitions=PARTITIONS, answer_within_s=1.0)
+    producer = Producer(transactions(300), Attempts(tmp_path / "attempts.log"), sender)
     socks.cut = lambda: rng.random() < 0.3
     while not producer.done:
         producer.send(5)
@@ -378,7 +385,7 @@ def test_a_topic_that_is_not_all_there_is_refused(broker: Kafka, topic: str, tmp
 def test_nobody_there_is_one_clear_error(tmp_path: Path) -> None:
     nobody = "127.0.0.1:1"
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 to take records"):
-        producing.connect(nobody, answer_within_s=0.5)
+        sending.connect(nobody, answer_within_s=0.5)
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 for the topic t"):
         read_back(nobody, "t", tmp_path / "source.parquet", within_s=0.5)
 

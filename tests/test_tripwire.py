@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import psycopg2
 import pytest
 from psycopg2.extras import execute_values
 
+from harness.components.kafka.source import offsets_of
 from harness.components.postgres.sink.tripwire import Tripwire
 from harness.faults import fault
 from harness.resources import RunResources
@@ -208,7 +210,10 @@ def inserted(own: RunResources, *numbers: int) -> threading.Thread:
 def test_before_the_first_row_is_before_the_first_of_all(
     own: RunResources, tmp_path: Path, batch: int | None, empty: bool
 ) -> None:
-    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(dsn(own), schema(own), "sink")
+    observer, tripwire = (
+        Observer(tmp_path, partial(offsets_of, "topic"), Journal(None)),
+        Tripwire(dsn(own), schema(own), "sink"),
+    )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
@@ -236,7 +241,10 @@ def test_before_the_first_row_is_before_the_first_of_all(
 
 
 def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: RunResources, tmp_path: Path) -> None:
-    observer, tripwire = Observer(tmp_path, "topic", Journal(None)), Tripwire(dsn(own), schema(own), "sink")
+    observer, tripwire = (
+        Observer(tmp_path, partial(offsets_of, "topic"), Journal(None)),
+        Tripwire(dsn(own), schema(own), "sink"),
+    )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)
     step = Step(when=when, do=fault("crash mid-sink"))
     try:

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from harness.checkers.cells import Row
+from harness.components.kafka.source import offsets_of
 from harness.components.spark.driver import ProcessDriver
 from harness.context import RunContext
 from harness.faults import fault
@@ -128,7 +130,7 @@ def world(
     stack: Any = FakeStack(folder, arguments, batches, step_s)
     own: Any = RunResources(folder)
     supervisor = Supervisor(stack, own, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
-    observer = Observer(folder, "topic", journal)
+    observer = Observer(folder, partial(offsets_of, "topic"), journal)
     state: dict[str, World] = {}
 
     def hopeless() -> str:

@@ -12,7 +12,7 @@ from harness.checkpoint import count
 from harness.errors import HarnessError
 from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
-from harness.sources.base import Producer
+from harness.sources.producer import Producer
 
 PORTIONS = 6
 SPREAD = 0.3

@@ -32,6 +32,7 @@ from harness.sinks import SINKS
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
+from harness.sources.producer import Producer
 from harness.stack import Stack
 from harness.stacks.needs import parts
 from harness.triggers import TRIGGERS
@@ -109,7 +110,7 @@ class Live:
     def _start(self, workload: Workload) -> None:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
-        self.observer = Observer(own.folder, self.source.name, journal)
+        self.observer = Observer(own.folder, self.source.offsets, journal)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
@@ -118,7 +119,7 @@ class Live:
         self.tripwire = self._tripwire()
         self.attempts = Attempts(self.folder.attempts)
         self._exit.callback(self.attempts.close)
-        self.producer = self.source.producer(workload, self.attempts)
+        self.producer = Producer(workload, self.attempts, self.source.sender())
         self._exit.callback(self.producer.close)
         self.feeder = Feeder(
             self.producer,

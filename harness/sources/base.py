@@ -1,57 +1,42 @@
-"""What a source is made of: it takes the records of a run, and is read back as committed."""
+"""What a source is made of: it takes the records of a run, is read back as committed, and
+knows its own offsets in Spark's checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.checkpoint import Offsets
 from harness.kinds import About
 from harness.resources import Resources
-from harness.run_folder.ledger import Attempts
+from harness.run_folder.ledger import Answer
 from harness.scenario import Input
-from harness.workloads.base import Workload
+from harness.workloads.base import Record
 
 
-class Producer(Protocol):
-    """Sends the records of a workload in order. `total` is how many there are."""
+class Sender(Protocol):
+    """An open connection by which a source takes records."""
 
-    total: int
+    def placed(self, record: Record) -> Record:
+        """The record with the partition that it will be sent to, the same in every run of one seed."""
 
-    @property
-    def sent(self) -> int:
-        """Records taken, sent and answered one way or another."""
-
-    @property
-    def acknowledged(self) -> int:
-        """Of these, the ones that the source has for certain."""
-
-    @property
-    def reached(self) -> Mapping[int, int]:
-        """Next offsets by partition, as far as records were acknowledged. Never changes once it was given out."""
-
-    @property
-    def done(self) -> bool:
-        """True once every record was sent and answered."""
-
-    def send(self, n: int) -> int:
-        """Take the next `n` records, or those that are left; returns how many, once the ledger holds their answers.
-        Raises HarnessError if the ledger cannot be written."""
+    def send(self, records: Sequence[Record]) -> list[Answer]:
+        """Send them; the answer to each, in order. Where none came, it is unknown, and the record is never sent later.
+        Takes bounded time, whoever is silent."""
 
     def close(self) -> None:
-        """Disconnect, and take no more records. Safe to call twice."""
+        """Disconnect. Safe to call twice."""
 
 
 class OpenSource(Protocol):
     """The source of one run."""
 
-    @property
-    def name(self) -> str:
-        """What Spark's offset files call it."""
+    def offsets(self, line: str) -> Offsets | None:
+        """What a line of Spark's offset log says of this source; None if it is about something else."""
 
-    def producer(self, workload: Workload, attempts: Attempts) -> Producer:
-        """Who sends the workload, each answer into `attempts`. Raises StackError."""
+    def sender(self) -> Sender:
+        """By which records are sent, connected. Raises StackError."""
 
     def ends(self) -> Offsets:
         """The next offset of each partition. Raises StackError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,21 @@ from harness.components.kafka.provision import Topic
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.resources import Resources, part
-from harness.run_folder.ledger import Attempts
 from harness.scenario import Input
-from harness.sources.base import OpenSource, Producer
-from harness.workloads.base import Workload
+from harness.sources.base import OpenSource, Sender
 
 LABEL = "kafka"
+
+
+def offsets_of(topic: str, line: str) -> Offsets | None:
+    """Next offsets of a topic in a line of the offset log; None if the line names another topic, or none."""
+    try:
+        said: Any = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    if not isinstance(said, dict) or not isinstance(said.get(topic), dict):
+        return None
+    return {int(partition): int(offset) for partition, offset in said[topic].items()}
 
 
 @dataclass(frozen=True)
@@ -26,17 +36,15 @@ class OpenTopic:
 
     at: Topic
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.at.topic
+    def offsets(self, line: str) -> Offsets | None:
+        """A line of Spark's Kafka source: `{"topic": {"0": 17}}`."""
+        return offsets_of(self.at.topic, line)
 
-    def producer(self, workload: Workload, attempts: Attempts) -> Producer:
+    def sender(self) -> Sender:
         """An idempotent one, acks=all. Raises StackError."""
-        from harness.components.kafka import producer
+        from harness.components.kafka.sender import TopicSender
 
-        at = self.at
-        return producer.Producer(at.bootstrap, at.topic, workload, attempts, partitions=at.partitions)
+        return TopicSender(self.at.bootstrap, self.at.topic, partitions=self.at.partitions)
 
     def ends(self) -> Offsets:
         """As the broker tells them. Raises StackError."""

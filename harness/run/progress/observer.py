@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from harness.checkpoint import Offsets, Progress, listing, read_offsets
+from harness.checkpoint import OffsetReader, Offsets, Progress, listing, read_offsets
 from harness.context import Hook, Sight
 from harness.errors import HarnessError
 from harness.run_folder.journal import Journal
@@ -20,9 +20,9 @@ from harness.triggers.watch import CheckpointWatch
 class Observer:
     """What is known of the run's checkpoints. Thread-safe."""
 
-    def __init__(self, root: Path, topic: str, journal: Journal) -> None:
+    def __init__(self, root: Path, reads: OffsetReader, journal: Journal) -> None:
         self._root = root
-        self._topic = topic
+        self._reads = reads
         self._journal = journal
         self._hook: Hook | None = None
         self._for: str | None = None
@@ -82,7 +82,7 @@ class Observer:
         if progress is not None and anew:
             progress.gone = True
         if progress is None or anew:
-            progress = self._known[seen.folder] = Progress(seen.folder, self._topic, first_attempt=self.attempt)
+            progress = self._known[seen.folder] = Progress(seen.folder, self._reads, first_attempt=self.attempt)
             self._every.append(progress)
             if anew:
                 progress.note_all()
@@ -102,12 +102,12 @@ class Observer:
             progress.committed.add(seen.batch)
 
     def _ours(self, seen: Sight) -> bool:
-        """Is it a query that reads the run's topic? No fault is meant for another one."""
+        """Is it a query that reads the run's source? No fault is meant for another one."""
         progress = self._known.get(seen.folder)
         if progress is not None and progress.ends:
             return True
         if seen.point is CrashPoint.BATCH_PLANNED:
-            return read_offsets(seen.folder / "offsets" / str(seen.batch), self._topic) is not None
+            return read_offsets(seen.folder / "offsets" / str(seen.batch), self._reads) is not None
         return progress is None or not progress.elsewhere
 
     def healthy(self) -> None:
@@ -137,7 +137,7 @@ class Observer:
             )
 
     def all(self) -> list[Progress]:
-        """Every checkpoint of a query that reads the topic, in the order of first sight."""
+        """Every checkpoint of a query that reads the run's source, in the order of first sight."""
         with self._lock:
             return [p for p in self._known.values() if not p.elsewhere]
 
@@ -171,10 +171,10 @@ class Observer:
         )
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
-        """Is it a batch without a record of the topic, as a query plans before anything was sent, or with a
+        """Is it a batch without a record of the run's source, as a query plans before anything was sent, or with a
         watermark?"""
         with self._lock:
-            progress = self._known.get(folder) or Progress(folder, self._topic)
+            progress = self._known.get(folder) or Progress(folder, self._reads)
         return progress.took_nothing(batch)
 
     def name(self, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Sends a workload to Kafka: meant in the ledger first, then sent, then every answer into the ledger.
+"""Sends records to a topic, and says of each what became of it.
 
 An answer is *acknowledged* with its place, *failed* only where the record itself can never be taken or never left
 this process, and *unknown* for all else: a lost connection or a time-out may hide a record that was written.
@@ -6,10 +6,9 @@ this process, and *unknown* for all else: a lost connection or a time-out may hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from itertools import islice
 from typing import Any, Protocol
 
 from kafka import KafkaProducer
@@ -23,11 +22,10 @@ from kafka.errors import (
 from kafka.partitioner import murmur2
 
 from harness.errors import StackError
-from harness.run_folder.ledger import Answer, Attempts, State
+from harness.run_folder.ledger import Answer, State
 from harness.wait import Deadline
-from harness.workloads.base import Record, Workload
+from harness.workloads.base import Record
 
-PORTION = 2000
 HEADER = "onceproof-seq"
 """Name of the header that carries a record's sequence number, 8 bytes big-endian."""
 REFUSALS = (
@@ -94,18 +92,14 @@ def connect(bootstrap: str, *, answer_within_s: float) -> Client:
     return client
 
 
-class Producer:
-    """Sends the records of a workload in order. After any doubt the client is dropped and a new one takes over: a
-    record that is called unknown is never sent later. `connected` gives a client; tests hand in their own.
-
-    Counters: `sent` records taken, of which `acknowledged`, `failed` and `unknown`; `total` there are."""
+class TopicSender:
+    """Sends records to a topic. After any doubt the client is dropped and a new one takes over: a record that is called
+    unknown is never sent later. `connected` gives a client; tests hand in their own. Raises StackError."""
 
     def __init__(
         self,
         bootstrap: str,
         topic: str,
-        workload: Workload,
-        attempts: Attempts,
         *,
         partitions: int,
         answer_within_s: float = 30.0,
@@ -113,73 +107,33 @@ class Producer:
     ) -> None:
         self._connected = connected or partial(connect, bootstrap, answer_within_s=answer_within_s)
         self._client: Client | None = self._connected()
-        self._closed = False
         self._topic = topic
-        self._records = workload.records()
-        self._attempts = attempts
         self._partitions = partitions
         self._answer_within_s = answer_within_s
-        self._counts = dict.fromkeys(State, 0)
-        self._reached: dict[int, int] = {}
-        self.total = workload.count
 
-    @property
-    def sent(self) -> int:
-        """Records taken, sent and answered one way or another."""
-        return sum(self._counts.values())
+    def placed(self, record: Record) -> Record:
+        """As Kafka's default partitioner does it; records without a key go round, so that a seed fixes them too."""
+        if record.partition is not None:
+            return record
+        spread = record.seq if record.key is None else _hashed(record.key)
+        return record._replace(partition=spread % self._partitions)
 
-    @property
-    def acknowledged(self) -> int:
-        return self._counts[State.ACKNOWLEDGED]
-
-    @property
-    def reached(self) -> Mapping[int, int]:
-        """Next offsets by partition, as far as records were acknowledged. Never changes once it was given out."""
-        return self._reached
-
-    @property
-    def failed(self) -> int:
-        return self._counts[State.FAILED]
-
-    @property
-    def unknown(self) -> int:
-        return self._counts[State.UNKNOWN]
-
-    @property
-    def done(self) -> bool:
-        """True once every record was sent and answered."""
-        return self.sent >= self.total
-
-    def send(self, n: int) -> int:
-        """Take the next `n` records, or those that are left; returns how many, once the ledger holds their answers.
-
-        Takes at most 1.5 times `answer_within_s` and a little for each portion of 2000. Raises HarnessError if the
-        ledger cannot be written: then nothing of that portion was sent, or its answers stay unknown."""
-        taken = 0
-        while not self._closed and (portion := list(islice(self._records, min(PORTION, n - taken)))):
-            self._portion([record._replace(partition=self._place(record)) for record in portion])
-            taken += len(portion)
-        return taken
-
-    def close(self) -> None:
-        """Disconnect, and take no more records. Read the topic back only after this. Safe to call twice."""
-        self._closed = True
-        client, self._client = self._client, None
-        if client is not None:
-            client.close(timeout=GRACE_S)
-
-    def _portion(self, portion: Sequence[Record]) -> None:
-        self._attempts.meant(portion)
-        answers = self._tried(portion)
+    def send(self, records: Sequence[Record]) -> list[Answer]:
+        """Takes at most `answer_within_s` and a little for handing over, and as long for the answers."""
+        answers = self._tried(records)
         if any(answer.state is State.UNKNOWN for answer in answers):
             # What the client still holds it would send some time, so it goes before the answers are put down.
-            client, self._client = self._client, None
-            if client is not None:
-                client.close(timeout=0)
-        self._attempts.answers(answers)
-        for answer in answers:
-            self._counts[answer.state] += 1
-        self._reached = _behind(self._reached, answers)
+            self._drop(0)
+        return answers
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._drop(GRACE_S)
+
+    def _drop(self, grace_s: float) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close(timeout=grace_s)
 
     def _tried(self, portion: Sequence[Record]) -> list[Answer]:
         # One limit for the whole portion: who hands over late waits less, and is unknown sooner.
@@ -200,22 +154,6 @@ class Producer:
             return client.send(self._topic, record.value, key=record.key, headers=header, partition=record.partition)
         except (KafkaError, ValueError) as refusal:
             return Answer(record.seq, State.FAILED, error=_words(refusal))
-
-    def _place(self, record: Record) -> int:
-        """As Kafka's default partitioner does it; records without a key go round, so that a seed fixes them too."""
-        if record.partition is not None:
-            return record.partition
-        if record.key is None:
-            return record.seq % self._partitions
-        return _hashed(record.key) % self._partitions
-
-
-def _behind(reached: Mapping[int, int], answers: Sequence[Answer]) -> dict[int, int]:
-    out = dict(reached)
-    for answer in answers:
-        if answer.partition is not None and answer.offset is not None:
-            out[answer.partition] = max(answer.offset + 1, out.get(answer.partition, 0))
-    return dict(sorted(out.items()))
 
 
 def _answer(seq: int, pending: Pending, deadline: Deadline) -> Answer:
