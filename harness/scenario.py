@@ -99,8 +99,9 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
     progress: str = "checkpoint"
-    """How far the pipeline says it is: `checkpoint` (Spark's offsets and commits), `group` (the committed offsets
-    of `{group}`), or a SQL query on the main database giving (partition, next offset)."""
+    """How far it says it is: `checkpoint` (Spark's), `group` (what `{group}` committed), or a query that gives
+    (partition, next offset), put to the component `progress_in`: empty for the first sink's."""
+    progress_in: str = ""
     interval_s: float | None = None
     """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
     that a control run has to show it."""

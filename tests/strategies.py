@@ -32,7 +32,7 @@ from harness.triggers.base import Planned
 
 ENTRY = "pipelines/pay.py"
 DATA = "data/orders.jsonl"
-FRONTIERS = ("checkpoint", "group", "select partition, next_offset from progress where topic = '{topic}'")
+PROGRESS = ("checkpoint", "group", "select partition, next_offset from progress where topic = '{topic}'")
 SPARK = "{spark.home}/examples/wordcount.py"
 
 
@@ -117,7 +117,8 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         env=draw(st.dictionaries(columns, templates, max_size=3)),
         conf=draw(st.dictionaries(settings_of_spark, templates, max_size=3)),
         executors=draw(st.integers(1, 64)),
-        progress=draw(st.sampled_from(FRONTIERS)),
+        progress=(progress := draw(st.sampled_from(PROGRESS))),
+        progress_in=draw(st.sampled_from(("", "postgres.second"))) if progress.startswith("select") else "",
         interval_s=draw(times),
     )
 

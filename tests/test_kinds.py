@@ -26,7 +26,7 @@ from harness.load import dump, load, schema
 from harness.scenario import Fault, Impact, Input, Step, Trigger
 from harness.sinks import SINKS
 from harness.sources import SOURCES
-from harness.stacks.needs import parts
+from harness.stacks.needs import asked, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
@@ -235,3 +235,14 @@ def test_a_kind_is_named_in_its_own_module_only() -> None:
         mine = {kind for module, kind in modules.items() if inside.startswith(module)}
         found += [f"{name}:{line}" for line in naming(tree, words - mine - {own or ""})]
     assert found == []
+
+
+def test_a_query_for_offsets_is_put_to_the_component_that_it_names(tmp_path: Path) -> None:
+    text = "name: n\npipeline: {{entry: p.py, progress: select 1, 2{}}}\nsink: {{console: true}}\n"
+    for name in ("p.py", "pytest.ini"):
+        (tmp_path / name).write_text("")
+    path = tmp_path / "s.yaml"
+    for named, label in (("", "postgres"), (", progress_in: postgres.second", "postgres.second")):
+        path.write_text(text.format(named).replace("select 1, 2", "'select 1, 2'"))
+        scenario = load(path)
+        assert (asked(scenario), label in parts(scenario)) == (label, True)

@@ -228,6 +228,16 @@ CASES = [
             "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not a list"
         ],
     ),
+    Case(
+        "a query put to a component that answers none",
+        "name: n\npipeline:\n  entry: pipelines/pay.py\n  progress: select 1, 2\n  progress_in: kafka\nsink: {console: true}\n",
+        ["5:16: pipeline.progress_in must be one of postgres, or such a one with a name after a dot, not 'kafka'"],
+    ),
+    Case(
+        "a component for a query that is not there",
+        "name: n\npipeline: {entry: pipelines/pay.py, progress: group, progress_in: postgres}\nsink: {console: true}\n",
+        ["2:67: pipeline.progress_in is for a query under progress, and there is none"],
+    ),
     Case("no sink", PIPELINE, ["1:1: sink is missing: name one here, or in the header block of the pipeline"]),
     Case("empty list of sinks", PIPELINE + "sink: []\n", ["3:7: sink names none: there is nothing to compare"]),
     Case("sinks that are a text", PIPELINE + "sink: payments\n", ["3:7: sink must be a list, not 'payments'"]),

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from harness.component import COMPONENTS, SetsUp
+from harness.component import COMPONENTS, AnswersQueries, SetsUp
 from harness.fields.phrases import did_you_mean, seen
 from harness.fields.placeholders import NAME, wrong_in
 from harness.scenario import CrashPoint, Guarantee, Kind, Victim, Word
@@ -31,6 +31,8 @@ NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?")
 RATE = re.compile(rf"({NUMBER.pattern})/s")
 IDENTIFIER = r"[a-z_][a-z0-9_]{0,62}"
 TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
+OWN_PROGRESS = ("checkpoint", "group")
+"""How far a pipeline is, where no query says it."""
 QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
 
 Schema = dict[str, Any]
@@ -204,7 +206,15 @@ def _table_or_query(value: object) -> str:
 
 
 def _prepared(value: object) -> str:
-    able = [kind.about.name for kind in COMPONENTS if isinstance(kind, SetsUp)]
+    return _component(value, SetsUp)
+
+
+def _queried(value: object) -> str:
+    return _component(value, AnswersQueries)
+
+
+def _component(value: object, ability: type[Any]) -> str:
+    able = [kind.about.name for kind in COMPONENTS if isinstance(kind, ability)]
     name, dot, part = str(value).partition(".")
     if isinstance(value, str) and name in able and (not dot or re.fullmatch(NAME, part)):
         return value
@@ -222,9 +232,9 @@ def _query(value: object) -> str:
 def _progress(value: object) -> str:
     if isinstance(value, str) and QUERY.match(value):
         return _template(value)
-    if value in ("checkpoint", "group"):
+    if value in OWN_PROGRESS:
         return str(value)
-    hint = did_you_mean(value, ["checkpoint", "group"]) if isinstance(value, str) else ""
+    hint = did_you_mean(value, OWN_PROGRESS) if isinstance(value, str) else ""
     raise refusal("checkpoint, group or a query (select, with) for the next offsets", value, hint)
 
 
@@ -236,6 +246,7 @@ Template = Annotated[str, typed(_template, type=["string", "number", "boolean"])
 TableOrQuery = Annotated[str, typed(_table_or_query, type="string", minLength=1)]
 Query = Annotated[str, typed(_query, type="string", pattern=f"^{QUERY.pattern}")]
 Progress = Annotated[str, typed(_progress, type="string", minLength=1)]
+Queried = Annotated[str, typed(_queried, type="string")]
 Prepared = Annotated[str, typed(_prepared, type="string")]
 Rate = Annotated[float, typed(_rate, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]

@@ -57,7 +57,8 @@ def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
 
 def pipeline(claim: Claim) -> Pipeline:
     """The program under test."""
-    known = {key: claim.get(key) for key in ("env", "conf", "executors", "progress") if claim.get(key) is not None}
+    keys = ("env", "conf", "executors", "progress", "progress_in")
+    known = {key: claim.get(key) for key in keys if claim.get(key) is not None}
     args = tuple(claim.get("args", ()))
     return Pipeline(entry=claim.pipeline.get("entry"), args=args, interval_s=claim.get("interval"), **known)
 

@@ -106,6 +106,7 @@ def pipeline(p: Pipeline) -> CommentedMap:
         conf=block(p.conf),
         executors=p.executors,
         progress=p.progress,
+        progress_in=p.progress_in or None,
         interval=lasting(p.interval_s),
     )
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.fields.values import QUERY
+from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.claim import Claim
 from harness.load.models import EffectShape, keys, own, unsaid
@@ -30,6 +30,7 @@ def check(claim: Claim, *, root: Path) -> None:
     """Add every mistake of meaning to those of form."""
     sinks(claim)
     data(claim.input, root=root)
+    asked_of_component(claim)
     pace(claim)
     outcome(claim)
     for step in claim.top.sections("schedule"):
@@ -170,6 +171,14 @@ def planned(claim: Claim) -> Planned:
 def lasting(claim: Claim) -> float:
     """The seconds that the run may take; infinity if the file says them wrongly."""
     return float(claim.top.get("timeout", math.inf if claim.top.has("timeout") else TIMEOUT_S))
+
+
+def asked_of_component(claim: Claim) -> None:
+    """Only a query is put to a component."""
+    owner = claim.owner("progress_in")
+    if owner.get("progress_in") and claim.get("progress", "checkpoint") in OWN_PROGRESS:
+        path = ".".join(filter(None, (owner.path, "progress_in")))
+        owner.wrong(f"{path} is for a query under progress, and there is none", "progress_in")
 
 
 def pace(claim: Claim) -> None:

@@ -40,7 +40,12 @@ class LaunchShape(Shape):
     env: Annotated[dict[v.Variable, v.Template], Field(None)]
     conf: Annotated[dict[v.Conf, v.Template], Field(None, description="Spark's own dotted names")]
     executors: Annotated[int, v.whole(1, 64), Field(None)]
-    progress: Annotated[v.Progress, Field(None, description="checkpoint, group, or SQL for (partition, next offset)")]
+    progress: Annotated[
+        v.Progress, Field(None, description="checkpoint, group, or a query for (partition, next offset)")
+    ]
+    progress_in: Annotated[
+        v.Queried, Field(None, description="the component that the query is put to; else that of the first sink")
+    ]
     interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
 
 

@@ -8,13 +8,11 @@ from typing import Any
 from harness.component import COMPONENTS, AnswersQueries
 from harness.errors import UsageError
 from harness.fields.placeholders import label, used
+from harness.fields.values import OWN_PROGRESS
 from harness.resources import Parts, component_of, components, labelled
 from harness.scenario import Pipeline, Scenario
 from harness.sinks import SINKS
 from harness.sources import SOURCES
-
-OWN_PROGRESS = ("checkpoint", "group")
-"""How far a pipeline is, where no query says it."""
 
 
 def parts(scenario: Scenario) -> Parts:
@@ -49,8 +47,10 @@ def _texts(pipeline: Pipeline) -> Iterator[str]:
 
 
 def asked(scenario: Scenario) -> str:
-    """The part that a query for the pipeline's own offsets is put to: the plain one of the first sink's component that
-    answers queries, or of any. Raises UsageError if there is none."""
+    """The part that a query for the pipeline's own offsets is put to: the one that it names, else the plain one of the
+    first sink's component that answers queries, or of any. Raises UsageError if there is none."""
+    if scenario.pipeline.progress_in:
+        return scenario.pipeline.progress_in
     names = (*map(component_of, _sinks(scenario)), *COMPONENTS.all())
     found = next((name for name in names if isinstance(COMPONENTS[name], AnswersQueries)), None)
     if found is None:
