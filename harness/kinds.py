@@ -2,8 +2,8 @@
 
 A kind is one module of its package here (`harness/faults/kill_driver.py`), or of the folder of its component
 (`harness/components/postgres/sink`), and calls its one object `KIND`. Other installed packages add theirs by an entry
-point of the group `onceproof.<package>` (`onceproof.faults`); a repository adds its own in the `conftest.py` that
-pytest loads, by `harness.faults.FAULTS.register(...)`. No other list of kinds stands anywhere.
+point of the group `onceproof.<package>` (`onceproof.faults`); a repository adds its own in the `conftest.py` at its
+root, by `harness.faults.FAULTS.register(...)`. No other list of kinds stands anywhere.
 """
 
 from __future__ import annotations

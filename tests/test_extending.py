@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,3 +103,39 @@ def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path
     run.stop.set()
     with pytest.raises(WaitError, match="log line 'ready' never came: the run is over"):
         TRIGGERS["driver_log"].wait(run, step, later=0, freeze=False)
+
+
+def asked(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line, in a process of its own that runs in `folder`."""
+    command = [sys.executable, "-m", "harness", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_line_knows_what_a_conftest_registers(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "conftest.py").write_text("\n".join(["import beside", *blocks]))
+    for name in ("beside.py", "pytest.ini", "pay.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "it.yaml").write_text(SCENARIO.replace("COMMAND", "'true'"))
+    below = tmp_path / "below"
+    below.mkdir()
+    assert asked(below, "validate", "../it.yaml").stdout == "OK: 1 scenario\n"
+    shown = asked(tmp_path, "kinds").stdout
+    assert [name for name in NAMES if name not in shown] == []
+
+
+def test_a_conftest_that_registers_nothing_is_left_to_pytest(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "conftest.py").write_text("from harness import nothing_of_that_name\n")
+    assert asked(tmp_path, "kinds").returncode == 0
+
+
+def test_a_conftest_that_cannot_be_run_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "conftest.py").write_text("import nowhere\nfrom harness.faults import FAULTS\nFAULTS.register(1)\n")
+    done = asked(tmp_path, "kinds")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"Error: asked {tmp_path / 'conftest.py'} for the kinds that it registers; saw Module"
+    )
+    assert done.stderr.count("\n") == 1

@@ -10,6 +10,7 @@ import click
 
 from harness import __version__
 from harness.cli.careful import CarefulGroup, counted
+from harness.cli.own_kinds import load_own_kinds
 from harness.errors import UsageError
 from harness.stacks.where import AT, SAID, STACKS, where
 
@@ -28,6 +29,7 @@ PATHS = click.Path(path_type=Path)
 @click.version_option(__version__, prog_name="onceproof")
 def main() -> None:
     """Tells the truth about one sentence: my Spark pipeline delivers exactly once."""
+    load_own_kinds(Path.cwd())
 
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +101,7 @@ def list_(paths: tuple[Path, ...]) -> None:
 
 @main.command()
 def kinds() -> None:
-    """Show the triggers and the faults that there are, also those of installed packages."""
+    """Show the kinds that there are, also those of installed packages and of the repository's conftest.py."""
     from harness.cli.kinds import lines
 
     for line in lines():
