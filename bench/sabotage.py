@@ -5,9 +5,9 @@
     PYTHONPATH=. .venv/bin/python bench/sabotage.py --judge DIR     kept runs judged again, without a stack
 
 Void is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
-tests/sabotage.py has it, with the other words that such a program may come to. The run as it was has to be as expected.
-Exit code 1 names the runs that are not right, those that ended in an error among them, and how many were talked into
-green.
+tests/faked_hits.py has it, with the other words that such a program may come to. The run as it was has to be as
+expected. Exit code 1 names the runs that are not right, those that ended in an error among them, and how many were
+talked into green.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harness.load import find, load_all
 from harness.run.loop import run
 from harness.scenario import Scenario, Verdict, Word
 from harness.stacks.processes import ProcessesStack
-from tests import sabotage
+from tests import faked_hits
 
 LINES = "lines.jsonl"
 """In the folder of runs that are kept: one line for each."""
@@ -39,10 +39,10 @@ WITHOUT_FAULTS = ("nothing",)
 Kind = tuple[Callable[[], AbstractContextManager[None]], Callable[[Scenario], Scenario]]
 KINDS: dict[str, Kind] = {
     AS_IT_WAS: (nullcontext, lambda scenario: scenario),
-    "nothing": (sabotage.nothing, lambda scenario: scenario),
-    "idle": (sabotage.idle, lambda scenario: scenario),
-    "empty batch": (sabotage.empty, sabotage.in_the_first_batch),
-    "filtered out": (nullcontext, sabotage.filtered_out),
+    "nothing": (faked_hits.nothing, lambda scenario: scenario),
+    "idle": (faked_hits.idle, lambda scenario: scenario),
+    "empty batch": (faked_hits.empty, faked_hits.in_the_first_batch),
+    "filtered out": (nullcontext, faked_hits.filtered_out),
 }
 
 
@@ -78,7 +78,7 @@ def wrong(line: Line) -> str:
         return ""
     if line.word == Word.HELD:
         return "talked into green"
-    broken = sabotage.BROKEN.get(line.stem)
+    broken = faked_hits.BROKEN.get(line.stem)
     if broken is None or line.word not in broken.words or (broken.restarted and line.kind in WITHOUT_FAULTS):
         return f"{line.word}, and nothing was hit that it cannot survive: {line.said}"
     if line.word == Word.ERROR and not line.said.startswith(broken.error):

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from harness.components.kafka.process import Kafka
-from harness.components.kafka.provision import Topic
+from harness.components.kafka.run_topic import Topic
 from harness.components.postgres.process import Postgres
-from harness.components.postgres.provision import Schema
+from harness.components.postgres.run_schema import Schema
 from harness.resources import Resources, RunResources
 from harness.stacks.processes import ProcessesStack
 

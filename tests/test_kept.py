@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report import html, kept
+from harness.report import kept, render
 from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
 
@@ -72,7 +72,7 @@ def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> N
     ((name, said, _),) = kept.snapshots(folder.path)[0].lines
     assert name == "Snapshot"
     assert said.startswith("not readable: ")
-    html.write(folder.path)
+    render.write(folder.path)
 
 
 def test_a_snapshot_that_was_never_written_has_no_line(folder: RunFolder) -> None:
@@ -109,7 +109,7 @@ def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folde
     sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, replace(sample.INJECTION, step=7), rows=0)
     sample.control(folder, "1", seconds=12, outcome={"drained": True})
-    text = html.write(folder.path).read_text()
+    text = render.write(folder.path).read_text()
     assert "<h3>Step 1: kill driver</h3>" in text
     assert "<h3>Step 7: not in the schedule</h3>" in text
     assert "1 control run of the same input without faults" in text

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.report import claims, html, summary
+from harness.report import claims, render, summary
 from harness.report.kept import ControlText, SnapshotText
 from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
 from harness.report.summary import Run, error
@@ -151,11 +151,11 @@ def parts_with(text: str) -> Parts:
     )
 
 
-PLAIN = Skeleton(html.render(parts_with("plain")))
+PLAIN = Skeleton(render.run_page(parts_with("plain")))
 
 
 def assert_only_text(text: str) -> Skeleton:
-    page = html.render(parts_with(text))
+    page = render.run_page(parts_with(text))
     page.encode()
     found = Skeleton(page)
     assert found.tags == PLAIN.tags
@@ -187,7 +187,7 @@ def test_any_mixture_of_payloads_is_only_text(text: str) -> None:
 def test_hostile_names_in_the_index_are_only_text(tmp_path: Path, text: str) -> None:
     def tags(name: str) -> list[Tag]:
         verdict = replace(sample.verdict(), expect=name)
-        return Skeleton(html.render_index(tmp_path, [Run(scenario=name, verdict=verdict)])).tags
+        return Skeleton(render.index_page(tmp_path, [Run(scenario=name, verdict=verdict)])).tags
 
     assert tags(text) == tags("plain")
 
@@ -199,7 +199,7 @@ def test_hostile_logs_and_files_are_only_text(tmp_path: Path, text: str) -> None
         data = (given * 2).replace("\n", "").replace("\r", "").encode("utf-8", "surrogatepass")
         (folder.logs / "driver-1.log").write_bytes(data)
         folder.scenario_yaml.write_bytes(data)
-        return Skeleton(html.write(folder.path).read_text())
+        return Skeleton(render.write(folder.path).read_text())
 
     hostile = page(text)
     assert hostile.tags == page("plain").tags
@@ -208,7 +208,7 @@ def test_hostile_logs_and_files_are_only_text(tmp_path: Path, text: str) -> None
 
 def page_of(tmp_path: Path, verdict: Verdict, **changes: Any) -> str:
     folder = sample.stored(tmp_path, verdict, asked=sample.scenario(**changes))
-    return "".join(Skeleton(html.write(folder.path).read_text()).text)
+    return "".join(Skeleton(render.write(folder.path).read_text()).text)
 
 
 def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_page_without_an_answer_claims_nothing(tmp_path: Path, word: Word) -> 
 
 
 def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
-    page = html.write(sample.stored(tmp_path, sample.verdict()).path).read_text()
+    page = render.write(sample.stored(tmp_path, sample.verdict()).path).read_text()
     tags = Skeleton(page).tags
     policy = ("http-equiv", "Content-Security-Policy")
     assert [attrs for tag, attrs in tags if tag == "meta" and policy in attrs] == [
@@ -273,7 +273,7 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
 
 def test_every_element_is_closed(tmp_path: Path) -> None:
     stack: list[str] = []
-    for tag, _ in Skeleton(html.write(sample.stored(tmp_path, sample.verdict()).path).read_text()).tags:
+    for tag, _ in Skeleton(render.write(sample.stored(tmp_path, sample.verdict()).path).read_text()).tags:
         if tag.startswith("/"):
             assert stack.pop() == tag[1:]
         elif tag not in {"meta", "br"}:
@@ -283,9 +283,9 @@ def test_every_element_is_closed(tmp_path: Path) -> None:
 
 def test_the_same_folder_gives_the_same_page(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict())
-    first = html.write(folder.path).read_bytes()
+    first = render.write(folder.path).read_bytes()
     moved = folder.path.rename(tmp_path / "elsewhere")
-    again = html.write(moved).read_bytes()
+    again = render.write(moved).read_bytes()
     old = "/".join(folder.path.parts[-3:]).encode()
     new = "/".join(moved.parts[-3:]).encode()
     assert again == first.replace(old, new)
@@ -300,7 +300,7 @@ def test_long_things_are_cut_and_counted() -> None:
         journal=[{"at_s": float(number), "what": "batch"} for number in range(MOST_EVENTS + 5)],
         scenario_file="a\n" * (MOST_LINES + 3),
     )
-    text = "".join(Skeleton(html.render(many)).text)
+    text = "".join(Skeleton(render.run_page(many)).text)
     assert text.count("duplicated in postgres") == MOST_FINDINGS
     assert f"57 findings, of which {MOST_FINDINGS} are shown" in text
     assert "5 lines more stand in journal.jsonl" in text
@@ -311,7 +311,7 @@ def test_a_run_that_ended_early_has_a_page_that_says_why(tmp_path: Path) -> None
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     folder.save(0, run={"scenario": "a", "outcome": {"error": "the broker died"}})
     (folder.logs / "kafka.log").write_text("the last\nwords\n")
-    text = "".join(Skeleton(html.write(folder.path).read_text()).text)
+    text = "".join(Skeleton(render.write(folder.path).read_text()).text)
     assert "! error" in text
     assert "the broker died" in text
     assert "End of logs/kafka.log" in text and "the last\nwords\n" in text
@@ -322,7 +322,7 @@ def test_a_torn_journal_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict())
     with folder.journal.open("a") as journal:
         journal.write('{"n": 4, "what": "phase", "name": "whole"}\n12\n{"n": 5, "what": "phase", "na')
-    text = "".join(Skeleton(html.write(folder.path).read_text()).text)
+    text = "".join(Skeleton(render.write(folder.path).read_text()).text)
     assert "name: whole" in text
 
 
@@ -334,14 +334,14 @@ def test_only_the_last_count_of_sent_records_is_in_the_timeline(tmp_path: Path) 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        html.write(tmp_path)
+        render.write(tmp_path)
 
 
 def test_the_index_links_to_each_page_that_there_is(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.held())
-    html.write(folder.path)
+    render.write(folder.path)
     runs = [Run.read(folder.path), Run(scenario="b", verdict=error("no Java"))]
-    index = html.index(tmp_path, runs)
+    index = render.index(tmp_path, runs)
     found = Skeleton(index.read_text())
     links = [dict(attrs)["href"] for tag, attrs in found.tags if tag == "a"]
     assert len(links) == 1 and links[0] is not None

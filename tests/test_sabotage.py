@@ -10,7 +10,7 @@ import pytest
 from harness.load import load
 from harness.run.loop import Result
 from harness.scenario import Scenario, Word
-from tests import sabotage
+from tests import faked_hits
 
 pytestmark = pytest.mark.stack
 Run = Callable[[Scenario], Result]
@@ -22,28 +22,28 @@ def scenario(name: str) -> Scenario:
 
 
 def test_a_kill_of_nothing_is_void(run_scenario: Run) -> None:
-    with sabotage.nothing():
+    with faked_hits.nothing():
         verdict = run_scenario(scenario("append_before_offset_commit")).verdict
     assert verdict.steps[0].hit
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
 
 
 def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
-    with sabotage.idle():
+    with faked_hits.idle():
         verdict = run_scenario(scenario("append_before_offset_commit")).verdict
     assert verdict.steps[0].hit
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
 def test_a_kill_in_an_empty_batch_is_void(run_scenario: Run) -> None:
-    with sabotage.empty():
-        verdict = run_scenario(sabotage.in_the_first_batch(scenario("append_before_offset_commit"))).verdict
+    with faked_hits.empty():
+        verdict = run_scenario(faked_hits.in_the_first_batch(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit and verdict.steps[0].batch == 0
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
 def test_a_kill_in_a_batch_that_puts_nothing_into_the_sink_is_void(run_scenario: Run) -> None:
-    verdict = run_scenario(sabotage.filtered_out(scenario("append_before_offset_commit"))).verdict
+    verdict = run_scenario(faked_hits.filtered_out(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit
     assert verdict.word is Word.VOID
     assert {stake.shown for stake in verdict.stakes} == {False}

@@ -13,7 +13,7 @@ import pytest
 
 from harness import suite
 from harness.errors import HarnessError, SetupError, StackError, UsageError
-from harness.report import html
+from harness.report import render
 from harness.run.supervisor import tail
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder, digest
@@ -159,7 +159,7 @@ def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(
     assert (done.verdict.word, done.verdict.reasons, done.folder) == (Word.ERROR, ("no such module",), folder.path)
     assert done.seconds > 0
     assert "no such module" in folder.report_html.read_text()
-    assert html.index(tmp_path, [done]).is_file()
+    assert render.index(tmp_path, [done]).is_file()
     assert json.loads(folder.run_json.read_text())["stage"] == 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from harness.component import COMPONENTS
 from harness.errors import UsageError
-from harness.fields.phrases import did_you_mean
+from harness.fields.hints import did_you_mean
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 OWN = ("checkpoint", "folder", "run", "spark.master", "spark.home")

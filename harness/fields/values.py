@@ -18,7 +18,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from harness.component import COMPONENTS, AnswersQueries, SetsUp
-from harness.fields.phrases import did_you_mean, seen
+from harness.fields.hints import did_you_mean, seen
 from harness.fields.placeholders import NAME, wrong_in
 from harness.scenario import CrashPoint, Guarantee, Kind, Victim, Word
 

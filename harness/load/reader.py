@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from harness.errors import Mistake
-from harness.fields.phrases import did_you_mean, seen
+from harness.fields.hints import did_you_mean, seen
 from harness.fields.shape import Shape
 from harness.kinds import Refusal
 from harness.load.tree import Node

@@ -27,7 +27,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from harness.errors import Mistake
-from harness.fields.phrases import seen
+from harness.fields.hints import seen
 
 BYTES_MAX = 256_000
 DEPTH_MAX = 32

@@ -23,7 +23,7 @@ RUNS = pytest.StashKey[list[dict[str, Any]]]()
 def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:
     """Run it, write its page, remember it for the summary. Raises HarnessError."""
     __tracebackhide__ = True
-    from harness.report import html
+    from harness.report import render
     from harness.report.summary import Run
 
     with quiet():
@@ -34,7 +34,7 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
         result = run_one(scenario, stack, reports=chosen.reports, seed=chosen.seed if seed is None else seed)
     except HarnessError as error:
         if error.folder is not None:
-            html.write(error.folder)
+            render.write(error.folder)
         _remember(item, replace(_failed(scenario, str(error)), folder=error.folder))
         raise
     done = Run(
@@ -45,7 +45,7 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
         stack=chosen.stack,
     )
     _remember(item, done)
-    html.write(result.folder)
+    render.write(result.folder)
     _properties(item, done)
     return result
 

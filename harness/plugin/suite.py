@@ -76,11 +76,11 @@ class Suite:
         terminalreporter.write_line(self.trouble or f"report: {short(index)}", red=bool(self.trouble))
 
     def _write(self) -> None:
-        from harness.report import html, summary
+        from harness.report import render, summary
 
         try:
             summary.write(self.settings.reports, self.runs)
-            html.index(self.settings.reports, self.runs)
+            render.index(self.settings.reports, self.runs)
         except HarnessError as error:
             # The verdicts stand; a summary that cannot be written is said at the end and does not end the suite.
             self.trouble = f"no summary: {error}"

@@ -125,7 +125,7 @@ def supported(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
 
 def run_all(work: Sequence[Scenario], options: Options) -> int:
     """Run each scenario on one stack."""
-    from harness.report import html
+    from harness.report import render
     from harness.suite.progress import progress
 
     stack = stack_of(options, work)
@@ -141,14 +141,14 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                     suite.add(one(scenario, stack, options=options, listener=listener))
         finally:
             suite.progress.close()
-        index = html.index(options.reports, suite.runs)
+        index = render.index(options.reports, suite.runs)
     show(suite.runs, index)
     return exit_code(suite.runs)
 
 
 def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> Run:
     """One run, its page written and its folder kept or not."""
-    from harness.report import html
+    from harness.report import render
 
     began = monotonic()
     try:
@@ -157,7 +157,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         raise
     except HarnessError as failure:
         if failure.folder is not None:
-            html.write(failure.folder)
+            render.write(failure.folder)
         return Run(
             scenario=scenario.name,
             verdict=error(str(failure), expect=str(scenario.expect)),
@@ -170,7 +170,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
         return Run(scenario=scenario.name, verdict=error(words, expect=str(scenario.expect)), stack=stack.name)
     folder: Path | None = result.folder
-    html.write(result.folder)
+    render.write(result.folder)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
         store.RunFolder.open(result.folder).remove()
         folder = None
@@ -312,12 +312,12 @@ def check(folder: Path) -> int:
 
 def report(folders: Sequence[Path]) -> int:
     """Write the page of each stored run. One that is not as the run left it is named and gets none; the others do."""
-    from harness.report import html
+    from harness.report import render
 
     code = 0
     for folder in folders:
         try:
-            print(html.write(sealed.opened(folder, unjudged=True).path))
+            print(render.write(sealed.opened(folder, unjudged=True).path))
         except HarnessError as failure:
             if len(folders) == 1:
                 raise

@@ -18,7 +18,7 @@ from kafka import KafkaProducer
 
 from harness import wait
 from harness.components.kafka.process import Kafka
-from harness.components.kafka.provision import Topic
+from harness.components.kafka.run_topic import Topic
 from harness.components.spark import driver
 from harness.components.spark.standalone import MASTER, WORKER, Spark
 from harness.errors import HarnessError, StackError

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
-from harness.components.kafka.provision import Provides
+from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError, UsageError
 from harness.hosts.ports import HOST

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.components.kafka import KIND, process
-from harness.components.kafka.provision import Provides
+from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.hosts.box import JVM, START_S, Box
 from harness.hosts.engine import Engine, Wanted

@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 
 from harness.checkpoint import Offsets
 from harness.component import Followed
-from harness.components.kafka.provision import Topic
+from harness.components.kafka.run_topic import Topic
 from harness.errors import StackError
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.components.kafka.provision import Provides
+from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError
 from harness.hosts import service

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from harness.components.kafka.provision import Topic
+from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sender import HEADER
 from harness.errors import HarnessError, StackError, WaitError
 from harness.run_folder.ledger import SOURCE, write_source

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.checkpoint import Offsets
-from harness.components.kafka.provision import Topic
+from harness.components.kafka.run_topic import Topic
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.resources import Resources, part

@@ -10,7 +10,7 @@ import psycopg2
 from psycopg2.extensions import parse_dsn
 
 from harness.components.postgres.database import Databases
-from harness.components.postgres.provision import Provides
+from harness.components.postgres.run_schema import Provides
 from harness.errors import UsageError
 from harness.hosts.ports import HOST
 

@@ -11,7 +11,7 @@ import psycopg2
 from harness import wait
 from harness.components.postgres import KIND, process
 from harness.components.postgres.database import Databases
-from harness.components.postgres.provision import Provides
+from harness.components.postgres.run_schema import Provides
 from harness.hosts.box import START_S, Box
 from harness.hosts.engine import Engine, Wanted
 

@@ -6,7 +6,7 @@ import psycopg2
 
 from harness.checkpoint import Offsets
 from harness.component import Followed
-from harness.components.postgres.provision import Schema
+from harness.components.postgres.run_schema import Schema
 from harness.components.postgres.sink.writers import writing
 from harness.errors import SetupError, StackError
 from harness.sinks.base import statements

@@ -23,7 +23,7 @@ import psycopg2
 
 from harness import wait
 from harness.components.postgres.database import Databases
-from harness.components.postgres.provision import Provides
+from harness.components.postgres.run_schema import Provides
 from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.ports import LOOPBACK, Port

@@ -32,11 +32,11 @@ def write(folder: Path) -> Path:
 
     Raises UsageError if it is no run folder, HarnessError when the disk refuses."""
     found = store.RunFolder.open(folder)
-    store.write(found.report_html, render(_parts(found)))
+    store.write(found.report_html, run_page(_parts(found)))
     return found.report_html
 
 
-def render(parts: page.Parts) -> str:
+def run_page(parts: page.Parts) -> str:
     """The page as text."""
     return _environment().get_template("report.html.j2").render(page=page.build(parts))
 
@@ -45,11 +45,11 @@ def index(reports: Path, runs: Sequence[Run]) -> Path:
     """Write `reports/latest/index.html`: one row a run, worst first, each with a link to its page."""
     folder = store.latest(reports)
     path = folder / "index.html"
-    store.write(path, render_index(folder, runs))
+    store.write(path, index_page(folder, runs))
     return path
 
 
-def render_index(folder: Path, runs: Sequence[Run]) -> str:
+def index_page(folder: Path, runs: Sequence[Run]) -> str:
     """The index as text; links are relative to `folder`."""
     ordered = sorted(runs, key=lambda run: run.verdict.as_expected)
     rows = [
