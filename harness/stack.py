@@ -52,7 +52,7 @@ class Process(Protocol):
     def alive(self) -> bool:
         """False once it is gone."""
 
-    def stands(self) -> bool:
+    def stopped(self) -> bool:
         """True while it stands still."""
 
     def family(self) -> Sequence[Process]:

@@ -54,7 +54,7 @@ def refused(status: int) -> APIError:
 
 def test_an_engine_that_does_not_answer_is_not_an_empty_container() -> None:
     made = box(Container(requests.ConnectionError("gone")))
-    for ask in (made.processes, made.stands, made.family()[0].processes, lambda: made.send(signal.SIGKILL)):
+    for ask in (made.processes, made.stopped, made.family()[0].processes, lambda: made.send(signal.SIGKILL)):
         with pytest.raises(StackError, match="the engine does not answer: gone"):
             ask()
     assert not made.disconnected(), "what cannot be seen was not cut off"

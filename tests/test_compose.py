@@ -87,7 +87,7 @@ def test_the_suite_runs_against_it_and_leaves_nothing(cluster: Path, tmp_path: P
         f"postgres={POSTGRES}",
         "--spark-master",
         MASTER,
-        "--folder",
+        "--shared-dir",
         str(cluster),
     ]
     argv += [word for name in CHOICE for word in ("-k", name)]

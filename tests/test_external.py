@@ -113,9 +113,9 @@ def test_a_password_in_an_address_that_is_none_is_not_said(option: str, given: s
 def test_a_folder_that_is_not_there() -> None:
     code, output = onceproof(
         "--stack", "external", *THERE,
-        "--spark-master", NOWHERE.spark_master, "--folder", "/nonexistent/x",
+        "--spark-master", NOWHERE.spark_master, "--shared-dir", "/nonexistent/x",
     )  # fmt: skip
-    assert (code, "asked for --folder /nonexistent/x; there is none here" in output) == (2, True)
+    assert (code, "asked for --shared-dir /nonexistent/x; there is none here" in output) == (2, True)
 
 
 def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Path) -> None:

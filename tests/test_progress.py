@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.report.summary import Run, error
 from harness.run_folder.journal import Journal
 from harness.scenario import plain
-from harness.suite.progress import Lively, Plain, Seen, line, progress
+from harness.suite.progress import LiveDisplay, Plain, Seen, line, progress
 from tests import sample_runs as sample
 
 
@@ -120,7 +120,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
     assert isinstance(progress(Terminal(), environment={"TERM": "dumb"}), Plain)
     lively = progress(Terminal(), environment={"TERM": "xterm"})
     lively.close()
-    assert isinstance(lively, Lively)
+    assert isinstance(lively, LiveDisplay)
 
 
 def test_what_is_known_grows_with_the_events() -> None:
@@ -166,7 +166,7 @@ def test_events_may_come_from_many_threads(kind: type[StringIO]) -> None:
             thread.start()
         for thread in threads:
             thread.join(30)
-        if isinstance(watched, Lively):
+        if isinstance(watched, LiveDisplay):
             assert watched._seen.fired == 200
         else:
             assert stream.getvalue().count("fault hit: kill driver") == 200

@@ -328,7 +328,7 @@ class Boxed:
     def alive(self) -> bool:
         return not self.dies
 
-    def stands(self) -> bool:
+    def stopped(self) -> bool:
         return False
 
     def family(self) -> list[Boxed]:

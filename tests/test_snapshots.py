@@ -104,7 +104,7 @@ def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
     with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
         w.sleeper()
         stood: list[bool] = []
-        database.asked = lambda: stood.extend(p.stands() for p in w.supervisor.processes(Victim.JVM))
+        database.asked = lambda: stood.extend(p.stopped() for p in w.supervisor.processes(Victim.JVM))
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), kind, **options), finish=True)
         assert stood == [True]
         assert outcome.attempt == 1
@@ -117,7 +117,7 @@ def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_befo
     # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
     with world(tmp_path, step_s=2.0, snapshots=True) as w:
         left: list[bool] = []
-        database.asked = lambda: left.extend(p.stands() for p in w.supervisor.living())
+        database.asked = lambda: left.extend(p.stopped() for p in w.supervisor.living())
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver", victim=Victim.PYTHON))
         assert outcome.hit
         assert left[0]

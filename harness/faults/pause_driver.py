@@ -42,7 +42,7 @@ class PauseDriver:
             run.look(hit)
             run.stop.wait(limit.left_s())
             return Injection(
-                signalled={p.name: f"stood still for {for_s:g} s" for p in tree if p.stands()}, looked=True
+                signalled={p.name: f"stood still for {for_s:g} s" for p in tree if p.stopped()}, looked=True
             )
         finally:
             signals.thaw(tree)

@@ -125,7 +125,7 @@ class Box:
         """False once it has ended."""
         return self._status is None
 
-    def stands(self) -> bool:
+    def stopped(self) -> bool:
         """True while it is paused."""
         return self._state() == "paused"
 

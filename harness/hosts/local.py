@@ -73,7 +73,7 @@ class LocalProcess:
         except psutil.NoSuchProcess:
             return False
 
-    def stands(self) -> bool:
+    def stopped(self) -> bool:
         """True while it stands still (state T)."""
         try:
             return bool(self.process.status() == psutil.STATUS_STOPPED)

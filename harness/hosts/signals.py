@@ -45,7 +45,7 @@ def kill(processes: Sequence[Process]) -> dict[str, str]:
 
 def moves(process: Process) -> bool:
     """False once it stands still, or is no more."""
-    return process.alive() and not process.stands()
+    return process.alive() and not process.stopped()
 
 
 def all_died(signalled: dict[str, str]) -> bool:

@@ -254,6 +254,6 @@ class Drain:
             "stalled": self._stalled,
             "error": None,
             "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
-            "settle_s": self._quiet_period_s,
+            "quiet_period_s": self._quiet_period_s,
             "gap_s": round(live.rhythm.gap_s(), 3),
         }

@@ -216,7 +216,7 @@ class ExternalStack(SessionStack):
             servers=self.servers,
             spark_master=self.where.spark_master,
             spark_home=jars.spark_home(),
-            root=(self.where.folder or self._up().folder) / "runs",
+            root=(self.where.shared_dir or self._up().folder) / "runs",
             lasting=True,
         )
 

@@ -14,7 +14,7 @@ AT = "at"
 SAID = {
     AT: ("NAME=ADDRESS", "external: where a component is, such as kafka=HOST:PORT; once for each"),
     "spark_master": ("URL", "external: its Spark, spark://host:port"),
-    "folder": ("FOLDER", "external: a folder that executors see too, for checkpoints"),
+    "shared_dir": ("FOLDER", "external: a folder that executors see too, for checkpoints"),
     "driver_host": ("HOST", "external: how executors reach this machine (default: as the master sees it)"),
     "executor_python": ("PROGRAM", "external: what executors run Python with (default: python3); of our own version"),
 }
@@ -23,12 +23,12 @@ SAID = {
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """`at` has the address of each component. `folder` is one that this machine and the executors see under the same
-    path; `driver_host` is how the executors reach this machine, `executor_python` what they run Python with."""
+    """`at` has the address of each component. `shared_dir` is a folder that this machine and the executors see under
+    the same path; `driver_host` is how executors reach this machine, `executor_python` what they run Python with."""
 
     spark_master: str
     at: Mapping[str, str] = field(default_factory=dict, repr=False)
-    folder: Path | None = None
+    shared_dir: Path | None = None
     driver_host: str | None = None
     executor_python: str = "python3"
 
@@ -47,11 +47,12 @@ def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where 
     at = dict(_pair(each, prefix) for each in found.pop(AT, ()))
     if "spark_master" not in found:
         raise UsageError(f"asked for the stack external; it also needs {_options(['spark_master'], prefix)}")
-    named = found.pop("folder", None)
-    folder = Path(named).absolute() if named else None
-    if folder is not None and not folder.is_dir():
-        raise UsageError(f"asked for {prefix}folder {folder}; there is none here; make it, where executors see it too")
-    return Where(at=at, folder=folder, **found)
+    named = found.pop("shared_dir", None)
+    shared = Path(named).absolute() if named else None
+    if shared is not None and not shared.is_dir():
+        asked = f"asked for {_options(['shared_dir'], prefix)} {shared}"
+        raise UsageError(f"{asked}; there is none here; make it, where executors see it too")
+    return Where(at=at, shared_dir=shared, **found)
 
 
 def _pair(text: str, prefix: str) -> tuple[str, str]:

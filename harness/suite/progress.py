@@ -147,7 +147,7 @@ class Plain:
             print(text, file=self._stream, flush=True)
 
 
-class Lively:
+class LiveDisplay:
     """One live line on a terminal; each scenario that is over leaves a line above it."""
 
     def __init__(self, console: Console) -> None:
@@ -200,7 +200,7 @@ def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = o
         return Plain(out, github=github)
     from rich.console import Console
 
-    return Lively(Console(file=out, highlight=False))
+    return LiveDisplay(Console(file=out, highlight=False))
 
 
 def _escaped(text: str) -> str:

@@ -214,7 +214,7 @@ def digest(
         "read": [file_sum(path) for path in read_files(scenario.input, root=root)],
         "seed": seed,
         "sinks": [plain(sink) for sink in scenario.sinks],
-        "settle_s": scenario.quiet_period_s,
+        "quiet_period_s": scenario.quiet_period_s,
         "stack": lasting(described),
         "versions": {"onceproof": __version__, "python": platform.python_version(), "pyspark": version("pyspark")},
     }
