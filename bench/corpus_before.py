@@ -3,7 +3,7 @@
     PYTHONPATH=. .venv/bin/python bench/corpus_before.py CHECKOUT
 
 Every case's run folder is written once, with all that this code knows of a run; a judge that knows less leaves out what
-it does not know. Where kinds were still fields, the folders get these as well. A plain run that held is judged first: a
+it does not know. The folders get the names and fields of its time. A plain run that held is judged first: a
 judge that does not call it held cannot read the folders, and is not asked (exit code 2). A case that it cannot read is
 counted apart: no verdict is no wrong one.
 
@@ -21,7 +21,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,46 +59,84 @@ def judged(checkout: Path, folders: list[Path]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def with_fields(folder: Path) -> Path:
-    """Write into a run folder what stood in the place of kinds and their options: backend and database of a sink, the
-    fields of triggers and faults."""
-    _rewrite(folder / "plan.json", _plan_with_fields)
-    for about in folder.rglob("sink/*.json"):
-        _rewrite(about, lambda table: {**table, "backend": table.get("kind")})
+WORDS = {"without_faults": "unhurt"}
+FIELDS = {
+    "progress": "frontier",
+    "timeout_s": "within_s",
+    "quiet_period_s": "settle_s",
+    "max_restarts": "times",
+    "point": "window",
+}
+"""What keys were called when triggers and faults had fields."""
+VALUES = {"batch-planned": "offsets-written", "batch-committed": "offsets-committed"}
+"""What crash points were called then."""
+AS = {"crash mid-sink": "crash application", "crash before offset commit": "kill driver"}
+"""The fault that stood for another one then."""
+
+
+def with_words(folder: Path) -> Path:
+    """Write into a run folder what it held in form 2."""
+    _rewrite(folder, "plan.json", lambda plan: {**_renamed(plan, WORDS, {}), "version": 4})
+    for room in sorted(folder.rglob("*-injection")):
+        room.rename(room.with_name(room.name.replace("-injection", "-strike")))
+    _rewrite(folder, "snapshot.json", lambda seen: _renamed(seen, {}, {"injection": "strike"}))
     return folder
 
 
-def _rewrite(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    with suppress(FileNotFoundError):
+def with_fields(folder: Path) -> Path:
+    """Also write what stood in the place of kinds and their options: backend and database of a sink, the fields of
+    triggers and faults; crash points by their older names."""
+    with_words(folder)
+    _rewrite(folder, "plan.json", _plan_with_fields)
+    _rewrite(folder, "sink/*.json", lambda table: {**table, "backend": table.get("kind")})
+    _rewrite(folder, "checkpoint.json", lambda said: _renamed(said, {"committed": "frontier"}, {}, deep=False))
+    _rewrite(folder, "run.json", lambda said: _renamed(said, FIELDS, VALUES))
+    for journal in folder.rglob("journal.jsonl"):
+        lines = (json.dumps(_renamed(json.loads(line), FIELDS, VALUES)) for line in journal.read_text().splitlines())
+        journal.write_text("".join(f"{line}\n" for line in [*lines]))
+    return folder
+
+
+def _rewrite(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
+    for path in folder.rglob(name):
         path.write_text(json.dumps(change(json.loads(path.read_text()))))
 
 
-def _plan_with_fields(plan: dict[str, Any]) -> dict[str, Any]:
+def _renamed(said: Any, keys: Mapping[str, str], values: Mapping[str, str], *, deep: bool = True) -> Any:
+    """The same with other names; `deep` also in what it holds."""
+    if isinstance(said, dict):
+        inner = ((key, _renamed(value, keys, values) if deep else value) for key, value in said.items())
+        return {keys.get(key, key): value for key, value in inner}
+    if isinstance(said, list):
+        return [_renamed(each, keys, values) for each in said]
+    return values.get(said, said) if isinstance(said, str) else said
+
+
+def _plan_with_fields(plan: dict[str, Any]) -> Any:
     said = plan["scenario"]
     said["sinks"] = [{**sink, "backend": sink["kind"], "database": sink["part"] or "main"} for sink in said["sinks"]]
-    said["schedule"] = [{"name": _name(step), **{k: _fields(v) for k, v in step.items()}} for step in said["schedule"]]
+    said["schedule"] = [
+        {"name": step["do"]["kind"], **{key: _fields(value) for key, value in step.items()}}
+        for step in said["schedule"]
+    ]
     said["input"] = {**said["input"], **said["input"]["options"]}
-    return plan
+    said["setup"] = {label.partition(".")[2] or "main": text for label, text in said["setup"].items()}
+    return _renamed(plan, FIELDS, VALUES)
 
 
-def _name(step: dict[str, Any]) -> str:
-    kind = step["do"]["kind"]
-    assert isinstance(kind, str)
-    return kind
-
-
-OLD_FIELDS = {"window": "window", "failpoint": "failpoint", "records": "count", "rows": "count", "elapsed": "elapsed_s"}
+OLD_FIELDS = {"point": "window", "failpoint": "failpoint", "records": "count", "rows": "count", "elapsed": "elapsed_s"}
 """Where a trigger's value was, by its kind."""
 
 
 def _fields(kind: dict[str, Any]) -> dict[str, Any]:
     value = {OLD_FIELDS[kind["kind"]]: kind["value"]} if "value" in kind else {}
-    return {**kind, **kind.get("options", {}), **value}
+    name = {"point": "window", **AS}.get(kind["kind"], kind["kind"])
+    return {**kind, **kind.get("options", {}), **value, "kind": name}
 
 
 def readable(checkout: Path, room: Path) -> Callable[[Path], Path] | None:
     """How a folder has to be changed for that judge; None if it reads neither form."""
-    for name, change in (("now", lambda folder: folder), ("fields", with_fields)):
+    for name, change in (("now", lambda folder: folder), ("words", with_words), ("fields", with_fields)):
         run = run_builder(room / name)
         run.injection(1)
         (said,) = judged(checkout, [change(run.write())])
