@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.progress.stall_detector import SETTLE_S, UNSHOWN_S, StallDetector, late_quiet_s, quiet_s
+from harness.run.progress.quiet_period import LATE_QUIET_S, UNSHOWN_S, late_quiet_s, quiet_s
+from harness.run.progress.stall_detector import StallDetector
 
 
 class Clock:
@@ -114,5 +115,5 @@ def test_how_long_a_sink_must_stand_still(shown: dict[str, Any], quiet: float, s
 def test_every_query_has_its_turn(gap_s: float, interval_s: float | None, unshown: bool) -> None:
     quiet = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
     settle = late_quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
-    assert settle >= max(quiet, SETTLE_S, interval_s or 0.0) and quiet >= gap_s
+    assert settle >= max(quiet, LATE_QUIET_S, interval_s or 0.0) and quiet >= gap_s
     assert not unshown or quiet >= (interval_s or UNSHOWN_S)

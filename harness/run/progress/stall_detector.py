@@ -1,4 +1,4 @@
-"""How fast the pipeline gets on: a slow one is not called stalled, and a sink is read when nothing more can come."""
+"""When a pipeline that leaves records uncommitted is stalled: a slow one is not."""
 
 from __future__ import annotations
 
@@ -9,30 +9,6 @@ from typing import Any
 STALLED_S = 60.0
 SLOWER = 3.0
 """A batch may take that much longer than any stretch between two commits that this run has already shown."""
-QUIET_S = 0.4
-QUIET_GAPS = 1.5
-"""A query that commits every so often has had its turn within one gap; half a gap more is for the batch itself."""
-SETTLE_S = 8.0
-SETTLE_GAPS = 2.0
-"""Where something is missing already, a whole turn more."""
-UNSHOWN_S = 30.0
-"""For a query behind another one that has not yet shown how often it commits: longer than most trigger intervals."""
-
-
-def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
-    """How long sinks must stand still before they are read: doubled rows may come late like any others. `unshown`: some
-    query behind another one has not told its pace, so that only the declared interval says what to wait for."""
-    own_s = 0.0
-    if unshown:
-        own_s = UNSHOWN_S if interval_s is None else QUIET_GAPS * interval_s
-    return max(QUIET_S, QUIET_GAPS * gap_s, own_s)
-
-
-def late_quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
-    """The same where something is missing, or a sink is not there yet: then the declared interval counts for every
-    query, as one that closes a watermark shows its last rows a trigger later."""
-    asked_s = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
-    return max(SETTLE_S, SETTLE_GAPS * gap_s, QUIET_GAPS * (interval_s or 0.0), asked_s)
 
 
 class StallDetector:

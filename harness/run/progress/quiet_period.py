@@ -1,0 +1,28 @@
+"""How long the sinks have to stay unchanged before they are read, by how often the pipeline's queries commit."""
+
+from __future__ import annotations
+
+QUIET_S = 0.4
+QUIET_GAPS = 1.5
+"""A query that commits every so often has had its turn within one gap; half a gap more is for the batch itself."""
+LATE_QUIET_S = 8.0
+LATE_QUIET_GAPS = 2.0
+"""Where something is missing already, a whole turn more."""
+UNSHOWN_S = 30.0
+"""For a query behind another one that has not yet shown how often it commits: longer than most trigger intervals."""
+
+
+def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
+    """How long sinks must stand still before they are read: doubled rows may come late like any others. `unshown`: some
+    query behind another one has not told its pace, so that only the declared interval says what to wait for."""
+    own_s = 0.0
+    if unshown:
+        own_s = UNSHOWN_S if interval_s is None else QUIET_GAPS * interval_s
+    return max(QUIET_S, QUIET_GAPS * gap_s, own_s)
+
+
+def late_quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
+    """The same where something is missing, or a sink is not there yet: then the declared interval counts for every
+    query, as one that closes a watermark shows its last rows a trigger later."""
+    asked_s = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
+    return max(LATE_QUIET_S, LATE_QUIET_GAPS * gap_s, QUIET_GAPS * (interval_s or 0.0), asked_s)
