@@ -77,14 +77,14 @@ def environment(
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
     conf = {**settings(own, pipeline, ground, jars, host=host), **pipeline.conf}
-    flags = " ".join(fitted(ground.class_archives / f"{Kind.DRIVER}.jsa"))
+    flags = fitted(ground.class_archives / f"{Kind.DRIVER}.jsa")
     return {
         "SPARK_HOME": str(own.spark_home),
         "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
         "PYSPARK_PYTHON": "python3",
         "PYSPARK_DRIVER_PYTHON": "python3",
         "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(own, conf),
-        "SPARK_SUBMIT_OPTS": f"{flags} -Djava.io.tmpdir={temporary} -XX:-UsePerfData",
+        "SPARK_SUBMIT_OPTS": driver.jvm_flags(flags, temporary),
         "SPARK_LAUNCHER_OPTS": box.JVM,
         "TMPDIR": str(temporary),
         **driver.markers(own),

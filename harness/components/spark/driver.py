@@ -11,7 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +92,6 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
     """The whole environment of a driver; the pipeline's own words win."""
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    flags = [*machine.flags, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"]
     conf = {**settings(own, pipeline, machine), **pipeline.conf}
     return {
         **os.environ,
@@ -102,13 +101,18 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": submit_arguments(own, conf),
-        "SPARK_SUBMIT_OPTS": " ".join(flags),
+        "SPARK_SUBMIT_OPTS": jvm_flags(machine.flags, temporary),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
         **markers(own),
         **own.environment,
         **pipeline.env,
     }
+
+
+def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
+    """The flags of every driver's JVM: those with its class data archive, and its temporary folder."""
+    return " ".join([*archive, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"])
 
 
 def settings(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
