@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench.twins import Twin
 from harness.effect import Effects, Source
-from harness.judge.folder import Run as Folder
-from harness.judge.folder import read_run
+from harness.judge.read_folder import Run as Folder
+from harness.judge.read_folder import read_run
 from harness.run_folder import store
 from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Harm, Kind, StepOutcome, Verdict, Word

@@ -21,7 +21,7 @@ from docker.errors import BuildError, DockerException
 import docker
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka import process as kafka
-from harness.components.spark import container as spark
+from harness.components.spark import standalone_containers as spark
 from harness.errors import HarnessError
 from harness.machine import jars, java
 

@@ -18,7 +18,7 @@ from harness.resources import Resources, component_of
 
 if TYPE_CHECKING:
     # Scenario files are read without what runs anything.
-    from harness.hosts.box import Box
+    from harness.hosts.container import Container
     from harness.hosts.engine import Engine
     from harness.hosts.images import Image
     from harness.hosts.processes import ProcessHost
@@ -55,7 +55,7 @@ class Boxed(Started, Protocol):
     """One that we start in a container."""
 
     @property
-    def box(self) -> Box | None:
+    def container(self) -> Container | None:
         """The container; None before its start."""
 
 

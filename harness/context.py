@@ -155,7 +155,7 @@ class Tripwire(Protocol):
 
 
 class Snapshots(Protocol):
-    """Keeps where everything stands: `harness.run.snap`."""
+    """Keeps where everything stands: `harness.run.snapshots`."""
 
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None

@@ -11,7 +11,7 @@ from docker.errors import DockerException
 
 import docker
 from harness.component import COMPONENTS, AsContainer
-from harness.components.spark import container as spark
+from harness.components.spark import standalone_containers as spark
 from harness.hosts import engine as engines
 
 NEEDED = "ONCEPROOF_NEED_CONTAINERS"

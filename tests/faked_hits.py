@@ -20,11 +20,11 @@ from typing import Any
 from unittest.mock import patch
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import fault, kill_executor, killing
+from harness.faults import base_kill, fault, kill_executor
 from harness.hosts import signals
 from harness.run import evidence, feed
 from harness.run.schedule import Schedule
-from harness.run.snap import Snapshots
+from harness.run.snapshots import Snapshots
 from harness.scenario import CrashPoint, Scenario, Sink, Step, Word
 from harness.sinks.reading import mark
 from harness.stack import Driver
@@ -84,8 +84,8 @@ def nothing() -> Iterator[None]:
 
     quiet: dict[str, Any] = {**vars(signals), "kill": spared, "freeze": lambda processes: []}
     with ExitStack() as stack:
-        stack.enter_context(patch.object(killing, "signals", SimpleNamespace(**quiet)))
-        stack.enter_context(patch.object(killing, "ending", ended))
+        stack.enter_context(patch.object(base_kill, "signals", SimpleNamespace(**quiet)))
+        stack.enter_context(patch.object(base_kill, "ending", ended))
         _believed(stack)
         yield
 
@@ -147,7 +147,7 @@ def _after(feeder: feed.Feeder, portions: Callable[[], None]) -> Callable[[], No
 @contextmanager
 def _unhurried() -> Iterator[None]:
     """A schedule is not hopeless because all is done: that is what is waited for."""
-    from harness.run.live import Live
+    from harness.run.live_run import Live
 
     whole = Live._hopeless
 

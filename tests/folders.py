@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical
-from harness.checkers.spans import Cut, Span
+from harness.checkers.offset_ranges import Cut, Span
 from harness.effect import Effects, Source
 from harness.faults import fault
 from harness.judge import judge

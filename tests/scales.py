@@ -15,16 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.checkers.attribute import attribute, explanations
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
-from harness.checkers.spans import Cut, Span, Spans, between
+from harness.checkers.offset_ranges import Cut, Span, Spans, between
+from harness.checkers.origin import attribute, explanations
 from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.cause.causes import caused
 from harness.judge.cause.certain import certainly
 from harness.judge.examine import Examined
 from harness.judge.injections import Injection, Seen
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.weigh import Weighed, weigh
 from harness.run_folder import ledger

@@ -9,8 +9,8 @@ import pytest
 
 from harness import wait
 from harness.components.kafka.process import Kafka
-from harness.components.spark import driver
-from harness.components.spark.standalone import Spark
+from harness.components.spark import driver_process
+from harness.components.spark.standalone_processes import Spark
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
 from harness.session.session import Session
@@ -85,8 +85,8 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
                 "spark.executor.extraJavaOptions": " ".join(flags(Kind.EXECUTOR)),
             }
             pipeline = training.training_app(own, conf=conf)
-            machine = driver.Machine(java=found, jars=resolved, flags=flags(Kind.DRIVER))
-            started = driver.launch(session, own, pipeline, machine, number=1, log=tmp_path / "driver.log")
+            machine = driver_process.Machine(java=found, jars=resolved, flags=flags(Kind.DRIVER))
+            started = driver_process.launch(session, own, pipeline, machine, number=1, log=tmp_path / "driver.log")
             wait.until("the driver to end", lambda: started.poll() is not None, within_s=training.DRIVER_S)
             assert started.poll() == 0, (tmp_path / "driver.log").read_text(encoding="utf-8")
         finally:

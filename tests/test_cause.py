@@ -11,10 +11,10 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.spans import Span, joined
+from harness.checkers.offset_ranges import Span, joined
 from harness.judge.cause.mismatch import mismatched
 from harness.judge.injections import Injection
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.weigh import Weighed, weigh
 from harness.scenario import Finding, Kind
@@ -871,7 +871,7 @@ def test_upto_counts_both_partitions() -> None:
 def test_a_total_is_explained_if_it_can_be_held_against_every_slice(
     make: Make, monkeypatch: pytest.MonkeyPatch, most: int, faults: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("harness.judge.cause.totals.SLICES_MAX", most)
+    monkeypatch.setattr("harness.judge.cause.hit_of_total.SLICES_MAX", most)
     bench = make(TOTALS)
     out = judged(bench, bench.rows(again=(batch(1),)), (bench.first(2), reach()))
     assert {each.faults for each in out} == {faults}

@@ -10,9 +10,9 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.spans import Span, Spans
+from harness.checkers.offset_ranges import Span, Spans
 from harness.judge.injections import Injection, Seen
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.weigh import PLANNED, WRITING, Known, Weighed, weigh
 from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Finding, Harm, Kind

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
-from harness.checkers.spans import Span, Spans
+from harness.checkers.offset_ranges import Span, Spans
 from harness.checkers.verdict import violates
 from harness.judge.cause.certain import certainly
 from harness.judge.injections import Injection
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.weigh import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values

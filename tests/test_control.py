@@ -13,7 +13,7 @@ import pytest
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge, judged, wants
 from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, read_controls, signature
-from harness.judge.folder import read_run
+from harness.judge.read_folder import read_run
 from harness.run_folder.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
 from tests.folders import HIT, Folder, Injected, payments

@@ -14,7 +14,7 @@ import pytest
 from harness.errors import UsageError
 from harness.run import drain
 from harness.run.drain import Drain
-from harness.run.progress.rhythm import Rhythm
+from harness.run.progress.commit_gaps import Rhythm
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import Pipeline, Restart, Scenario, Sink

@@ -20,10 +20,10 @@ from harness.errors import UsageError
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
+from harness.stacks.addresses import Where
 from harness.stacks.external import ExternalStack, master_of
 from harness.stacks.processes import ProcessesStack
 from harness.stacks.supported import Named, refuse, supported, unsupported
-from harness.stacks.where import Where
 from harness.suite import only_suite
 from harness.wait import Waiting, until
 from tests.provided import broker, database

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka.container import variable
-from harness.components.spark import container as spark
+from harness.components.spark import standalone_containers as spark
 from harness.hosts.images import Image
 from harness.machine import jars
 

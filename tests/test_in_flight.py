@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from harness.checkers.cells import Row
-from harness.checkers.spans import Span
-from harness.judge.reach import Reach
+from harness.checkers.offset_ranges import Span
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.in_flight import in_flight
 from harness.judge.stakes.sink_state import sink_state
 from harness.judge.stakes.weigh import PLANNED, WRITING, WRITTEN, Known, weigh

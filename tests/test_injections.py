@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from harness.checkers.spans import Span
+from harness.checkers.offset_ranges import Span
 from harness.errors import HarnessError, UsageError
 from harness.faults import fault
-from harness.judge.folder import read_run
 from harness.judge.injections import Injection, Seen, _wiped, numbered, read_injections
-from harness.judge.reach import Reach, feeders, reaches, taken
+from harness.judge.progress_at_hit import Reach, feeders, reaches, taken
+from harness.judge.read_folder import read_run
 from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome
 from tests.folders import HIT, STEP, Folder, Injected

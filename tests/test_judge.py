@@ -22,7 +22,7 @@ from harness.errors import HarnessError, UsageError
 from harness.faults import fault
 from harness.judge import judge, judged
 from harness.judge.examine import FINDINGS_MAX
-from harness.judge.folder import done as committed_all
+from harness.judge.read_folder import done as committed_all
 from harness.run_folder import ledger
 from harness.run_folder.ledger import State
 from harness.run_folder.snapshot import Batch, Query

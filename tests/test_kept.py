@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report import kept, render
+from harness.report import render, snapshots
 from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> RunFolder:
 def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
     sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, sample.RESTART, rows=300)
-    (shown,) = kept.snapshots(folder.path)
+    (shown,) = snapshots.snapshots(folder.path)
     assert shown.step == 1
     assert shown.lines == [
         ("At", "12.40 s", "12.90 s"),
@@ -40,7 +40,7 @@ def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder)
         sample.keep(folder, replace(sample.INJECTION, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
     (folder.path / "snapshots" / "x-injection").mkdir()
     (folder.path / "snapshots" / "3-restart").mkdir()
-    shown = kept.snapshots(folder.path)
+    shown = snapshots.snapshots(folder.path)
     assert [each.step for each in shown] == [2, 10]
     assert ("Saved position", "0/3, 1/7", "-") in shown[0].lines
     assert "Rows counted" not in {name for name, _, _ in shown[0].lines}
@@ -49,7 +49,7 @@ def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder)
 def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
     injection = replace(sample.INJECTION, writing={"": ("update a", "update b"), "s": ()}, rows_before=None)
     sample.keep(folder, injection, rows=0)
-    lines = {name: text for name, text, _ in kept.snapshots(folder.path)[0].lines}
+    lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
     assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
     assert lines["Rows counted"] == "299"
 
@@ -59,7 +59,7 @@ def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
     (room / "sink" / "1.json").write_text(json.dumps({"name": "b", "rows": 0, "unreadable": "no such table"}))
     (room / "sink" / "2.json").write_text("torn {")
     (room / "sink" / "x.json").write_text("{}")
-    lines = {name: text for name, text, _ in kept.snapshots(folder.path)[0].lines}
+    lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
     assert lines["Rows in sink 2, b"] == "not readable: no such table"
     assert lines["Rows in sink 3, without a name"] == "not readable"
     assert len([name for name in lines if name.startswith("Rows in sink")]) == 3
@@ -69,7 +69,7 @@ def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
 def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> None:
     room = sample.keep(folder, sample.INJECTION, rows=1)
     (room / "snapshot.json").write_text(text)
-    ((name, said, _),) = kept.snapshots(folder.path)[0].lines
+    ((name, said, _),) = snapshots.snapshots(folder.path)[0].lines
     assert name == "Snapshot"
     assert said.startswith("not readable: ")
     render.write(folder.path)
@@ -77,7 +77,7 @@ def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> N
 
 def test_a_snapshot_that_was_never_written_has_no_line(folder: RunFolder) -> None:
     (folder.path / "snapshots" / "1-injection").mkdir(parents=True)
-    assert kept.snapshots(folder.path)[0].lines == []
+    assert snapshots.snapshots(folder.path)[0].lines == []
 
 
 def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path
     (folder.path / "snapshots").symlink_to(elsewhere.path / "snapshots")
     (folder.path / "controls").mkdir()
     (folder.path / "controls" / "1").symlink_to(elsewhere.path / "controls" / "1")
-    assert kept.snapshots(folder.path) == []
-    assert kept.controls(folder.path) == []
+    assert snapshots.snapshots(folder.path) == []
+    assert snapshots.controls(folder.path) == []
 
 
 def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
@@ -97,7 +97,7 @@ def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
     sample.control(folder, "3", outcome={"error": "it crashed"})
     (sample.control(folder, "4") / "run.json").unlink()
     sample.control(folder, ".5.half", seconds=1)
-    assert [(c.name, c.seconds, c.cached, c.drained) for c in kept.controls(folder.path)] == [
+    assert [(c.name, c.seconds, c.cached, c.drained) for c in snapshots.controls(folder.path)] == [
         ("1", "12.0", "no", "no"),
         ("2", "11.0", "yes", "yes"),
         ("3", "-", "not said", "no: it ended in an error"),

@@ -26,7 +26,7 @@ from harness.load import dump, load, schema
 from harness.scenario import Fault, Impact, Input, Step, Trigger
 from harness.sinks import SINKS
 from harness.sources import SOURCES
-from harness.stacks.needs import asked, parts
+from harness.stacks.needed_parts import asked, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from harness.errors import ScenarioError, UsageError
 from harness.fields.placeholders import known, label
 from harness.load import dump, filled, find, load, project_root, schema
-from harness.load.tree import BYTES_MAX, VALUES_MAX, Node
+from harness.load.yaml_tree import BYTES_MAX, VALUES_MAX, Node
 from harness.scenario import Scenario
 from tests.strategies import ENTRY, project, scenarios, texts
 

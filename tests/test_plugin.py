@@ -407,7 +407,7 @@ def test_the_plugin_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     ours = {name for name in done.stdout.split() if name.split(".")[0] == "harness"}
-    assert ours == {"harness", "harness.errors", "harness.stacks", "harness.stacks.where"} | {
+    assert ours == {"harness", "harness.errors", "harness.stacks", "harness.stacks.addresses"} | {
         f"harness.plugin{part}" for part in ("", ".files", ".runs", ".settings", ".suite")
     }
     assert {name.split(".")[0] for name in done.stdout.split()} == {"harness"}

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.report import claims, render, summary
-from harness.report.kept import ControlText, SnapshotText
 from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
+from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error
 from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word

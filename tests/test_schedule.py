@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from harness.context import BlockedWriter, RunContext, TriggerHit
-from harness.faults import FAULTS, kill_executor, killing
+from harness.faults import FAULTS, base_kill, kill_executor
 from harness.faults.kill_executor import executors
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
@@ -64,7 +64,7 @@ def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.5)
+    monkeypatch.setattr(base_kill, "DEATH_WITHIN_S", 0.5)
     with world(tmp_path, "--broken", "deaf") as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "stop driver"), finish=True)
         assert not outcome.hit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StackError
-from harness.run import snap
+from harness.run import snapshots
 from harness.run_folder.snapshot import Snapshot
 from harness.run_folder.store import noun
 from harness.scenario import CrashPoint, Restart, Sink, Victim
@@ -47,9 +47,9 @@ class Quiet:
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     made = Database(tmp_path / "run" / "sink")
-    monkeypatch.setattr(snap, "keep", made.keep)
-    monkeypatch.setattr(snap, "opened", lambda sink, own: Quiet())
-    monkeypatch.setattr(snap, "busy", lambda sink, parts: made.busy())
+    monkeypatch.setattr(snapshots, "keep", made.keep)
+    monkeypatch.setattr(snapshots, "opened", lambda sink, own: Quiet())
+    monkeypatch.setattr(snapshots, "busy", lambda sink, parts: made.busy())
     return made
 
 

@@ -21,7 +21,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
 from harness.components.kafka import process as kafka
-from harness.components.spark import standalone as spark
+from harness.components.spark import standalone_processes as spark
 from harness.errors import StackError
 from harness.faults import FAULTS
 from harness.hosts.local import LocalProcess

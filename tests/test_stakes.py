@@ -12,11 +12,11 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, Span, joined
+from harness.checkers.offset_ranges import Cut, Span, joined
 from harness.errors import UsageError
 from harness.judge import judge
 from harness.judge.injections import Injection, Seen
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.sink_state import named_by, sink_state
 from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
 from harness.run_folder.snapshot import RESTART, QueryState

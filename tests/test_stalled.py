@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.judge.control import Control, Decided
-from harness.judge.folder import Run, read_run
 from harness.judge.injections import Injection, Seen
+from harness.judge.read_folder import Run, read_run
 from harness.judge.stalled import stalled
 from harness.run_folder.snapshot import Batch, Position, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome

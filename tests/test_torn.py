@@ -19,7 +19,7 @@ from harness import suite
 from harness.errors import HarnessError
 from harness.judge import judge
 from harness.judge.control import read_controls
-from harness.judge.folder import read_run
+from harness.judge.read_folder import read_run
 from harness.scenario import Word
 from tests import torn
 from tests.folders import PER_RECORD, TOTALS, Folder, payments

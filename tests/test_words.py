@@ -14,9 +14,9 @@ from rich.console import Console
 
 from harness.report import failure_text as words
 from harness.report import stakes, summary, table
+from harness.report.escape import cell, cells, dictionary, visible
 from harness.report.row_diff import row_diff
 from harness.report.summary import Run, error
-from harness.report.text import cell, cells, dictionary, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word
 from tests import sample_runs as sample
 

@@ -26,7 +26,7 @@ from harness.errors import UsageError
 from harness.scenario import Input
 from harness.workloads import Workload, make
 from harness.workloads.base import Keys
-from harness.workloads.replayed import Replay, located
+from harness.workloads.replay_file import Replay, located
 
 GENERATED = ["transactions", "access_logs"]
 INPUTS = st.builds(

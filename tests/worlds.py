@@ -16,14 +16,14 @@ import psutil
 
 from harness.checkers.cells import Row
 from harness.components.kafka.source import offsets_of
-from harness.components.spark.driver import ProcessDriver
+from harness.components.spark.driver_process import ProcessDriver
 from harness.context import RunContext
 from harness.faults import fault
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
 from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
-from harness.run.snap import Parts, Snapshots
+from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
 from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutcome, Trigger
@@ -123,7 +123,7 @@ def rows(table: Path) -> SinkTable:
 def world(
     tmp_path: Path, *arguments: str, batches: int = BATCHES, step_s: float = STEP_S, snapshots: bool = False
 ) -> Iterator[World]:
-    """With `snapshots`, whoever asks for them has to replace what of `harness.run.snap` asks a database."""
+    """With `snapshots`, whoever asks for them has to replace what of `harness.run.snapshots` asks a database."""
     folder = tmp_path / "run"
     folder.mkdir()
     journal = Journal(None)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness import __version__
-from harness.cli.careful import CarefulGroup, counted
+from harness.cli.error_lines import CarefulGroup, counted
 from harness.cli.own_kinds import load_own_kinds
 from harness.errors import UsageError
-from harness.stacks.where import AT, SAID, STACKS, where
+from harness.stacks.addresses import AT, SAID, STACKS, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -76,7 +76,7 @@ def new(name: str) -> None:
 def validate(paths: tuple[Path, ...], stack: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import find, load_all
-    from harness.run.before import bind
+    from harness.run.preflight import bind
     from harness.stacks.supported import Named, refuse
 
     scenarios = load_all(find(paths))

@@ -11,7 +11,7 @@ from harness.load.models import own
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.stack import MEANS
-from harness.stacks.where import STACKS
+from harness.stacks.addresses import STACKS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 

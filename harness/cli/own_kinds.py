@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.fields.places import project_root
+from harness.fields.paths import project_root
 
 FILE = "conftest.py"
 

@@ -21,8 +21,8 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
+from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
 from harness.checkers.schema_check import Column
-from harness.checkers.spans import REVERSED, Cut, Span, Spans
 from harness.effect import syntax
 from harness.errors import HarnessError, UsageError
 from harness.run_folder.ledger import SOURCE, read_source

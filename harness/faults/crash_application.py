@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import killing
+from harness.faults import base_kill
 from harness.faults.base import Injection
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -18,22 +18,22 @@ class CrashApplication:
         name="crash application",
         summary="SIGKILL to the driver and to every executor at one moment",
         example="{when: {records: 300}, do: crash application}",
-        options=killing.Victims,
+        options=base_kill.Victims,
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger, but for a program that dies without its JVM."""
-        return killing.python_alone(fault, trigger)
+        return base_kill.python_alone(fault, trigger)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill all of them, and see them gone."""
-        return killing.kill_driver(run, step.do, hit, executors=True)
+        return base_kill.kill_driver(run, step.do, hit, executors=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""
-        return killing.freezes(fault)
+        return base_kill.freezes(fault)
 
 
 KIND = CrashApplication()

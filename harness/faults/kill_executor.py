@@ -10,7 +10,7 @@ from typing import Annotated
 
 from harness.context import RunContext, TriggerHit
 from harness.errors import WaitError
-from harness.faults import killing
+from harness.faults import base_kill
 from harness.faults.base import Injection, Proof
 from harness.fields import values as v
 from harness.fields.shape import Shape
@@ -64,7 +64,7 @@ class KillExecutor:
         size = log.stat().st_size if log else 0
         found = run.stack.executors(run.own)
         targets = signals.family(executors(found, hit, every=step.do.options.get("which") == Which.ALL))
-        signalled = killing.kill(run, hit, targets)
+        signalled = base_kill.kill(run, hit, targets)
 
         def confirm() -> str:
             return "" if hit.held is not None or lost_task(run, log, size) else IDLE

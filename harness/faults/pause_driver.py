@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import lasting
+from harness.faults import base_lasting
 from harness.faults.base import Injection
 from harness.hosts import signals
 from harness.kinds import About, Refusals
@@ -22,18 +22,18 @@ class PauseDriver:
         name="pause driver",
         summary="SIGSTOP to the driver's whole tree for a while",
         example="{when: {records: 300}, do: pause driver, for: 3s}",
-        options=lasting.For,
+        options=base_lasting.For,
     )
     impact = Impact.DRIVER_PAUSED
     needs = frozenset({Means.SIGNAL_DRIVER})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
-        return lasting.refusals(fault, planned)
+        return base_lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Stop it, look that it stands, let it go on."""
-        for_s = lasting.lasts_s(step.do)
+        for_s = base_lasting.lasts_s(step.do)
         limit = Deadline(for_s)
         tree = signals.freeze(run.supervisor.processes())
         try:

@@ -1,7 +1,7 @@
 """The single values of a scenario file: what each must look like, and the words that say so.
 
-Every scalar arrives as text (`harness.load.tree`), so nothing here guesses a type: a whole number is written as one,
-a duration has a unit, `true` is `true`. A refusal says what was asked and what was seen.
+Every scalar arrives as text (`harness.load.yaml_tree`), so nothing here guesses a type: a whole number is written as
+one, a duration has a unit, `true` is `true`. A refusal says what was asked and what was seen.
 """
 
 from __future__ import annotations

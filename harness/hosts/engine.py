@@ -171,17 +171,17 @@ class Engine:
         """Start a container in the session's network; returns Docker's object for it. Raises StackError."""
         from testcontainers.core.container import DockerContainer
 
-        box = DockerContainer(wanted.image).with_command(list(wanted.command)).with_envs(**wanted.environment)
-        box.with_name(f"{self.session}-{wanted.name}").with_network(self._network)
-        box.with_network_aliases(wanted.name)
+        container = DockerContainer(wanted.image).with_command(list(wanted.command)).with_envs(**wanted.environment)
+        container.with_name(f"{self.session}-{wanted.name}").with_network(self._network)
+        container.with_network_aliases(wanted.name)
         for port, published in wanted.ports.items():
-            box.ports[f"{port}/tcp"] = ("127.0.0.1", published or None)  # type: ignore[assignment]
+            container.ports[f"{port}/tcp"] = ("127.0.0.1", published or None)  # type: ignore[assignment]
         for folder, writable in wanted.folders.items():
-            box.with_volume_mapping(folder, str(folder), "rw" if writable else "ro")
+            container.with_volume_mapping(folder, str(folder), "rw" if writable else "ro")
         for file, place in wanted.files.items():
-            box.with_volume_mapping(file, place, "ro")
+            container.with_volume_mapping(file, place, "ro")
         for place, size in wanted.tmpfs.items():
-            box.with_tmpfs_mount(place, size)
+            container.with_tmpfs_mount(place, size)
         labels = {LABEL: self.session, **({RUN_LABEL: wanted.run} if wanted.run else {})}
         more: dict[str, Any] = {"labels": labels, "init": True}
         if wanted.folder is not None:
@@ -192,11 +192,11 @@ class Engine:
             more["user"] = wanted.user
         with self._alive(), said(f"asked for the container {wanted.name} of {wanted.image}"):
             try:
-                made = box.with_kwargs(**more).start().get_wrapped_container()
+                made = container.with_kwargs(**more).start().get_wrapped_container()
                 return self.client.containers.get(str(made.id))
             finally:
                 # Each opens one of its own, and closes none.
-                box.get_docker_client().client.close()
+                container.get_docker_client().client.close()
 
     @contextlib.contextmanager
     def _alive(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.checkers.attribute import attribute, explanations, together
+from harness.checkers.origin import attribute, explanations, together
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
 from harness.errors import UsageError
@@ -22,10 +22,10 @@ from harness.judge.cause.certain import certainly, keyed
 from harness.judge.cause.mismatch import mismatched
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
-from harness.judge.folder import Run, read_run
 from harness.judge.injections import Injection, ended, numbered, read_injections
 from harness.judge.producer import examine_producer
-from harness.judge.reach import feeders, reaches, taken
+from harness.judge.progress_at_hit import feeders, reaches, taken
+from harness.judge.read_folder import Run, read_run
 from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
 from harness.scenario import Finding, Kind, Verdict

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.errors import HarnessError, UsageError
-from harness.judge.folder import Run, read_json, read_run
+from harness.judge.read_folder import Run, read_json, read_run
 from harness.scenario import Finding, Kind
 
 CONTROLS_MAX = 3

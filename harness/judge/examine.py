@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.checkers.attribute import Clues, Origin
 from harness.checkers.cells import Cell
 from harness.checkers.compare import Case, Key, Mark, compare, finding, key_of
-from harness.checkers.explain import Totals, only_rounding, single
+from harness.checkers.offset_ranges import REVERSED, Cut
 from harness.checkers.order import OrderCase, misordered, placed
+from harness.checkers.origin import Clues, Origin
 from harness.checkers.schema_check import folded, folding_note, schema_mismatch
 from harness.checkers.self_tests import SelfTest, self_tests
-from harness.checkers.spans import REVERSED, Cut
+from harness.checkers.wrong_total import Totals, only_rounding, single
 from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.stakes.scale import Scale, Slice

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from harness.judge.folder import Run, read_json
+from harness.judge.read_folder import Run, read_json
 from harness.run_folder import store
 from harness.run_folder.snapshot import INJECTION, RESTART, Progressed, Snapshot
 from harness.scenario import Impact, StepOutcome

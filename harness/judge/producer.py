@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.judge.examine import FINDINGS_MAX
-from harness.judge.folder import Run
+from harness.judge.read_folder import Run
 from harness.run_folder import ledger
 from harness.scenario import Finding, Kind, RecordRef
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.judge.control import CONTROLS_MAX, FAILED_MIN, SLOWER, Control, Decided
-from harness.judge.folder import Run
 from harness.judge.injections import Injection, moved
+from harness.judge.read_folder import Run
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
 

@@ -15,17 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import Mistake, ScenarioError
+from harness.fields.paths import SPARK_HOME, find, missing, project_root
 from harness.fields.placeholders import filled
-from harness.fields.places import SPARK_HOME, find, missing, project_root
 from harness.load.build import scenario
-from harness.load.claim import Claim
+from harness.load.cross_checks import check
 from harness.load.dump import dump
-from harness.load.header import header
-from harness.load.meaning import check
+from harness.load.json_schema import schema
 from harness.load.models import shapes
+from harness.load.pipeline_header import header
 from harness.load.reader import Section, read
-from harness.load.schema import schema
-from harness.load.tree import BYTES_MAX, Node, decoded, grow
+from harness.load.with_header import Claim
+from harness.load.yaml_tree import BYTES_MAX, Node, decoded, grow
 from harness.scenario import Scenario
 
 __all__ = ["dump", "filled", "find", "load", "load_all", "project_root", "schema"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness.load.schema import schema
+from harness.load.json_schema import schema
 
 if __name__ == "__main__":
     print(json.dumps(schema(), indent=2))

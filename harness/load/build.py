@@ -8,9 +8,9 @@ from harness.faults import FAULTS
 from harness.faults import fault as made
 from harness.faults.base import Implies
 from harness.kinds import About
-from harness.load.claim import Claim
 from harness.load.models import own, unsaid
 from harness.load.reader import Section
+from harness.load.with_header import Claim
 from harness.scenario import (
     Expect,
     Fault,

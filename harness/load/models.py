@@ -1,7 +1,7 @@
 """The shape of a scenario file and of a pipeline's header block, as pydantic models.
 
-`harness.load.reader` checks a file against them key by key, `harness.load.schema` makes the JSON Schema of them.
-What one value must look like is in `harness.fields.values`; what several mean together, in `harness.load.meaning`.
+`harness.load.reader` checks a file against them key by key, `harness.load.json_schema` makes the JSON Schema of them.
+What one value must look like is in `harness.fields.values`; what several mean together, in `harness.load.cross_checks`.
 A `Field(None)` only says that the key may be left out: the defaults are those of `harness.scenario`.
 """
 

@@ -18,7 +18,7 @@ from harness.errors import Mistake
 from harness.fields.hints import did_you_mean, seen
 from harness.fields.shape import Shape
 from harness.kinds import Refusal
-from harness.load.tree import Node
+from harness.load.yaml_tree import Node
 
 
 @dataclass

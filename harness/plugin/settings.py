@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.stacks.where import AT, SAID, Where, where
+from harness.stacks.addresses import AT, SAID, Where, where
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.report import stakes
-from harness.report.text import plural
+from harness.report.escape import plural
 from harness.scenario import Verdict, Word
 
 GUARANTEES = {

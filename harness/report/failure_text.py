@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.report import stakes
+from harness.report.escape import cell, plural, visible
 from harness.report.row_diff import row_diff
-from harness.report.text import cell, plural, visible
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 
 MOST = 10

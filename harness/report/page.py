@@ -12,10 +12,10 @@ from typing import Any
 
 from harness import __version__
 from harness.report import claims, stakes
+from harness.report.escape import dictionary, plural
 from harness.report.failure_text import evidence_lines, meaning, place, title
-from harness.report.kept import ControlText, SnapshotText
 from harness.report.row_diff import row_diff
-from harness.report.text import dictionary, plural
+from harness.report.snapshots import ControlText, SnapshotText
 from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word
 
 MOST_FINDINGS = 50

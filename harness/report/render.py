@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from harness import __version__
-from harness.report import kept, page, table
+from harness.report import page, snapshots, table
+from harness.report.escape import tail, visible
 from harness.report.summary import Run
-from harness.report.text import tail, visible
 from harness.run_folder import journal, store
 from harness.scenario import Verdict, plain
 
@@ -72,8 +72,8 @@ def _parts(found: store.RunFolder) -> page.Parts:
         scenario_file=stored.get("scenario", ""),
         journal=_events(found.journal),
         logs=[] if verdict.as_expected else _logs(found, verdict),
-        snapshots=kept.snapshots(found.path),
-        controls=kept.controls(found.path),
+        snapshots=snapshots.snapshots(found.path),
+        controls=snapshots.controls(found.path),
     )
 
 

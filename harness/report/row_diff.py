@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.report.text import CELL, cell, cells
+from harness.report.escape import CELL, cell, cells
 from harness.scenario import Finding
 
 Row = Mapping[str, str | None]

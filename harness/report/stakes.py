@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.report.text import plural, visible
+from harness.report.escape import plural, visible
 from harness.scenario import Harm, Stake, Verdict, Word
 
 MOST = 12

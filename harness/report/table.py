@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.report import stakes
+from harness.report.escape import plural, visible
 from harness.report.summary import Run
-from harness.report.text import plural, visible
 from harness.scenario import Word
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 from harness.checkpoint import caught_up, count
 from harness.errors import UsageError
 from harness.judge import judge
-from harness.run.live import Live
+from harness.run.live_run import Live
+from harness.run.progress.commit_gaps import unplanned
 from harness.run.progress.quiet_period import late_quiet_s, quiet_s
-from harness.run.progress.rhythm import unplanned
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Sink, plain
 from harness.sinks import SINKS

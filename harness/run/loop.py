@@ -16,17 +16,17 @@ from time import monotonic
 from harness.errors import HarnessError
 from harness.judge import judge, judged, wants
 from harness.load import project_root
-from harness.run.begin import ended, planned, play
 from harness.run.controls.runs import controls
 from harness.run.feed import portions_of
-from harness.run.live import Live
+from harness.run.live_run import Live
+from harness.run.run_or_control import ended, planned, play
 from harness.run_folder import sealed
 from harness.run_folder.journal import Journal, Listener
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
 from harness.stack import Stack
-from harness.stacks.needs import needed
+from harness.stacks.needed_parts import needed
 from harness.stacks.supported import refuse
 from harness.workloads import make
 from harness.workloads.base import Workload

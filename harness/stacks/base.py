@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from harness.component import Server, Started
 from harness.errors import StackError
-from harness.hosts.together import together
+from harness.hosts.in_parallel import together
 from harness.resources import Parts, RunResources, components
 from harness.session.session import Session, need_space
 from harness.stacks.provision import Made, Provision

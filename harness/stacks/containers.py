@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from harness.component import COMPONENTS, AsContainer, Boxed, able
-from harness.components.spark import container as boxes
-from harness.components.spark import container_driver as driver
-from harness.components.spark import driver as local_driver
-from harness.components.spark import standalone as spark
+from harness.components.spark import driver_container as driver
+from harness.components.spark import driver_process as local_driver
+from harness.components.spark import standalone_containers as containers
+from harness.components.spark import standalone_processes as spark
 from harness.components.spark import worker_daemon as workers
 from harness.errors import StackError
-from harness.hosts.box import Box
+from harness.hosts.container import Container
 from harness.hosts.engine import Engine, last_log_lines
 from harness.hosts.images import Image
+from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
-from harness.hosts.together import together
 from harness.machine import class_data, jars
 from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
@@ -72,18 +72,18 @@ class ContainersStack(StartingStack):
 
     def _make(self, session: Session) -> None:
         self.engine = Engine(session.id)
-        self.engine.have(boxes.IMAGE)
+        self.engine.have(containers.IMAGE)
         # Before anything is started: whoever is left alive then takes it away.
         session.at_the_end(last_log_lines(session.id))
         self.engine.connect()
         (session.folder / "runs").mkdir()
-        self.class_archives = class_data.of_image(self.engine.identity(boxes.IMAGE.name), self._jars)
+        self.class_archives = class_data.of_image(self.engine.identity(containers.IMAGE.name), self._jars)
         self._ground = _ground(session, self._jars, self.class_archives)
-        self.spark = boxes.SparkBoxes(self.engine, self._ground, logs=self.logs, executors=self._executors)
+        self.spark = containers.SparkContainers(self.engine, self._ground, logs=self.logs, executors=self._executors)
 
     def _local(self) -> None:
         """Faults look at processes, and pipelines at folders: both must be this machine's."""
-        if not all(box.visible() for box in self.spark.workers):
+        if not all(container.visible() for container in self.spark.workers):
             raise StackError(
                 "needs an engine whose processes this machine shows and lets us signal; the one that answers runs "
                 "elsewhere, or under another user; use a local engine, or --stack processes"
@@ -91,14 +91,15 @@ class ContainersStack(StartingStack):
         found, ours = self.spark.version(), importlib.metadata.version("pyspark")
         if found != ours:
             raise StackError(
-                f"asked for {boxes.IMAGE.name}; its Spark is {found}, and the pyspark here is {ours}, whose "
-                f"connectors would not fit; name an image of {ours} with {boxes.IMAGE.variable}, or take that pyspark"
+                f"asked for {containers.IMAGE.name}; its Spark is {found}, and the pyspark here is {ours}, whose "
+                f"connectors would not fit; name an image of {ours} with {containers.IMAGE.variable}, or take that "
+                "pyspark"
             )
         if not self.spark.workers[0].has(*NEEDED):
             need = (
                 f"python3 cannot import {' and '.join(NEEDED)} there; the pipelines that onceproof ships with need them"
             )
-            print(f"onceproof: {boxes.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
+            print(f"onceproof: {containers.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
 
     def _made_of(self, names: Collection[str]) -> dict[str, Boxed]:
         """Components that are not yet started, their images here. Raises UsageError for one that runs in none."""
@@ -143,23 +144,23 @@ class ContainersStack(StartingStack):
     def processes(self, own: RunResources) -> Sequence[Process]:
         """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere, a
         Python worker whose executor is gone too."""
-        mine = [each.box for each in self._drivers if each.run == own.run_id and each.box.alive()]
-        inside = {process for box in mine for process in box.processes()}
+        mine = [each.container for each in self._drivers if each.run == own.run_id and each.container.alive()]
+        inside = {process for container in mine for process in container.processes()}
         return [*mine, *(process for process in carrying(local_driver.mark(own)) if process not in inside)]
 
-    def _tops(self, boxes: Sequence[Box]) -> set[reaper.ProcessId]:
-        found = (reaper.identify(process.pid) for box in boxes for process in box.processes()[:1])
+    def _tops(self, containers: Sequence[Container]) -> set[reaper.ProcessId]:
+        found = (reaper.identify(process.pid) for container in containers for process in container.processes()[:1])
         return {each for each in found if each is not None}
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
         self._up().guard()
-        for box in self._boxes():
-            box.check()
+        for container in self._containers():
+            container.check()
 
-    def _boxes(self) -> list[Box]:
-        boxes = [*(server.box for server in self._started.values()), *self.spark.boxes]
-        return [box for box in boxes if box is not None]
+    def _containers(self) -> list[Container]:
+        found = [*(server.container for server in self._started.values()), *self.spark.containers]
+        return [container for container in found if container is not None]
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
@@ -176,12 +177,12 @@ class ContainersStack(StartingStack):
             },
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {"cores": self.spark.cores, "workers": len(boxes.WORKERS)},
+            "spark": {"cores": self.spark.cores, "workers": len(containers.WORKERS)},
         }
 
     def _images(self, components: Collection[str]) -> list[Image]:
         own = [COMPONENTS[name] for name in sorted(set(components) & set(self.servers))]
-        return [*(component.image for component in own if isinstance(component, AsContainer)), boxes.IMAGE]
+        return [*(component.image for component in own if isinstance(component, AsContainer)), containers.IMAGE]
 
     def down(self) -> None:
         """End everything that this stack started. Safe to call twice."""
@@ -205,8 +206,8 @@ class ContainersStack(StartingStack):
     def _keep_logs(self) -> None:
         try:
             with disk("keep the logs", self.logs):
-                for box in self._boxes():
-                    (self.logs / f"{box.part}.log").write_text(box.log(), encoding="utf-8")
+                for container in self._containers():
+                    (self.logs / f"{container.part}.log").write_text(container.log(), encoding="utf-8")
         finally:
             redact_folder(self.logs, tuple(self._secrets))
 
@@ -214,12 +215,12 @@ class ContainersStack(StartingStack):
         return Provision(
             servers=self.servers,
             spark_master=self.spark.master,
-            spark_home=boxes.SPARK_HOME,
+            spark_home=containers.SPARK_HOME,
             root=self._up().folder / "runs",
         )
 
 
-def _ground(session: Session, found: jars.Jars, made: Path) -> boxes.Ground:
+def _ground(session: Session, found: jars.Jars, made: Path) -> containers.Ground:
     """Containers of Spark run as our own user, so that what they write is ours."""
     passwd = session.folder / "passwd"
     uid, gid = os.getuid(), os.getgid()
@@ -230,4 +231,4 @@ def _ground(session: Session, found: jars.Jars, made: Path) -> boxes.Ground:
     workers.install(modules)
     folders = {session.folder / "runs": True, driver.package() / "harness": False, made: False, modules: False}
     folders |= {jar.parent: False for jar in found.spark}
-    return boxes.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules)
+    return containers.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules)

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from harness import failpoint
 from harness.component import Addressed, AtAddress, Server, able
-from harness.components.spark import driver
+from harness.components.spark import driver_process
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
@@ -30,9 +30,9 @@ from harness.resources import Parts, RunResources, components
 from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
+from harness.stacks.addresses import AT, Where, missing
 from harness.stacks.base import SessionStack
 from harness.stacks.provision import Made, Provision, drop
-from harness.stacks.where import AT, Where, missing
 
 ANSWER_S = 10.0
 MASTER = 7077
@@ -127,15 +127,15 @@ class ExternalStack(SessionStack):
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
-        return driver.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
+        return driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return {"spark.driver.memory": driver.MEMORY, **driver.settings(own, pipeline, self._machine())}
+        return {"spark.driver.memory": driver_process.MEMORY, **driver_process.settings(own, pipeline, self._machine())}
 
-    def _machine(self) -> driver.Machine:
+    def _machine(self) -> driver_process.Machine:
         flags = class_data.flags(class_data.Kind.DRIVER, self._java, self._jars)
-        return driver.Machine(
+        return driver_process.Machine(
             java=self._java,
             jars=self._jars,
             flags=flags,
@@ -162,7 +162,7 @@ class ExternalStack(SessionStack):
 
     def processes(self, own: RunResources) -> list[LocalProcess]:
         """Every living process of this run's drivers."""
-        return carrying(driver.mark(own))
+        return carrying(driver_process.mark(own))
 
     def health(self) -> None:
         """Raise StackError if our own session is in trouble; the cluster's health is its owner's."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.component import AsProcesses, Started, able
-from harness.components.spark import driver
-from harness.components.spark import standalone as spark
+from harness.components.spark import driver_process
+from harness.components.spark import standalone_processes as spark
+from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.hosts.processes import ProcessHost
-from harness.hosts.together import together
 from harness.machine import class_data, jars, java
 from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
@@ -76,14 +76,14 @@ class ProcessesStack(StartingStack):
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
-        return driver.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
+        return driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return {"spark.driver.memory": driver.MEMORY, **driver.settings(own, pipeline, self._machine())}
+        return {"spark.driver.memory": driver_process.MEMORY, **driver_process.settings(own, pipeline, self._machine())}
 
-    def _machine(self) -> driver.Machine:
-        return driver.Machine(
+    def _machine(self) -> driver_process.Machine:
+        return driver_process.Machine(
             java=self._java,
             jars=self._jars,
             flags=self._flags[class_data.Kind.DRIVER],
@@ -92,12 +92,12 @@ class ProcessesStack(StartingStack):
 
     def executors(self, own: RunResources) -> list[LocalProcess]:
         """The executor processes of this run's application, oldest first."""
-        return processes(self.spark.executors(driver.mark(own)))
+        return processes(self.spark.executors(driver_process.mark(own)))
 
     def processes(self, own: RunResources) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
-        return carrying(driver.mark(own))
+        return carrying(driver_process.mark(own))
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""

@@ -27,9 +27,9 @@ from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
-from harness.stacks.needs import needed
+from harness.stacks.addresses import STACKS, Where
+from harness.stacks.needed_parts import needed
 from harness.stacks.supported import Able, Named, refuse, unsupported
-from harness.stacks.where import STACKS, Where
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: C
 def run(paths: Sequence[Path], options: Options) -> int:
     """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
     from harness.load import find, load_all
-    from harness.run.before import bind
+    from harness.run.preflight import bind
 
     scenarios = load_all(find(paths))
     bind(scenarios)

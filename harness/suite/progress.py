@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from harness.report.escape import visible
 from harness.report.failure_text import headline, where
 from harness.report.stakes import rests
 from harness.report.summary import Run
 from harness.report.table import COLOURS, mark
-from harness.report.text import visible
 from harness.run_folder.journal import Listener
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from kafka.errors import KafkaError
 
 from harness import wait
-from harness.components.spark.standalone import WORKER
+from harness.components.spark.standalone_processes import WORKER
 from harness.errors import HarnessError, StackError
 from harness.hosts.local import LocalProcess
 from harness.machine import cache, class_data
@@ -57,7 +57,9 @@ def _run(stack: ContainersStack, class_archives: Path) -> None:
             env={"SPARK_SUBMIT_OPTS": words[Kind.DRIVER]},
         )
         training.feed(own)
-        daemons = [each for box in stack.spark.workers for each in box.processes() if WORKER in each.command()]
+        daemons = [
+            each for container in stack.spark.workers for each in container.processes() if WORKER in each.command()
+        ]
         try:
             training.drive(lambda: stack.launch(own, program, number=1, log=log), gate, lambda: _all(daemons, SIGSTOP))
             wait.until("the executor to end", lambda: not stack.executors(own), within_s=training.DUMP_S)

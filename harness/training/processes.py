@@ -19,8 +19,8 @@ from kafka import KafkaProducer
 from harness import wait
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.run_topic import Topic
-from harness.components.spark import driver
-from harness.components.spark.standalone import MASTER, WORKER, Spark
+from harness.components.spark import driver_process as driver
+from harness.components.spark.standalone_processes import MASTER, WORKER, Spark
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.machine import cache, class_data, jars, java

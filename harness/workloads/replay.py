@@ -10,7 +10,7 @@ from pydantic import Field
 
 from harness.errors import UsageError
 from harness.fields import values as v
-from harness.fields.places import missing
+from harness.fields.paths import missing
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Input
@@ -43,14 +43,14 @@ class Kind:
     def make(self, input: Input, *, seed: int, root: Path) -> Workload:
         """The records; all of the file if the scenario says no number."""
         # Scenario files are read without DuckDB.
-        from harness.workloads.replayed import Replay
+        from harness.workloads.replay_file import Replay
 
         key = input.options.get("key")
         return Replay(self.files(input, root=root)[0], records=input.records, key=None if key is None else str(key))
 
     def files(self, input: Input, *, root: Path) -> list[Path]:
         """The file that is replayed."""
-        from harness.workloads.replayed import located
+        from harness.workloads.replay_file import located
 
         if "replay" not in input.options:
             raise UsageError("asked to replay no file; name one: {replay: FILE}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.checkers.cells import Row
-from harness.checkers.spans import Cut, Span
+from harness.checkers.offset_ranges import Cut, Span
 from harness.effect import Effects, Source
 from harness.run_folder import ledger
 from harness.run_folder.snapshot import INJECTION, Batch, Query, QueryState, Snapshot

@@ -60,7 +60,7 @@ class Kafka:
 
     def group(self, own: Resources) -> Followed:
         """The run's own group."""
-        from harness.components.kafka.groups import followed
+        from harness.components.kafka.consumer_group import followed
 
         return followed(own.at)
 

@@ -9,7 +9,7 @@ from typing import Any
 from harness.components.kafka import KIND, process
 from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
-from harness.hosts.box import JVM, START_S, Box
+from harness.hosts.container import JVM, START_S, Container
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.ports import Port
 
@@ -32,7 +32,7 @@ class KafkaBox(Provides):
         self.cluster_id = secrets.token_urlsafe(16).replace("-", "A").replace("_", "B")
         self.topics = Topics(f"{engine.host}:{self._port.number}")
         self.inside = f"kafka:{INSIDE}"
-        self.box: Box | None = None
+        self.container: Container | None = None
 
     def start(self) -> None:
         """Start it and return when it answers and is the one that we started. Raises StackError."""
@@ -44,7 +44,7 @@ class KafkaBox(Provides):
         environment = {variable(name): value for name, value in settings.items()}
         environment |= {"CLUSTER_ID": self.cluster_id, "KAFKA_HEAP_OPTS": "-Xmx256m", "KAFKA_JVM_PERFORMANCE_OPTS": JVM}
         command = ["/etc/kafka/docker/run"]
-        self.box = Box(
+        self.container = Container(
             self._engine,
             Wanted(
                 name="kafka",
@@ -54,12 +54,12 @@ class KafkaBox(Provides):
                 ports={OUTSIDE: self._port.number},
             ),
         )
-        self.box.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
+        self.container.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
 
     def check(self) -> None:
         """Raise StackError with the end of its log if it has ended."""
-        if self.box is not None:
-            self.box.check()
+        if self.container is not None:
+            self.container.check()
 
     def describe(self) -> Mapping[str, Any]:
         """Which cluster it is, and what we set."""

@@ -12,7 +12,7 @@ from harness import wait
 from harness.components.postgres import KIND, process
 from harness.components.postgres.database import Databases
 from harness.components.postgres.run_schema import Provides
-from harness.hosts.box import START_S, Box
+from harness.hosts.container import START_S, Container
 from harness.hosts.engine import Engine, Wanted
 
 PORT = 5432
@@ -28,7 +28,7 @@ class PostgresBox(Provides):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._password = secrets.token_hex(16)
-        self.box: Box | None = None
+        self.container: Container | None = None
 
     def start(self) -> None:
         """Start it and return when it answers a query from outside and has our databases. Raises StackError."""
@@ -37,7 +37,7 @@ class PostgresBox(Provides):
             command += ["-c", f"{name}={value}"]
         who = {"POSTGRES_USER": process.USER, "POSTGRES_PASSWORD": self._password, "POSTGRES_DB": "postgres"}
         who["POSTGRES_INITDB_ARGS"] = "--encoding=UTF8 --locale=C"
-        self.box = Box(
+        self.container = Container(
             self._engine,
             Wanted(
                 name="postgres",
@@ -47,15 +47,15 @@ class PostgresBox(Provides):
                 ports={PORT: 0},
             ),
         )
-        self.databases = Databases(self._engine.host, self.box.port(PORT), process.USER, self._password)
+        self.databases = Databases(self._engine.host, self.container.port(PORT), process.USER, self._password)
         self.inside = self.databases.at("postgres", PORT)
-        self.version = self.box.ready(self._answer, within_s=START_S)
+        self.version = self.container.ready(self._answer, within_s=START_S)
         self.databases.make("")
 
     def check(self) -> None:
         """Raise StackError with the end of its log if it has ended."""
-        if self.box is not None:
-            self.box.check()
+        if self.container is not None:
+            self.container.check()
 
     def describe(self) -> Mapping[str, Any]:
         """Version, and what we set."""

@@ -19,10 +19,10 @@ from dataclasses import replace
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import TOO_HIGH, TOO_LOW
-from harness.checkers.spans import Cut, Span, Spans, joined, meet, tail
+from harness.checkers.offset_ranges import Cut, Span, Spans, joined, meet, tail
+from harness.checkers.wrong_total import TOO_HIGH, TOO_LOW
+from harness.judge.cause.hit_of_total import Told, Totals
 from harness.judge.cause.shown import copies
-from harness.judge.cause.totals import Told, Totals
 from harness.judge.stakes.scale import SLICES_MAX, Scale
 from harness.judge.stakes.sink_state import named_by
 from harness.judge.stakes.weigh import WRITING, Known, Weighed

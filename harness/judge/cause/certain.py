@@ -15,8 +15,8 @@ from decimal import localcontext
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import EXACT, decimal, single
-from harness.checkers.spans import Cut, Spans, joined
+from harness.checkers.offset_ranges import Cut, Spans, joined
+from harness.checkers.wrong_total import EXACT, decimal, single
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, named_by, whole
 from harness.judge.stakes.weigh import Weighed

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, between
+from harness.checkers.offset_ranges import Cut, between
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, held
 from harness.judge.stakes.weigh import Known, Weighed

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, Spans
+from harness.checkers.offset_ranges import Cut, Spans
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, held, same, whole
 from harness.judge.stakes.weigh import Known

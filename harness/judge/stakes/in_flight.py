@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Offsets, Span, Spans, between, tail
+from harness.checkers.offset_ranges import Offsets, Span, Spans, between, tail
 from harness.judge.injections import Injection
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState
 from harness.judge.stakes.traces import Traces

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
-from harness.checkers.explain import decimal, single
-from harness.checkers.spans import Cut, Offsets, Spans, between, highest
+from harness.checkers.offset_ranges import Cut, Offsets, Spans, between, highest
+from harness.checkers.wrong_total import decimal, single
 from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, held, whole

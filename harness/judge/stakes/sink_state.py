@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key, key_of
-from harness.checkers.explain import alike
+from harness.checkers.wrong_total import alike
 from harness.sinks.table import WHOLE, SinkTable, fingerprint
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.explain import decimal
+from harness.checkers.wrong_total import decimal
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, SinkState
 

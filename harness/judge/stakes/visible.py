@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import compare
-from harness.checkers.explain import only_rounding
-from harness.checkers.spans import Cut, Offsets, Spans, between, covers, meet
+from harness.checkers.offset_ranges import Cut, Offsets, Spans, between, covers, meet
+from harness.checkers.wrong_total import only_rounding
 from harness.judge.stakes.scale import SLICES_MAX, Scale, Slice
 from harness.scenario import Harm
 

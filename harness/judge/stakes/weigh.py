@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import Any
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, Spans, between, covers, highest, joined
+from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined
 from harness.errors import UsageError
 from harness.judge.injections import Injection, Seen, lasting
-from harness.judge.reach import Reach
+from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.in_flight import feeding, handed, in_flight
 from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, sink_state, whole

@@ -24,9 +24,9 @@ from typing import Any
 from harness import __version__
 from harness.errors import SetupError, WaitError
 from harness.machine import cache
-from harness.run.begin import ended, planned, play
 from harness.run.controls.digest import files
-from harness.run.live import Live
+from harness.run.live_run import Live
+from harness.run.run_or_control import ended, planned, play
 from harness.run.supervisor import tail
 from harness.run_folder.journal import Journal
 from harness.run_folder.redact import Redactor, redact_folder
@@ -35,7 +35,7 @@ from harness.run_folder.store import digest as file_sum
 from harness.scenario import Scenario, plain
 from harness.sinks.table import load
 from harness.stack import Stack
-from harness.stacks.needs import needed
+from harness.stacks.needed_parts import needed
 from harness.workloads import make, read_files
 
 MOST = 3

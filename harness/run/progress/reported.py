@@ -12,7 +12,7 @@ from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.scenario import Scenario
 from harness.sources import SOURCES
-from harness.stacks.needs import asked
+from harness.stacks.needed_parts import asked
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psycopg2
 
-from harness.components.postgres.sink import folding, rows, writers
+from harness.components.postgres.sink import hides_duplicates, rows, writers
 from harness.components.postgres.sink.tripwire import Tripwire
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
@@ -43,11 +43,11 @@ class OpenTable:
 
     def now(self) -> int | None:
         """A transaction that is younger than all there were."""
-        return folding.now(self.dsn)
+        return hides_duplicates.now(self.dsn)
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
         """With `folds` and `folding` filled in."""
-        return folding.tried(self.dsn, self.target, table, after=after)
+        return hides_duplicates.tried(self.dsn, self.target, table, after=after)
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
         """Who has written into it and not committed, and who into any table of the run."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
+from harness.report.escape import plural
 from harness.report.failure_text import numbers
 from harness.report.stakes import few
-from harness.report.text import plural
 from harness.run_folder import store
 from harness.run_folder.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
 

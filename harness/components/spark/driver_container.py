@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import failpoint
-from harness.components.spark import container, driver
+from harness.components.spark import driver_process, standalone_containers
 from harness.components.spark import worker_daemon as workers
-from harness.hosts import box
-from harness.hosts.box import Box
+from harness.hosts import container
+from harness.hosts.container import Container
 from harness.hosts.engine import Engine
 from harness.hosts.local import chosen
 from harness.machine.class_data import Kind, fitted
@@ -21,7 +21,7 @@ from harness.stack import Process
 
 # An archive whose name holds its version. `exec` so that the program is what the init looks after.
 COMMAND = 'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/py4j-*.zip)" exec python3 -u "$@" >> "$0" 2>&1'
-SPARK_PYTHON = container.SPARK_HOME / "python"
+SPARK_PYTHON = standalone_containers.SPARK_HOME / "python"
 
 
 @dataclass(frozen=True)
@@ -30,24 +30,24 @@ class ContainerDriver:
 
     number: int
     log: Path
-    box: Box
+    container: Container
     run: str
 
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives."""
-        return self.box.poll()
+        return self.container.poll()
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
         """The container; or what in it is meant. Where the Python program dies, its container ends with it."""
-        if not self.box.alive():
+        if not self.container.alive():
             return []
         # The first process of the container is the init, the program the next.
-        return [self.box] if victim is Victim.TREE else [*chosen(self.box.processes()[1:], victim)]
+        return [self.container] if victim is Victim.TREE else [*chosen(self.container.processes()[1:], victim)]
 
 
 def launch(
     engine: Engine,
-    ground: container.Ground,
+    ground: standalone_containers.Ground,
     jars: Jars,
     own: RunResources,
     pipeline: Pipeline,
@@ -67,11 +67,11 @@ def launch(
         run=own.run_id,
         folders={log.parent: True, own.root or Path(pipeline.entry).parent: False},
     )
-    return ContainerDriver(number, log, Box(engine, wanted), own.run_id)
+    return ContainerDriver(number, log, Container(engine, wanted), own.run_id)
 
 
 def environment(
-    own: RunResources, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str
+    own: RunResources, pipeline: Pipeline, ground: standalone_containers.Ground, jars: Jars, *, host: str
 ) -> Mapping[str, str]:
     """The environment of a driver besides its image's own; the pipeline's own words win."""
     temporary = own.folder / "tmp"
@@ -83,23 +83,23 @@ def environment(
         "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
         "PYSPARK_PYTHON": "python3",
         "PYSPARK_DRIVER_PYTHON": "python3",
-        "PYSPARK_SUBMIT_ARGS": driver.submit_arguments(own, conf),
-        "SPARK_SUBMIT_OPTS": driver.jvm_flags(flags, temporary),
-        "SPARK_LAUNCHER_OPTS": box.JVM,
+        "PYSPARK_SUBMIT_ARGS": driver_process.submit_arguments(own, conf),
+        "SPARK_SUBMIT_OPTS": driver_process.jvm_flags(flags, temporary),
+        "SPARK_LAUNCHER_OPTS": container.JVM,
         "TMPDIR": str(temporary),
-        **driver.markers(own),
+        **driver_process.markers(own),
         **own.environment,
         **pipeline.env,
     }
 
 
 def settings(
-    own: RunResources, pipeline: Pipeline, ground: container.Ground, jars: Jars, *, host: str
+    own: RunResources, pipeline: Pipeline, ground: standalone_containers.Ground, jars: Jars, *, host: str
 ) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
     return {
-        **driver.common(own, pipeline, jars),
-        "spark.executor.extraClassPath": driver.class_path(jars),
+        **driver_process.common(own, pipeline, jars),
+        "spark.executor.extraClassPath": driver_process.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
         "spark.executor.extraJavaOptions": " ".join(fitted(ground.class_archives / f"{Kind.EXECUTOR}.jsa")),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import wait
-from harness.hosts.box import JVM, START_S, Box
+from harness.hosts.container import JVM, START_S, Container
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.images import Image
 
@@ -38,7 +38,7 @@ class Ground:
         return Wanted(name=name, image=image, command=command, user=self.user, files=files, folders=folders, **more)
 
 
-class SparkBoxes:
+class SparkContainers:
     """A master and two workers."""
 
     def __init__(self, engine: Engine, ground: Ground, *, logs: Path, executors: int) -> None:
@@ -46,21 +46,23 @@ class SparkBoxes:
         # Twice what the executors need: a killed driver's share is still counted while the next one starts.
         self.cores = max(8, 4 * executors)
         self.master = f"spark://master:{MASTER}"
-        self.boxes: list[Box] = []
-        self.workers: list[Box] = []
+        self.containers: list[Container] = []
+        self.workers: list[Container] = []
 
     def start(self) -> None:
         """Start them and return when both workers are registered. Raises StackError."""
-        master = Box(self._engine, self._daemon("master", ["--webui-port", str(MASTER_PAGE)], ports={MASTER_PAGE: 0}))
-        self.boxes.append(master)
+        master = Container(
+            self._engine, self._daemon("master", ["--webui-port", str(MASTER_PAGE)], ports={MASTER_PAGE: 0})
+        )
+        self.containers.append(master)
         page = f"http://{self._engine.host}:{master.port(MASTER_PAGE)}/json/"
         master.ready(lambda: _page(page), within_s=START_S)
         (self._logs / "executors").mkdir(exist_ok=True)
         each = self.cores // len(WORKERS)
         size = ["--cores", str(each), "--memory", f"{each}g", "--work-dir", str(self._logs / "executors")]
         for name in WORKERS:
-            self.workers.append(Box(self._engine, self._daemon(name, [*size, self.master])))
-        self.boxes += self.workers
+            self.workers.append(Container(self._engine, self._daemon(name, [*size, self.master])))
+        self.containers += self.workers
         for worker in self.workers:
             worker.ready(lambda: self._registered(page), within_s=START_S)
 

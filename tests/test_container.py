@@ -12,7 +12,8 @@ import requests
 from docker.errors import APIError, NotFound
 
 from harness.errors import StackError
-from harness.hosts.box import GONE, Box
+from harness.hosts import container as hosted
+from harness.hosts.container import GONE
 from harness.hosts.engine import Engine, Wanted
 from harness.wait import until
 
@@ -41,9 +42,9 @@ class Container:
         return {"StatusCode": 137}
 
 
-def box(container: Container) -> Box:
+def over(container: Container) -> hosted.Container:
     engine: Any = SimpleNamespace(start=lambda wanted: container)
-    return Box(engine, ASKED)
+    return hosted.Container(engine, ASKED)
 
 
 def refused(status: int) -> APIError:
@@ -53,7 +54,7 @@ def refused(status: int) -> APIError:
 
 
 def test_an_engine_that_does_not_answer_is_not_an_empty_container() -> None:
-    made = box(Container(requests.ConnectionError("gone")))
+    made = over(Container(requests.ConnectionError("gone")))
     for ask in (made.processes, made.stopped, made.family()[0].processes, lambda: made.send(signal.SIGKILL)):
         with pytest.raises(StackError, match="the engine does not answer: gone"):
             ask()
@@ -63,7 +64,7 @@ def test_an_engine_that_does_not_answer_is_not_an_empty_container() -> None:
 
 def test_a_container_that_is_gone_was_not_signalled() -> None:
     container = Container(NotFound("no such container"))
-    made = box(container)
+    made = over(container)
     assert not made.send(signal.SIGKILL)
     assert not made.send(signal.SIGSTOP)
     container.over.set()
@@ -82,14 +83,14 @@ def test_a_pause_that_is_refused_counts_only_where_it_stands(status: int, state:
         raise refused(status)
 
     container.pause = container.kill = lambda **_: refuse()  # type: ignore[method-assign]
-    made = box(container)
+    made = over(container)
     assert made.send(signal.SIGSTOP) is sent
     assert not made.send(signal.SIGKILL), "a refused kill killed nobody"
 
 
 def test_an_engine_that_refuses_for_another_reason_says_it() -> None:
     with pytest.raises(StackError, match=r"asked the engine to send SIGKILL to container s-1-worker-1.*no"):
-        box(Container(refused(403))).send(signal.SIGKILL)
+        over(Container(refused(403))).send(signal.SIGKILL)
 
 
 def test_nothing_is_started_once_the_end_has_begun() -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.checkers.attribute import RECORDS_MAX, Clues, Origin, attribute, explanations, joined, together
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, Key, Mark
-from harness.checkers.explain import Totals, alike, explain, note, only_rounding
+from harness.checkers.origin import RECORDS_MAX, Clues, Origin, attribute, explanations, joined, together
+from harness.checkers.wrong_total import Totals, alike, explain, note, only_rounding
 from harness.scenario import Finding, Kind, RecordRef
 
 COLUMNS = ("account", "n", "total")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.compare import Key
-from harness.checkers.explain import Option, Totals, explain, note
+from harness.checkers.wrong_total import Option, Totals, explain, note
 from harness.scenario import Finding, Kind, RecordRef
 
 RECORDS_MAX = 50

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.run.progress.rhythm import Rhythm, unplanned
+from harness.run.progress.commit_gaps import Rhythm, unplanned
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import CrashPoint
 

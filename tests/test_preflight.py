@@ -12,7 +12,7 @@ import pytest
 from harness.checkers.cells import Row
 from harness.errors import SetupError, UsageError
 from harness.load import load
-from harness.run import before
+from harness.run import preflight
 from harness.scenario import Scenario, Sink
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
@@ -45,10 +45,10 @@ def look(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: SinkTable, effect: str = PLAIN
 ) -> set[int]:
     made = scenario(folder, effect)
-    monkeypatch.setattr(before, "read", lambda sink, parts: new)
+    monkeypatch.setattr(preflight, "read", lambda sink, parts: new)
     workload = make(made.input, seed=1, root=folder)
     own: Any = SimpleNamespace(folder=folder, parts={})
-    return before.look(made, workload, own, before=[old])
+    return preflight.look(made, workload, own, before=[old])
 
 
 NONE_YET = table(missing="the database has none of that name")
@@ -80,7 +80,7 @@ class Late:
         self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in effects]
         self.asked: list[int] = []
         self.looked: set[int] = set()
-        monkeypatch.setattr(before, "columns", self.columns)
+        monkeypatch.setattr(preflight, "columns", self.columns)
 
     def columns(self, sink: Sink, parts: Any) -> tuple[SinkColumn, ...] | None:
         place = next(place for place, each in enumerate(self.scenario.sinks) if each is sink)
@@ -94,7 +94,7 @@ class Late:
         """Look once; the places that were asked for."""
         self.asked.clear()
         own: Any = SimpleNamespace(parts={})
-        before.late(self.scenario, self.workload, own, self.looked)
+        preflight.late(self.scenario, self.workload, own, self.looked)
         return list(self.asked)
 
 
@@ -131,9 +131,9 @@ def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
 def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
     made = replace(scenario(tmp_path, PLAIN), sinks=(Sink(kind="console", target=""),))
     own: Any = SimpleNamespace(folder=tmp_path, parts={})
-    held = before.sinks_now(made, own)
+    held = preflight.sinks_now(made, own)
     assert [each.rows for each in held] == [[]]
-    before.look(made, make(made.input, seed=1, root=tmp_path), own, before=held)
+    preflight.look(made, make(made.input, seed=1, root=tmp_path), own, before=held)
 
 
 def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,12 +173,12 @@ def test_an_effect_that_cannot_run_is_told_even_if_the_table_is_not_there(
 
 def test_the_effects_of_all_scenarios_are_bound_at_once_without_a_stack(tmp_path: Path) -> None:
     good, wrong = scenario(tmp_path, PLAIN), scenario(tmp_path, "select acount as id from ledger")
-    before.bind([good, good])
+    preflight.bind([good, good])
     other = replace(
         wrong, path="other.yaml", sinks=(replace(wrong.sinks[0], effect="select id, (account from ledger"),)
     )
     with pytest.raises(UsageError) as said:
-        before.bind([wrong, good, other, wrong])
+        preflight.bind([wrong, good, other, wrong])
     first, second = (line for line in str(said.value).splitlines() if "is no query that DuckDB can run" in line)
     assert first.startswith(f"{tmp_path / 's.yaml'}: the effect of scenario `s`") and "acount" in first
     assert second.startswith("other.yaml: ")
@@ -187,4 +187,4 @@ def test_the_effects_of_all_scenarios_are_bound_at_once_without_a_stack(tmp_path
 def test_the_effects_of_every_scenario_that_we_ship_are_bound() -> None:
     paths = sorted((Path(__file__).resolve().parent.parent / "scenarios").rglob("*.yaml"))
     assert len(paths) > 30
-    before.bind([load(path) for path in paths])
+    preflight.bind([load(path) for path in paths])

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 
 from harness.errors import UsageError
-from harness.fields.places import PACKAGE, package_folder
+from harness.fields.paths import PACKAGE, package_folder
 from harness.workloads.base import Column, Record
 
 BATCH = 2000

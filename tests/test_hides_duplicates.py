@@ -12,7 +12,7 @@ import pytest
 
 from harness.checkers.schema_check import folded, folding_note
 from harness.components.postgres.process import Postgres
-from harness.components.postgres.sink import folding
+from harness.components.postgres.sink import hides_duplicates
 from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks.reading import read, since, tried
@@ -323,9 +323,9 @@ def test_a_query_that_would_write_cannot_be_tried(own: Own) -> None:
 
 @pytest.mark.stack
 def test_it_ends_when_the_time_is_up(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folding, "WITHIN_S", 0.0)
+    monkeypatch.setattr(hides_duplicates, "WITHIN_S", 0.0)
     assert answer(own, QUERY) == (None, "it took longer than 0 s")
-    monkeypatch.setattr(folding, "WITHIN_S", 0.5)
+    monkeypatch.setattr(hides_duplicates, "WITHIN_S", 0.5)
     endless = sink("select id from payments where id < (select count(*) from generate_series(1, 100000000000))")
     out = tried(endless, replace(table(None, ""), columns=(ID,)), own, after={})
     assert (out.folds, out.folding) == (None, "it took longer than 0.5 s")
@@ -333,7 +333,7 @@ def test_it_ends_when_the_time_is_up(own: Own, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.stack
 def test_a_large_table_is_tried_on_its_first_rows(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folding, "ROWS_MAX", 50)
+    monkeypatch.setattr(hides_duplicates, "ROWS_MAX", 50)
     query = "select count(*) as n from (select distinct id from payments) as one having count(*) = 50"
     one = sink(query)
     run(own, ROWS)

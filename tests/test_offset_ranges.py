@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.checkers.spans import Span, Spans, between, covers, highest, joined, lowest, meet
+from harness.checkers.offset_ranges import Span, Spans, between, covers, highest, joined, lowest, meet
 
 
 @pytest.mark.parametrize(

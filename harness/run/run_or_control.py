@@ -8,12 +8,12 @@ from typing import Any
 
 from harness import __version__
 from harness.run.drain import Drain
-from harness.run.live import Live
+from harness.run.live_run import Live
 from harness.run.plan import plan
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
-from harness.stacks.needs import needed
+from harness.stacks.needed_parts import needed
 from harness.workloads.base import Workload
 
 

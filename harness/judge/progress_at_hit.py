@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.checkers.spans import Offsets, Spans, between, highest, joined, lowest
-from harness.judge.folder import done
+from harness.checkers.offset_ranges import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
+from harness.judge.read_folder import done
 from harness.run_folder.snapshot import Progressed, Query, QueryState, Snapshot
 from harness.scenario import CrashPoint, Sink
 

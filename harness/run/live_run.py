@@ -14,15 +14,15 @@ from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
 from harness.resources import RunResources
-from harness.run import before
+from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder
+from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
 from harness.run.progress.reported import Progress, progress
-from harness.run.progress.rhythm import Rhythm
 from harness.run.progress.stall_detector import StallDetector
 from harness.run.schedule import Schedule
-from harness.run.snap import Parts, Snapshots
+from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
@@ -34,7 +34,7 @@ from harness.sinks.reading import since
 from harness.sources import SOURCES
 from harness.sources.producer import Producer
 from harness.stack import Stack
-from harness.stacks.needs import parts
+from harness.stacks.needed_parts import parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -87,10 +87,10 @@ class Live:
     def perform(self, workload: Workload) -> None:
         """From empty resources to the end of the schedule."""
         self._phase("set up")
-        held = before.sinks_now(self.scenario, self.own)
+        held = preflight.sinks_now(self.scenario, self.own)
         self._set_up()
         self.since = since(self.scenario.sinks, self.own.parts)
-        self._looked = before.look(self.scenario, workload, self.own, before=held)
+        self._looked = preflight.look(self.scenario, workload, self.own, before=held)
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
@@ -291,7 +291,7 @@ class Live:
             nonlocal rest
             self._fault_free()
             if rest.over() and not self.schedule.injecting:
-                before.late(self.scenario, workload, self.own, self._looked)
+                preflight.late(self.scenario, workload, self.own, self._looked)
                 rest = Deadline(LATE_S)
             committed = count(self.progress.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)

@@ -32,7 +32,7 @@ JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """As in the stack `processes`: a short life made short; it changes nothing else."""
 
 
-class Box:
+class Container:
     """A container of ours. Its end is waited for in a thread, so that asking whether it lives costs nothing."""
 
     def __init__(self, engine: Engine, wanted: Wanted) -> None:
@@ -129,7 +129,7 @@ class Box:
         """True while it is paused."""
         return self._state() == "paused"
 
-    def family(self) -> list[Box]:
+    def family(self) -> list[Container]:
         """Itself: what runs in it ends with it."""
         return [self] if self.alive() else []
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.errors import Mistake
 from harness.load.models import shapes
 from harness.load.reader import Section, read
-from harness.load.tree import BYTES_MAX, Node, grow
+from harness.load.yaml_tree import BYTES_MAX, Node, grow
 
 OPENS = "# /// onceproof"
 CLOSES = "# ///"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from harness.checkers.compare import Key
-from harness.checkers.spans import Cut, Span, Spans, between, joined, meet, tail
+from harness.checkers.offset_ranges import Cut, Span, Spans, between, joined, meet, tail
 from harness.judge.cause.shown import Shown
 from harness.judge.stakes.scale import SLICES_MAX
 from harness.judge.stakes.sink_state import whole
