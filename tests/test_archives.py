@@ -21,6 +21,8 @@ from harness.training import processes as training
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[java.Java, jars.Jars]:
     """A Java and jars of which only the files exist, beside an empty cache."""
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setattr(class_data, "spark_home", lambda: tmp_path)
     jar = tmp_path / "one.jar"
     jar.write_text("jar", encoding="utf-8")
     (tmp_path / "release").write_text("17.0.1", encoding="utf-8")

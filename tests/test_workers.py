@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.components.spark import worker_daemon as workers
-from harness.machine.jars import spark_home
+from harness.machine.jars import spark_home as wheel
+from harness.machine.spark_home import spark_home
 
 LOOK = "import sys, pyspark; print(pyspark.__file__); print([p for p in sys.path if p.endswith(('.zip', '.jar'))])"
 
@@ -38,7 +39,7 @@ def daemon(folder: Path, home: Path) -> list[str]:
 
 def test_the_installed_pyspark_takes_the_place_of_sparks_archives(folder: Path) -> None:
     found, class_archives = daemon(folder, spark_home())
-    assert Path(found) == spark_home() / "__init__.py"
+    assert Path(found) == wheel() / "__init__.py"
     assert "pyspark.zip" not in class_archives
     assert "spark-core" not in class_archives
     assert "/elsewhere/own.zip" in class_archives

@@ -110,14 +110,14 @@ def taken(source: Path, into: Path) -> bool:
 
 
 def trim(folder: Path, *, most: int) -> None:
-    """Remove the entries of `folder` that were used longest ago, beyond `most`."""
+    """Remove the folders in `folder` that were used longest ago, beyond `most`."""
 
     def used(path: Path) -> float:
         with suppress(OSError):
             return path.stat().st_mtime
         return 0.0
 
-    for path in sorted(folder.iterdir(), key=used, reverse=True)[most:]:
+    for path in sorted(filter(Path.is_dir, folder.iterdir()), key=used, reverse=True)[most:]:
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -8,13 +8,16 @@ by `harness.training.processes`. Never by a bare `java -Xshare:dump`: that rewri
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
 from harness.machine import cache
-from harness.machine.jars import Jars, spark_home
+from harness.machine.jars import Jars
 from harness.machine.java import Java
+from harness.machine.spark_home import spark_home
 
 # Spark forks a child for each link and permission of its checkpoint; VFORK does it without a helper in between.
 JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK")
@@ -37,7 +40,14 @@ IN_CONTAINERS = (Kind.DRIVER, Kind.EXECUTOR)
 
 def flags(kind: Kind, java: Java, jars: Jars) -> tuple[str, ...]:
     """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits."""
-    return fitted(folder(java, jars) / f"{kind}.jsa")
+    return fitted(_used(folder(java, jars)) / f"{kind}.jsa")
+
+
+def _used(found: Path) -> Path:
+    """The folder, marked as used now: those that nobody used for longest are the first to go."""
+    with suppress(OSError):
+        os.utime(found)
+    return found
 
 
 def fitted(archive: Path) -> tuple[str, ...]:
@@ -51,7 +61,7 @@ def fitted(archive: Path) -> tuple[str, ...]:
 def of_image(image: str, jars: Jars) -> Path:
     """Where the archives for the Spark image with this id and these jars lie, or will; made when missing."""
     text = "\n".join([f"form {FORM}", image, jars.digest, *map(state, jars.spark)])
-    return cache.folder("cds-containers", hashlib.sha256(text.encode()).hexdigest()[:16])
+    return _used(cache.folder("cds-containers", hashlib.sha256(text.encode()).hexdigest()[:16]))
 
 
 def training_flags(archive: Path) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
 from harness.machine import class_data, jars, java
+from harness.machine.spark_home import spark_home
 from harness.resources import Parts, RunResources, components
 from harness.scenario import Pipeline
 from harness.session.session import Session
@@ -215,7 +216,7 @@ class ExternalStack(SessionStack):
         return Provision(
             servers=self.servers,
             spark_master=self.where.spark_master,
-            spark_home=jars.spark_home(),
+            spark_home=spark_home(),
             root=(self.where.shared_dir or self._up().folder) / "runs",
             lasting=True,
         )

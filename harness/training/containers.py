@@ -39,7 +39,7 @@ def train(stack: ContainersStack) -> Path:
     with cache.locked(class_archives / ".lock", within_s=HELD_S):
         if not class_data.complete(class_archives, IN_CONTAINERS):
             _run(stack, class_archives)
-            training.drop_old(class_archives.parent)
+            cache.trim(class_archives.parent, most=training.KEPT)
     return class_archives
 
 

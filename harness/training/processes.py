@@ -40,6 +40,8 @@ DRIVER_S = 240.0
 DUMP_S = 180.0
 LOCK_S = 600.0
 KEPT = 3
+"""Of those used last: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
+MAKING = "making class archives, which halve a driver's start (about a minute, once)"
 
 
 def train(found: java.Java, resolved: jars.Jars) -> Path:
@@ -53,8 +55,21 @@ def train(found: java.Java, resolved: jars.Jars) -> Path:
         if not class_data.trained(found, resolved):
             with cache.filling(target) as temporary:
                 _run(temporary, found, resolved)
-            drop_old(target.parent)
+            cache.trim(target.parent, most=KEPT)
     return target
+
+
+def provide(say: Callable[[str], object]) -> None:
+    """Make the archives for this machine if they are missing, and say so; if they cannot be made, say that it is slower
+    without."""
+    try:
+        found = java.find()
+        resolved = jars.resolve(found)
+        if not class_data.trained(found, resolved):
+            say(MAKING)
+            train(found, resolved)
+    except HarnessError as error:
+        say(f"going on without class archives, which takes about twice as long: {error}")
 
 
 def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
@@ -184,20 +199,13 @@ def _running(*words: str) -> list[psutil.Process]:
     return [process for process in alive if all(word in " ".join(process.info["cmdline"] or ()) for word in words)]
 
 
-def drop_old(root: Path) -> None:
-    """Keep the newest few: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
-    folders = sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    for old in folders[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
-
-
 def main() -> int:
     """Train and print the folder; 0, or 4 with one line."""
     try:
         found = java.find()
         resolved = jars.resolve(found)
         if not class_data.trained(found, resolved):
-            print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
+            print(MAKING, flush=True)
         print(f"class archives in {train(found, resolved)}")
     except HarnessError as error:
         print(f"onceproof: {error}", file=sys.stderr)

@@ -22,8 +22,9 @@ from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.ports import Port
 from harness.machine import cache
-from harness.machine.jars import KAFKA, Jars, spark_home
+from harness.machine.jars import KAFKA, Jars
 from harness.machine.java import Java
+from harness.machine.spark_home import spark_home
 from harness.session.session import Session
 
 PORT_VARIABLE = "ONCEPROOF_KAFKA_PORT"

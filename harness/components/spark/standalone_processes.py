@@ -21,8 +21,9 @@ from harness.components.spark import worker_daemon as workers
 from harness.hosts import service
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import class_data
-from harness.machine.jars import scala_version, spark_home
+from harness.machine.jars import scala_version
 from harness.machine.java import Java
+from harness.machine.spark_home import spark_home
 from harness.session import reaper
 from harness.session.session import Session
 

@@ -11,6 +11,7 @@ nothing of ours.
 
 from __future__ import annotations
 
+import filecmp
 import importlib.util
 import os
 import runpy
@@ -20,6 +21,7 @@ from pathlib import Path
 
 MODULE = "onceproof_workers"
 DAEMON = "pyspark.daemon"
+ARCHIVE = Path("python/lib/pyspark.zip")
 SETTINGS = {"spark.python.daemon.module": MODULE}
 
 
@@ -36,13 +38,22 @@ def lighter(path: Sequence[str], home: str) -> list[str]:
     return [entry for entry in path if entry not in class_archives] + py4j
 
 
+def same(package: Path, home: Path) -> bool:
+    """Is this package `pyspark` the one of Spark's home: its own, or of a wheel with the very archive that home has?"""
+    if package == home / "python" / "pyspark":
+        return True
+    try:
+        return filecmp.cmp(package / ARCHIVE, home / ARCHIVE, shallow=False)
+    except OSError:
+        return False
+
+
 def main() -> None:
     """Become the daemon. Where the installed pyspark is not the Spark that runs, its archives stay."""
     home, before = os.environ.get("SPARK_HOME", ""), list(sys.path)
     sys.path[:] = lighter(before, home)
     found = importlib.util.find_spec("pyspark")
-    homes = (Path(home), Path(home) / "python" / "pyspark")
-    if not home or found is None or not found.origin or Path(found.origin).parent not in homes:
+    if not home or found is None or not found.origin or not same(Path(found.origin).parent, Path(home)):
         sys.path[:] = before
     runpy.run_module(DAEMON, run_name="__main__", alter_sys=True)
 
