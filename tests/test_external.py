@@ -13,6 +13,7 @@ import psycopg2
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from harness.cli import main
 from harness.components.postgres.address import databases
@@ -29,6 +30,7 @@ from harness.wait import Waiting, until
 from tests.provided import broker, database
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
+GROUPS_S = 30.0
 NOBODY = {"kafka": "127.0.0.1:1", "postgres": "postgresql://a@127.0.0.1:1/b"}
 NOWHERE = Where(at=NOBODY, spark_master="spark://127.0.0.1:1")
 
@@ -164,6 +166,17 @@ def place(stack: ProcessesStack) -> Where:
     )
 
 
+def groups(admin: KafkaAdminClient) -> tuple[set[str]] | Waiting:
+    """The ids of all groups, in a tuple, because none is an answer too. While the broker loads them after its start, it
+    answers with a retriable error."""
+    try:
+        return ({str(each["group_id"]) for each in admin.list_groups()},)
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        return Waiting(type(error).__name__)
+
+
 def held(stack: ProcessesStack) -> tuple[set[str], set[str], set[str]]:
     """The schemas of runs, the topics and the consumer groups that are there now."""
     with psycopg2.connect(place(stack).at["postgres"]) as connection, connection.cursor() as cursor:
@@ -173,7 +186,9 @@ def held(stack: ProcessesStack) -> tuple[set[str], set[str], set[str]]:
     try:
         # The broker makes the ones with underscores for itself.
         topics = {name for name in admin.list_topics() if not name.startswith("__")}
-        return schemas, topics, {str(each["group_id"]) for each in admin.list_groups()}
+        found = until("the broker's groups", lambda: groups(admin), within_s=GROUPS_S)
+        assert isinstance(found, tuple)
+        return schemas, topics, found[0]
     finally:
         admin.close()
 

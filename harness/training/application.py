@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 BATCH = 60
-FINISH_S, PAUSE_S = 120.0, 0.1
+FINISH_S, PAUSE_S = 300.0, 0.1
 
 
 def touch(rows: Iterator[Row]) -> None:

@@ -36,8 +36,8 @@ TOPIC = "training"
 RECORDS = 240
 ASKED = SOURCES[Input().source].asks(Input(partitions=2))
 (LABEL,) = ASKED
-DRIVER_S = 240.0
-DUMP_S = 180.0
+DRIVER_S = 600.0
+DUMP_S = 300.0
 LOCK_S = 600.0
 KEPT = 3
 """Of those used last: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
