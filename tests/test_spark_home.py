@@ -31,9 +31,11 @@ def test_the_copy_has_jars_and_scripts_and_none_of_the_package(wheel: Path) -> N
     found = home.spark_home()
     assert found.is_relative_to(cache.root())
     assert sorted(str(path.relative_to(found)) for path in found.rglob("*") if path.is_file()) == [
-        "bin/spark-submit", "jars/spark.jar", "python/lib/pyspark.zip", "state",
+        "bin/spark-submit", "bin/spark-submit.spark", "jars/spark.jar", "python/lib/pyspark.zip", "state",
     ]  # fmt: skip
-    assert os.access(found / "bin/spark-submit", os.X_OK)
+    for name in ("spark-submit", "spark-submit.spark"):
+        assert os.access(found / "bin" / name, os.X_OK)
+    assert (found / home.SPARKS_OWN).read_text() == "bin/spark-submit"
 
 
 def test_two_environments_with_the_same_files_share_it(

@@ -21,13 +21,16 @@ from harness.run_folder.store import digest
 
 PARTS = ("bin", "jars", "python", "sbin")
 """What of the installed pyspark makes a Spark home; the rest is its Python package."""
+SPARKS_OWN = "bin/spark-submit.spark"
+"""Spark's own spark-submit in the copy; in its place stands the one beside this file, which may save the launcher."""
+SUBMIT = Path(__file__).with_name("spark-submit.sh")
 LOCK_S = 600.0
 
 
 def spark_home() -> Path:
     """The copy for the installed pyspark; made when it is missing (some 450 MB). Raises StackError."""
     source = wheel()
-    state = _state(source)
+    state = f"{_state(source)} {digest(SUBMIT)}"
     memo = cache.folder("spark") / f"{_short(str(source))}.json"
     if (known := _known(memo, state)) is not None and _state(known) == _kept(known):
         return known
@@ -45,6 +48,9 @@ def _copy(source: Path, home: Path) -> None:
             for part in PARTS:
                 if (source / part).is_dir():
                     shutil.copytree(source / part, temporary / part)
+            (temporary / "bin" / "spark-submit").rename(temporary / SPARKS_OWN)
+            shutil.copy(SUBMIT, temporary / "bin" / "spark-submit")
+            (temporary / "bin" / "spark-submit").chmod(0o755)
             (temporary / "state").write_text(_state(temporary), encoding="utf-8")
     except OSError as error:
         raise StackError(f"cannot copy {source} into the cache, {home}: {error.strerror}; make room for it") from error
@@ -66,7 +72,7 @@ def _content(home: Path) -> str:
     files = list(_files(home))
     with ThreadPoolExecutor(2) as pool:
         lines = [f"{path.relative_to(home)} {sum_}" for path, sum_ in zip(files, pool.map(digest, files), strict=True)]
-    return _short("\n".join(lines))
+    return _short("\n".join([*lines, digest(SUBMIT)]))
 
 
 def _kept(home: Path) -> str:

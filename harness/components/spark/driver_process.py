@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from harness import failpoint
+from harness.components.spark import launcher
 from harness.components.spark import worker_daemon as workers
 from harness.hosts.local import LocalProcess, chosen
 from harness.machine import class_data
@@ -93,7 +94,7 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
     conf = {**settings(own, pipeline, machine), **pipeline.conf}
-    return {
+    out = {
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(own.spark_home),
@@ -108,6 +109,7 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
         **own.environment,
         **pipeline.env,
     }
+    return {**out, **(launcher.prepare(own.folder, out, conf, MEMORY) if machine.flags else {})}
 
 
 def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
