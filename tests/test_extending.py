@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -105,9 +106,9 @@ def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path
         TRIGGERS["driver_log"].wait(run, step, later=0, freeze=False)
 
 
-def asked(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def asked(folder: Path, *words: str, module: str = "harness") -> subprocess.CompletedProcess[str]:
     """The command line, in a process of its own that runs in `folder`."""
-    command = [sys.executable, "-m", "harness", *words]
+    command = [sys.executable, "-m", module, *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -122,6 +123,40 @@ def test_the_command_line_knows_what_a_conftest_registers(tmp_path: Path) -> Non
     assert asked(below, "validate", "../it.yaml").stdout == "OK: 1 scenario\n"
     shown = asked(tmp_path, "kinds").stdout
     assert [name for name in NAMES if name not in shown] == []
+
+
+IMPORTS = "import kinds_of_mine\nprint('there')\n"
+
+
+def repository(folder: Path, conftest: str) -> Path:
+    """One with a scenario that needs the kinds of its own `conftest.py`."""
+    folder.mkdir()
+    for name in ("pytest.ini", "pay.py"):
+        (folder / name).touch()
+    (folder / "conftest.py").write_text(conftest)
+    (folder / "it.yaml").write_text(SCENARIO.replace("COMMAND", "'true'"))
+    return folder
+
+
+def test_a_scenario_of_another_repository_has_that_ones_kinds(tmp_path: Path) -> None:
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    # Of the same names as here, whose own are left alone.
+    here, there = repository(tmp_path / "here", f"{blocks}\nprint('here')"), repository(tmp_path / "there", IMPORTS)
+    (there / "kinds_of_mine.py").write_text(blocks)
+    assert asked(here, "validate", str(there)).stdout == "there\nOK: 1 scenario\n"
+    assert asked(tmp_path, "run", "--dry-run", str(here / "it.yaml")).stdout.startswith("here\n{")
+    run = tmp_path / "reports" / "it"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    for path, said in ((there / "it.yaml", "there\n"), (tmp_path / "gone.yaml", "here\n")):
+        (run / "plan.json").write_text(json.dumps({"scenario": {"path": str(path)}}))
+        assert asked(here, "check", str(run)).stdout == said
+
+
+def test_the_json_schema_has_the_kinds_of_the_folder(tmp_path: Path) -> None:
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    schema = asked(repository(tmp_path / "here", blocks), module="harness.load").stdout
+    assert [name for name in NAMES if f'"{name}"' not in schema] == []
 
 
 def test_a_conftest_that_registers_nothing_is_left_to_pytest(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import click
 
 from harness import __version__
 from harness.cli.error_lines import CarefulGroup, counted
-from harness.cli.own_kinds import load_own_kinds
 from harness.errors import UsageError
+from harness.fields.own_kinds import load_own_kinds
+from harness.fields.paths import find
 from harness.stacks.addresses import AT, SAID, STACKS, where
 
 if TYPE_CHECKING:
@@ -29,7 +30,20 @@ PATHS = click.Path(path_type=Path)
 @click.version_option(__version__, prog_name="onceproof")
 def main() -> None:
     """Tells the truth about one sentence: my Spark pipeline delivers exactly once."""
-    load_own_kinds(Path.cwd())
+
+
+def found(paths: Sequence[Path]) -> list[Path]:
+    """The scenario files among `paths`, once the kinds of their repositories are known."""
+    files = find(paths)
+    load_own_kinds(files)
+    return files
+
+
+def know(runs: Sequence[Path]) -> None:
+    """Load the kinds of the repositories that the scenarios of stored runs lie in."""
+    from harness.run_folder.store import scenario_file
+
+    load_own_kinds(map(scenario_file, runs))
 
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,11 +89,11 @@ def new(name: str) -> None:
 @click.option("--stack", type=click.Choice(STACKS), help="Say also what this stack does not support.")
 def validate(paths: tuple[Path, ...], stack: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
-    from harness.load import find, load_all
+    from harness.load import load_all
     from harness.run.preflight import bind
     from harness.stacks.supported import Named, refuse
 
-    scenarios = load_all(find(paths))
+    scenarios = load_all(found(paths))
     bind(scenarios)
     if stack:
         refuse(scenarios, Named(stack))
@@ -90,9 +104,9 @@ def validate(paths: tuple[Path, ...], stack: str | None) -> None:
 @click.argument("paths", nargs=-1, type=PATHS, metavar="[PATH]...")
 def list_(paths: tuple[Path, ...]) -> None:
     """Show scenarios: file, steps, what is expected, name."""
-    from harness.load import find, load_all
+    from harness.load import load_all
 
-    scenarios = load_all(find(paths or (Path("scenarios"),)))
+    scenarios = load_all(found(paths or (Path("scenarios"),)))
     rows = [(s.path, counted(len(s.schedule), "step"), str(s.expect), s.name) for s in scenarios]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
@@ -104,6 +118,7 @@ def kinds() -> None:
     """Show the kinds that there are, also those of installed packages and of the repository's conftest.py."""
     from harness.cli.kinds import lines
 
+    load_own_kinds([Path.cwd()])
     for line in lines():
         click.echo(line)
 
@@ -136,13 +151,12 @@ def run(
 
 def chosen(paths: Sequence[Path], words: Sequence[str]) -> list[Path]:
     """The scenario files among `paths` that one of `words` picks. Raises UsageError if it is none."""
-    from harness.load import find
-
-    found = find(paths)
-    files = [file for file in found if not words or any(word in file.stem for word in words)]
+    there = find(paths)
+    files = [file for file in there if not words or any(word in file.stem for word in words)]
     if not files:
-        names = ", ".join(file.stem for file in found)
+        names = ", ".join(file.stem for file in there)
         raise UsageError(f"asked for -k {' -k '.join(words)}; saw no such scenario among {names}")
+    load_own_kinds(files)
     return files
 
 
@@ -162,6 +176,7 @@ def replay(ctx: click.Context, /, run: Path, **rest: Any) -> None:
     """Run the plan of the stored run RUN again."""
     from harness import suite
 
+    know([run])
     ctx.exit(suite.replay(run, options(seed=None, **rest)))
 
 
@@ -172,6 +187,7 @@ def check(ctx: click.Context, /, run: Path) -> None:
     """Judge the stored run RUN again, from its folder alone."""
     from harness import suite
 
+    know([run])
     ctx.exit(suite.check(run))
 
 
@@ -182,6 +198,7 @@ def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
     """Write the HTML reports of stored runs again."""
     from harness import suite
 
+    know(runs)
     ctx.exit(suite.report(runs))
 
 

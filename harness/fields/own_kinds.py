@@ -1,0 +1,88 @@
+"""The kinds that a repository registers in its `conftest.py`, for all but pytest, which loads that file itself."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from harness.errors import HarnessError, UsageError
+from harness.fields.paths import project_root
+
+FILE = "conftest.py"
+_LOADED: set[Path] = set()
+
+
+def load_own_kinds(paths: Iterable[Path]) -> None:
+    """Run, once, the `conftest.py` of each project that one of `paths` is in. Raises UsageError if one cannot be
+    run."""
+    for path in paths:
+        found = conftest_of(path)
+        if found is not None and found not in _LOADED:
+            _run(found)
+            _LOADED.add(found)
+
+
+def conftest_of(path: Path) -> Path | None:
+    """The `conftest.py` that registers kinds for `path`: that of its project, else that of the current folder's. One
+    that registers none is left to pytest."""
+    for each in (path, Path.cwd()):
+        found = project_root(each / FILE if each.is_dir() else each) / FILE
+        if found.is_file() and registers(found):
+            return found
+    return None
+
+
+def _run(path: Path) -> None:
+    # As pytest does, so that it finds what lies beside it.
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location("conftest", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["conftest"] = importlib.util.module_from_spec(spec)
+    asked = f"asked {path} for the kinds that it registers"
+    try:
+        spec.loader.exec_module(module)
+    except HarnessError as failure:
+        raise UsageError(f"{asked}: {failure}") from failure
+    except Exception as failure:
+        raise UsageError(
+            f"{asked}; saw {type(failure).__name__}: {failure}. Mend it, or run pytest instead"
+        ) from failure
+
+
+@cache
+def registers(conftest: Path) -> bool:
+    """Does it, or a module beside it that it imports, import something of ours and call a `register`?"""
+    todo, seen = [conftest], set[Path]()
+    ours = conftest.parent / "harness"
+    while todo:
+        path = todo.pop()
+        seen.add(path)
+        try:
+            nodes = list(ast.walk(ast.parse(path.read_bytes(), str(path))))
+        except (OSError, SyntaxError, ValueError):
+            continue
+        imported = set(_imported(nodes, path, conftest.parent))
+        others = {module for module in imported if not module.is_relative_to(ours)}
+        calls = (node.func for node in nodes if isinstance(node, ast.Call))
+        if imported != others and any(isinstance(each, ast.Attribute) and each.attr == "register" for each in calls):
+            return True
+        files = {file for each in others for file in (each.with_name(f"{each.name}.py"), each / "__init__.py")}
+        todo += [file for file in files - seen if file.is_file()]
+    return False
+
+
+def _imported(nodes: Iterable[ast.AST], path: Path, root: Path) -> Iterator[Path]:
+    """What a file imports, each as where it would lie beside the conftest, without its suffix."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (root.joinpath(*each.name.split(".")) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            folder = (root if node.level == 0 else path.parents[node.level - 1]).joinpath(
+                *filter(None, (node.module or "").split("."))
+            )
+            yield from (folder, *(folder / each.name for each in node.names))
