@@ -63,7 +63,7 @@ class Refusal(NamedTuple):
 
 Refusals = Iterator[Refusal]
 COMPONENTS = "harness.components"
-NAMED = re.compile(r"^KIND = ", re.MULTILINE)
+NAMED = re.compile(r"^KIND(?:: [^=\n]+)? = ", re.MULTILINE)
 K = TypeVar("K", bound=Kind)
 
 
@@ -80,6 +80,11 @@ class Registry(Generic[K]):
 
     def register(self, kind: K, origin: str = "") -> None:
         """Add a kind; `origin` says where it comes from. Raises UsageError if another one has its name."""
+        # Ours and those of packages come first: whoever takes one of their names is to blame.
+        self.all()
+        self._add(kind, origin)
+
+    def _add(self, kind: K, origin: str = "") -> None:
         name, origin = kind.about.name, origin or type(kind).__module__
         if name in self._known and self._known[name] is not kind:
             asked = f"asked to register the {self.noun} {name!r} of {origin}"
@@ -90,9 +95,14 @@ class Registry(Generic[K]):
         """Every kind by its name, in order of name. Raises HarnessError for a package whose kind cannot be loaded."""
         with self._lock:
             if not self._found:
-                self._ours()
-                self._of_others()
+                # At once: a package that is loaded here may register a kind itself.
                 self._found = True
+                try:
+                    self._ours()
+                    self._of_others()
+                except BaseException:
+                    self._found = False
+                    raise
             return dict(sorted(self._known.items()))
 
     def __iter__(self) -> Iterator[K]:
@@ -111,7 +121,7 @@ class Registry(Generic[K]):
             spec = importlib.util.find_spec(name)
             # What lies beside the kinds may want a client of a server, which reading a scenario file does not.
             if spec is not None and spec.origin and NAMED.search(Path(spec.origin).read_text(encoding="utf-8")):
-                self.register(importlib.import_module(name).KIND)
+                self._add(importlib.import_module(name).KIND)
 
     def _of_others(self) -> None:
         group = f"onceproof.{self.package.rpartition('.')[2]}"
@@ -122,7 +132,7 @@ class Registry(Generic[K]):
             except Exception as failure:
                 asked = f"asked {origin} for the {self.noun} {point.name!r}, its entry point in {group}"
                 raise HarnessError(f"{asked}; saw {failure!r}. Mend or remove that package") from failure
-            self.register(kind, origin)
+            self._add(kind, origin)
 
 
 def _modules(package: str) -> list[str]:

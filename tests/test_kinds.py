@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,6 +107,25 @@ def test_two_of_one_name_are_refused(slow: SlowDisk) -> None:
     with pytest.raises(UsageError, match=r"asked to register the fault 'slow disk' of mine; test_kinds has"):
         FAULTS.register(SlowDisk(), "mine")
     FAULTS.register(slow)
+
+
+def test_whoever_takes_a_name_of_ours_is_to_blame_however_early() -> None:
+    registry: Registry[Any] = Registry("fault", "harness.faults")
+    mine = SlowDisk()
+    mine.about = replace(SlowDisk.about, name="kill driver")
+    said = r"asked to register the fault 'kill driver' of mine; harness\.faults\.kill_driver has registered"
+    with pytest.raises(UsageError, match=said):
+        registry.register(mine, "mine")
+
+
+def test_a_kind_may_be_annotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rooms").mkdir()
+    (tmp_path / "rooms" / "__init__.py").touch()
+    line = "from tests.test_kinds import SlowDisk\nKIND: SlowDisk = SlowDisk()\n"
+    (tmp_path / "rooms" / "slow.py").write_text(line)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(ROOT))
+    assert list(Registry[Any]("disk", "rooms").all()) == ["slow disk"]
 
 
 def test_an_option_that_a_fault_does_not_take_is_refused() -> None:
