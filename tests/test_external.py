@@ -22,8 +22,9 @@ from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
 from harness.stacks.addresses import Where
-from harness.stacks.external import ExternalStack, master_of
+from harness.stacks.external import ExternalStack, master_of, remembered
 from harness.stacks.processes import ProcessesStack
+from harness.stacks.provision import Made
 from harness.stacks.supported import Named, refuse, supported, unsupported
 from harness.suite import only_suite
 from harness.wait import Waiting, until
@@ -154,6 +155,54 @@ def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
     )  # fmt: skip
     assert code == 4
     assert "asked for Kafka at 127.0.0.1:1; it does not answer" in output
+
+
+SHELVES = """
+from pathlib import Path
+from types import SimpleNamespace
+from harness.component import COMPONENTS
+from harness.fields.shape import Shape
+from harness.kinds import About
+
+class Shelf:
+    gives, bare = (), ()
+
+    def __init__(self, name):
+        self.about = About(name=name, summary="", example="", options=Shape)
+
+    def at(self, address):
+        def drop(run_id, names):
+            if address == "stuck":
+                raise RuntimeError("the shelf is stuck")
+            for name in names:
+                (Path(address) / f"{run_id} {name}").touch()
+
+        return SimpleNamespace(address=address, plain=address, drop=drop, close=lambda: None)
+
+for each in ("high_shelf", "low_shelf"):
+    COMPONENTS.register(Shelf(each))
+"""
+
+
+@pytest.mark.parametrize("conftest", [SHELVES, "import nowhere\n" + SHELVES])
+def test_what_is_dropped_at_last_is_known_by_a_conftest_and_one_failure_keeps_no_other(
+    conftest: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "conftest.py").write_text(conftest)
+    folders = [tmp_path / "a", tmp_path / "b"]
+    made = [
+        Made(run_id=each.name, labels=("high_shelf", "low_shelf.x"), folder=each, root=tmp_path) for each in folders
+    ]
+    for each in folders:
+        each.mkdir()
+    at = {"high_shelf": "stuck", "low_shelf": str(tmp_path)}
+    (tmp_path / "made.json").write_text(json.dumps(remembered(at, made), default=str))
+    argv = [sys.executable, "-m", "harness.stacks.external", str(tmp_path / "made.json")]
+    done = subprocess.run(argv, cwd="/", env={"PYTHONPATH": str(PROVING.parents[1])}, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert [each.exists() for each in folders] == [False, False]
+    assert [(tmp_path / f"{each.name} x").exists() for each in folders] == [conftest is SHELVES] * 2
 
 
 def place(stack: ProcessesStack) -> Where:

@@ -59,7 +59,7 @@ class SessionStack(ABC):
         """Make the parts of one run and its folder. Raises StackError."""
         self.ensure(components(parts))
         provision = self._provision()
-        self._made[run_id] = provision.named(run_id, parts)
+        self._made[run_id] = provision.named(run_id, parts, root=root)
         own = provision.make(run_id, parts, root=root)
         self._secrets |= set(own.secrets)
         return own

@@ -13,8 +13,8 @@ import shlex
 import socket
 import sys
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,11 +23,12 @@ from harness import failpoint
 from harness.component import Addressed, AtAddress, Server, able
 from harness.components.spark import driver_process
 from harness.errors import StackError, UsageError
+from harness.fields.own_kinds import conftest_of, load_own_kinds
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
 from harness.machine import class_data, jars, java
 from harness.machine.spark_home import spark_home
-from harness.resources import Parts, RunResources, components
+from harness.resources import Parts, RunResources, component_of, components
 from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
@@ -90,7 +91,7 @@ class ExternalStack(SessionStack):
     def provide(self, run_id: str, parts: Parts, *, root: Path | None = None) -> RunResources:
         """Make the parts of one run and its folder. Raises StackError; then nothing of it is left."""
         self.ensure(components(parts))
-        self._made[run_id] = self._provision().named(run_id, parts)
+        self._made[run_id] = self._provision().named(run_id, parts, root=root)
         # Before anything is made: whoever is left alive then drops it.
         self._remember()
         try:
@@ -120,8 +121,7 @@ class ExternalStack(SessionStack):
     def _remember(self) -> None:
         """Tell the session's reaper what it would have to drop."""
         session, at = self._up(), {name: self._there[name].address for name in self.servers}
-        made = {"at": at, "made": [asdict(each) for each in self._made.values()]}
-        path = session.keep("made.json", json.dumps(made, default=str))
+        path = session.keep("made.json", json.dumps(remembered(at, self._made.values()), default=str))
         argv = [sys.executable, "-m", "harness.stacks.external", str(path)]
         env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(Path(__file__).parents[2])}
         session.at_the_end(json.dumps({"argv": argv, "env": env}))
@@ -245,19 +245,40 @@ def _not(given: str) -> str:
     return "; what was given has an @" if "@" in given else f", not {given!r}"
 
 
+def remembered(at: Mapping[str, str], made: Collection[Made]) -> dict[str, Any]:
+    """What `main` has to be told: it runs in no repository, so also where the kinds of these runs are registered."""
+    conftests = {conftest_of(each.root or Path.cwd()) for each in made} - {None}
+    return {"at": at, "conftests": list(conftests), "made": [asdict(each) for each in made]}
+
+
 def main(path: Path) -> int:
-    """Drop what a dead session had made, each by itself; how many could not be dropped."""
+    """Drop what a dead session had made, each by itself; how much of it could not be dropped."""
     said = json.loads(path.read_text(encoding="utf-8"))
-    servers = {name: _at(name, address) for name, address in said["at"].items()}
-    failed = 0
-    for each in said["made"]:
-        try:
-            made = Made(run_id=each["run_id"], labels=tuple(each["labels"]), folder=Path(each["folder"]))
-            drop(made, servers, lasting=True)
-        except StackError as error:
-            print(error, file=sys.stderr)
-            failed += 1
-    return failed
+    made = [Made(run_id=e["run_id"], labels=tuple(e["labels"]), folder=Path(e["folder"])) for e in said["made"]]
+    failures: list[Exception] = []
+    servers: dict[str, Addressed] = {}
+    for conftest in said.get("conftests", ()):
+        with _noted([]):
+            load_own_kinds([Path(conftest)])
+    for name in components(label for each in made for label in each.labels):
+        with _noted(failures):
+            servers[name] = _at(name, said["at"][name])
+    for each in made:
+        with _noted(failures):
+            drop(
+                replace(each, labels=tuple(n for n in each.labels if component_of(n) in servers)), servers, lasting=True
+            )
+    return len(failures)
+
+
+@contextlib.contextmanager
+def _noted(failures: list[Exception]) -> Iterator[None]:
+    """A component of somebody else's may raise anything; what else there is has to be dropped all the same."""
+    try:
+        yield
+    except Exception as failure:
+        print(failure, file=sys.stderr)
+        failures.append(failure)
 
 
 if __name__ == "__main__":

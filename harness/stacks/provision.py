@@ -15,11 +15,12 @@ from harness.resources import Parts, Resources, RunResources, by_component, comp
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a run has for itself: its parts by label, and its folder."""
+    """What a run has for itself: its parts by label, and its folder. `root` holds its pipeline's program."""
 
     run_id: str
     labels: tuple[str, ...]
     folder: Path
+    root: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +34,11 @@ class Provision:
     root: Path
     lasting: bool = False
 
-    def named(self, run_id: str, parts: Parts) -> Made:
+    def named(self, run_id: str, parts: Parts, *, root: Path | None = None) -> Made:
         """What is going to be made. Raises UsageError for a component that there is none of."""
         for label in parts:
             server(self.servers, label)
-        return Made(run_id=run_id, labels=tuple(parts), folder=self.root / run_id)
+        return Made(run_id=run_id, labels=tuple(parts), folder=self.root / run_id, root=root)
 
     def make(self, run_id: str, parts: Parts, *, root: Path | None) -> RunResources:
         """Everything of one run. Raises StackError, UsageError."""
