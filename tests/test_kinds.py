@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals, Registry
 from harness.load import dump, load, schema
+from harness.load.models import own
 from harness.scenario import Fault, Impact, Input, Step, Trigger
 from harness.sinks import SINKS
 from harness.sources import SOURCES
@@ -90,7 +92,8 @@ def test_a_fault_that_a_repository_registers_is_known_everywhere(tmp_path: Path,
     step = schema()["$defs"]["step"]["properties"]
     assert "slow disk" in step["do"]["enum"] and "by" in step
     said = CliRunner().invoke(main, ["kinds"]).stdout
-    assert "  slow disk\n    every write waits\n    e.g. do: slow disk\n    takes by\n" in said
+    assert "  slow disk\n    every write waits\n    e.g. do: slow disk\n    takes by, a dur" in said
+    assert "\n    takes by, a duration such as 250ms, 3s or 2m (0.1s if left out): how much slower\n    on proc" in said
     path.write_text(SCENARIO.replace("slow disk, by: 250ms", "kill driver, by: 250ms"))
     with pytest.raises(ScenarioError, match=r":5:68: schedule\[0\].by means nothing for kill driver: how much slower$"):
         load(path)
@@ -216,6 +219,31 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
 def test_every_kind_has_no_option_or_says_them_as_a_model() -> None:
     assert all(issubclass(kind.about.options, Shape) for kind in FAULTS)
     assert FAULTS["stop driver"].about.options is NoOptions
+
+
+def test_the_page_of_kinds_is_that_of_the_registries() -> None:
+    said = CliRunner().invoke(main, ["kinds", "--markdown"]).stdout
+    assert (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8") == said, (
+        "onceproof kinds --markdown > docs/kinds.md"
+    )
+    for registry in REGISTRIES:
+        part = said.partition(f"\n## {registry.noun.capitalize()}s\n")[2].partition("\n## ")[0]
+        assert re.findall(r"^### (.*)$", part, re.MULTILINE) == list(registry.all())
+        options = [
+            key for kind in registry for key in (own(kind.about) if registry is not TRIGGERS else registry.all())
+        ]
+        assert set(re.findall(r"^\| `(.*?)` \|", part, re.MULTILINE)) == set(options)
+        assert part.count("\n- on ") == len(registry.all())
+
+
+def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
+    said = CliRunner().invoke(main, ["kinds"]).stdout
+    sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
+    assert sources.endswith("\n    needs the component kafka\n    on processes, containers, external\n")
+    assert "\n    needs the component postgres\n    on processes, containers, external\n" in said
+    assert "\n    takes point, one of batch-planned, sink-committed, batch-committed (needed)\n    on proc" in said
+    cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]
+    assert cut.endswith("stack that can signal the driver, take a process off the network\n    on containers")
 
 
 def naming(tree: ast.AST, names: set[str]) -> Iterator[int]:

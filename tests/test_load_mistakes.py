@@ -363,7 +363,7 @@ CASES = [
         GOOD + "input: {replay: data/orders.jsonl, workload: transactions, keys: 3}\n",
         [
             "4:46: input.workload means nothing for replay: the key says what is sent",
-            "4:66: input.keys means nothing for replay: how the records of a generator are spread over keys",
+            "4:66: input.keys means nothing for replay: how many keys the records are spread over",
         ],
     ),
     Case(

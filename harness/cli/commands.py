@@ -114,12 +114,13 @@ def list_(paths: tuple[Path, ...]) -> None:
 
 
 @main.command()
-def kinds() -> None:
+@click.option("--markdown", is_flag=True, help="As the page docs/kinds.md.")
+def kinds(markdown: bool) -> None:
     """Show the kinds that there are, also those of installed packages and of the repository's conftest.py."""
-    from harness.cli.kinds import lines
+    from harness.cli import kinds as room
 
     load_own_kinds([Path.cwd()])
-    for line in lines():
+    for line in room.markdown() if markdown else room.lines():
         click.echo(line)
 
 

@@ -1,52 +1,134 @@
-"""What `onceproof kinds` shows: every component, source, workload, sink, trigger and fault that there is here."""
+"""What `onceproof kinds` shows: every component, source, workload, sink, trigger and fault that there is here, for a
+terminal or as the page `docs/kinds.md`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
+
+from pydantic.fields import FieldInfo
 
 from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress
 from harness.faults import FAULTS
-from harness.kinds import About
-from harness.load.models import own
+from harness.fields import values as v
+from harness.kinds import About, Registry
+from harness.load.models import annotated, meaning, own
+from harness.resources import components
+from harness.scenario import Input
 from harness.sinks import SINKS
 from harness.sources import SOURCES
-from harness.stack import MEANS
+from harness.stack import MEANS, Means
 from harness.stacks.addresses import STACKS
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 
+HEAD = """\
+# What a scenario file may name
+Printed by `onceproof kinds --markdown` from the registries; edit the kinds, not this page. `onceproof kinds` shows the
+same, with the kinds of installed packages and of a repository's `conftest.py` ([extending.md](extending.md)).
+[scenarios.md](scenarios.md) explains the file's other keys."""
+ABILITIES = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress), strict=True))
+
+
+class Section(NamedTuple):
+    """One registry: where a file names its kinds, and which components one of them needs."""
+
+    registry: Registry[Any]
+    place: str
+    needs: Callable[[Any], Collection[str]] = lambda kind: getattr(kind, "components", ())
+
+
+SECTIONS = (
+    Section(COMPONENTS, "by their placeholders, `setup`, sinks and sources"),
+    Section(SOURCES, "what the pipeline reads", lambda kind: components(kind.asks(Input()))),
+    Section(WORKLOADS, "under `input`"),
+    Section(SINKS, "under `sink`", lambda kind: [kind.component] if kind.component else ()),
+    Section(TRIGGERS, "under `when`, one a step; some take `batch: N` and `query: NAME` beside it"),
+    Section(FAULTS, "after `do`"),
+)
+
+
+class Option(NamedTuple):
+    """One key of a kind: what has to be there, what holds where it is left out (empty: it is needed), what it means."""
+
+    key: str
+    asked: str
+    default: str
+    meaning: str
+
 
 def lines() -> Iterator[str]:
-    """One block a kind: its name, what it does, an example, its own keys; of a fault also which stacks have it."""
-    yield "components: by their placeholders, `setup`, sinks and sources"
-    for component in COMPONENTS:
-        yield from block(component.about)
-        yield f"    gives {', '.join(f'{{{component.about.name}.{name}}}' for name in component.gives)}"
-        abilities = zip(STACKS, (AsProcesses, AsContainer, AtAddress), strict=True)
-        yield f"    on {', '.join(name for name, kind in abilities if isinstance(component, kind)) or 'no stack'}"
-    yield from ("", "sources: what the pipeline reads")
-    for source in SOURCES:
-        yield from block(source.about)
-    yield ""
-    yield "workloads: under `input`"
-    for workload in WORKLOADS:
-        yield from block(workload.about, keys=list(own(workload.about)))
-    yield from ("", "sinks: under `sink`")
-    for sink in SINKS:
-        yield from block(sink.about, keys=list(own(sink.about)))
-    yield from ("", "triggers: under `when`, one a step")
-    for trigger in TRIGGERS:
-        yield from block(trigger.about)
-    yield from ("", "faults: after `do`")
-    for fault in FAULTS:
-        yield from block(fault.about, keys=list(own(fault.about)))
-        needs = ", ".join(sorted(fault.needs)) or "do nothing more"
-        stacks = ", ".join(name for name, means in MEANS.items() if fault.needs <= means) or "none"
-        yield f"    needs a stack that can {needs}: {stacks}"
+    """For a terminal: one block a kind."""
+    for number, section in enumerate(SECTIONS):
+        yield from [""] * bool(number)
+        yield f"{section.registry.noun}s: {section.place}"
+        for kind in section.registry:
+            about = kind.about
+            yield from ("", f"  {about.name}", f"    {about.summary}", f"    e.g. {about.example}")
+            for each in options(kind):
+                left_out = f"{each.default} if left out" if each.default else "needed"
+                yield f"    takes {each.key}, {each.asked} ({left_out}){each.meaning and f': {each.meaning}'}"
+            yield from (f"    {word} {text}" for word, text in facts(kind, section))
 
 
-def block(about: About, *, keys: list[str] | None = None) -> Iterator[str]:
-    """What is said of any kind."""
-    yield from ("", f"  {about.name}", f"    {about.summary}", f"    e.g. {about.example}")
-    if keys:
-        yield f"    takes {', '.join(keys)}"
+def markdown() -> Iterator[str]:
+    """The same as a page."""
+    yield HEAD
+    for section in SECTIONS:
+        yield from ("", f"## {section.registry.noun.capitalize()}s", f"{section.place[:1].upper()}{section.place[1:]}.")
+        for kind in section.registry:
+            yield from ("", f"### {kind.about.name}", f"{kind.about.summary}: `{kind.about.example}`", "")
+            if found := options(kind):
+                yield from ("| option | what it takes | if it is left out | meaning |", "| --- | --- | --- | --- |")
+                yield from ("| " + " | ".join(cell.replace("|", "\\|") for cell in _row(each)) + " |" for each in found)
+                yield ""
+            yield from (f"- {word} {text}" for word, text in facts(kind, section))
+
+
+def _row(option: Option) -> tuple[str, ...]:
+    return f"`{option.key}`", option.asked, option.default or "it is needed", option.meaning
+
+
+def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
+    """What it gives and needs, and which stacks have it; each with its word."""
+    name, server = kind.about.name, section.registry is COMPONENTS
+    if server:
+        yield "gives", ", ".join([f"{{{name}.{each}}}" for each in kind.gives] + [f"{{{each}}}" for each in kind.bare])
+    needed = [name] if server else section.needs(kind)
+    if needed and not server:
+        yield "needs the component", ", ".join(needed)
+    means: frozenset[Means] = getattr(kind, "needs", frozenset())
+    if means:
+        yield "needs a stack that can", ", ".join(sorted(means))
+    known = COMPONENTS.all()
+    able = [
+        stack
+        for stack, ability in ABILITIES.items()
+        if means <= MEANS[stack] and all(isinstance(known.get(each), ability) for each in needed)
+    ]
+    yield "on", ", ".join(able) or "no stack"
+
+
+def options(kind: Any) -> list[Option]:
+    """The keys of its own that a file may say; of a trigger its value, under its own name."""
+    about = kind.about
+    if not hasattr(about.options, "model_fields"):
+        return [Option(about.name, _asked(about.options), "", "")]
+    return [_option(key, about.options.model_fields[name], about) for key, name in own(about).items()]
+
+
+def _option(key: str, info: FieldInfo, about: About) -> Option:
+    words = meaning(about, info)
+    return Option(key, _asked(annotated(info)), _default(info), f"{words[:1].lower()}{words[1:]}")
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return ""
+    value = "nothing" if info.default is None else v.written(annotated(info), info.default)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _asked(annotation: Any) -> str:
+    found = v.form(annotation)
+    return found.asked if found else str(getattr(annotation, "__name__", annotation))

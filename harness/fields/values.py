@@ -34,16 +34,24 @@ TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
 OWN_PROGRESS = ("checkpoint", "group")
 """How far a pipeline is, where no query says it."""
 QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
+A_RATE = "a rate such as 200/s"
+A_FLAG = "true or false"
+A_TEXT = "a text"
+A_LINE = "one line of 1 to 200 printable characters"
+A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
+A_QUERY = "a query (select or with)"
+A_PROGRESS = "checkpoint, group or a query (select, with) for the next offsets"
 
 Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Typed:
-    """How a value is read from text, what the JSON Schema says of it, and how it is written into a file again: put it
-    in `Annotated`."""
+    """How a value is read from text, what has to be there (in words), what the JSON Schema says of it, and how it is
+    written into a file again: put it in `Annotated`."""
 
     read: Callable[[Any], Any]
+    asked: str
     schema: tuple[tuple[str, Any], ...]
     write: Callable[[Any], Any] = lambda value: value
 
@@ -54,9 +62,9 @@ class Typed:
         return dict(self.schema)
 
 
-def typed(read: Callable[[Any], Any], **schema: Any) -> Typed:
+def typed(read: Callable[[Any], Any], asked: str, **schema: Any) -> Typed:
     """`Typed`, with the schema's words as keywords."""
-    return Typed(read, tuple(schema.items()))
+    return Typed(read, asked, tuple(schema.items()))
 
 
 def worded(words: str) -> PydanticCustomError:
@@ -71,13 +79,14 @@ def refusal(asked: str, value: object, hint: str = "") -> PydanticCustomError:
 
 def whole(low: int, high: int) -> Typed:
     """A whole number from `low` to `high`."""
+    asked = f"a whole number from {low} to {high}"
 
     def read(value: object) -> int:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value) and low <= int(value) <= high:
             return int(value)
-        raise refusal(f"a whole number from {low} to {high}", value)
+        raise refusal(asked, value)
 
-    return typed(read, type="integer", minimum=low, maximum=high)
+    return typed(read, asked, type="integer", minimum=low, maximum=high)
 
 
 def counted(low: int, high: int) -> Any:
@@ -87,29 +96,31 @@ def counted(low: int, high: int) -> Any:
 
 def number(low: float, high: float) -> Typed:
     """A decimal number from `low` to `high`."""
+    asked = f"a number from {low:g} to {high:g}"
 
     def read(value: object) -> float:
         if isinstance(value, str) and NUMBER.fullmatch(value) and low <= float(value) <= high:
             return float(value)
-        raise refusal(f"a number from {low:g} to {high:g}", value)
+        raise refusal(asked, value)
 
-    return typed(read, type="number", minimum=low, maximum=high)
+    return typed(read, asked, type="number", minimum=low, maximum=high)
 
 
 def duration(*, zero: bool = False) -> Typed:
     """A length of time with its unit, read as seconds; more than nothing unless `zero`."""
+    asked = "a duration such as 250ms, 3s or 2m"
 
     def read(value: object) -> float:
         match = DURATION.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             bare = isinstance(value, str) and NUMBER.fullmatch(value)
-            raise refusal("a duration such as 250ms, 3s or 2m", value, ": the unit is missing" if bare else "")
+            raise refusal(asked, value, ": the unit is missing" if bare else "")
         seconds = Decimal(match[1]) * UNITS_S[match[2]]
         if seconds > DURATION_MAX_S or not (seconds or zero):
             raise refusal("at most 168h" if seconds else "more than no time", value)
         return float(seconds)
 
-    return Typed(read, (("type", "string"), ("pattern", f"^{DURATION.pattern}$")), write=lasting)
+    return Typed(read, asked, (("type", "string"), ("pattern", f"^{DURATION.pattern}$")), write=lasting)
 
 
 def lasting(seconds: float) -> str:
@@ -125,10 +136,15 @@ def short(number: Decimal) -> str:
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
+def form(annotation: Any) -> Typed | None:
+    """How a field of that type is read and written; None if its type says no more than that it is one of Python's."""
+    return next((each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Typed)), None)
+
+
 def written(annotation: Any, value: Any) -> Any:
     """A value of a field as the file has it; `annotation` is the field's type."""
-    forms = [each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Typed)]
-    return forms[0].write(value) if forms else value
+    found = form(annotation)
+    return found.write(value) if found else value
 
 
 def matching(pattern: str, asked: str) -> Typed:
@@ -139,57 +155,59 @@ def matching(pattern: str, asked: str) -> Typed:
             return value
         raise refusal(asked, value)
 
-    return typed(read, type="string", pattern=f"^{pattern}$")
+    return typed(read, asked, type="string", pattern=f"^{pattern}$")
 
 
 def one_of(names: Sequence[str]) -> Typed:
     """One of some names."""
+    asked = f"one of {', '.join(names)}"
 
     def read(value: object) -> str:
         if isinstance(value, str) and value in names:
             return value
         hint = did_you_mean(value, names) if isinstance(value, str) else ""
-        raise refusal(f"one of {', '.join(names)}", value, hint)
+        raise refusal(asked, value, hint)
 
-    return typed(read, type="string", enum=list(names))
+    return typed(read, asked, type="string", enum=list(names))
 
 
 def choice(words: Iterable[StrEnum], *also: str) -> Typed:
     """One of some words, read as the enum's member; `also` are other forms that the key may have."""
     known = {word.value: word for word in words}
+    asked = f"one of {', '.join([*known, *also])}"
 
     def read(value: object) -> StrEnum:
         if isinstance(value, str) and value in known:
             return known[value]
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise refusal(f"one of {', '.join([*known, *also])}", value, hint)
+        raise refusal(asked, value, hint)
 
-    return typed(read, type="string", enum=list(known))
+    return typed(read, asked, type="string", enum=list(known))
 
 
 def _rate(value: object) -> float:
     match = RATE.fullmatch(value) if isinstance(value, str) else None
     if match and float(match[1]) > 0:
         return float(match[1])
-    raise refusal("a rate such as 200/s", value)
+    raise refusal(A_RATE, value)
 
 
 def _flag(value: object) -> bool:
     if value in ("true", "false"):
         return value == "true"
-    raise refusal("true or false", value)
+    raise refusal(A_FLAG, value)
 
 
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    raise refusal("a text", value)
+    raise refusal(A_TEXT, value)
 
 
 def _line(value: object) -> str:
     if isinstance(value, str) and value.strip() and len(value) <= 200 and value.isprintable():
         return value
-    raise refusal("one line of 1 to 200 printable characters", value)
+    raise refusal(A_LINE, value)
 
 
 def _template(value: object) -> str:
@@ -202,7 +220,7 @@ def _template(value: object) -> str:
 def _table_or_query(value: object) -> str:
     if isinstance(value, str) and (TABLE.fullmatch(value) or QUERY.match(value)):
         return value
-    raise refusal("a table (small letters, digits, '_', its schema before a dot) or a query (select, with)", value)
+    raise refusal(A_PLACE, value)
 
 
 def _prepared(value: object) -> str:
@@ -226,7 +244,7 @@ def _component(value: object, ability: type[Any]) -> str:
 def _query(value: object) -> str:
     if isinstance(value, str) and QUERY.match(value):
         return value
-    raise refusal("a query (select or with)", value)
+    raise refusal(A_QUERY, value)
 
 
 def _progress(value: object) -> str:
@@ -235,20 +253,22 @@ def _progress(value: object) -> str:
     if value in OWN_PROGRESS:
         return str(value)
     hint = did_you_mean(value, OWN_PROGRESS) if isinstance(value, str) else ""
-    raise refusal("checkpoint, group or a query (select, with) for the next offsets", value, hint)
+    raise refusal(A_PROGRESS, value, hint)
 
 
-Flag = Annotated[bool, typed(_flag, type="boolean")]
-Text = Annotated[str, typed(_text, type="string")]
-Line = Annotated[str, typed(_line, type="string", minLength=1, maxLength=200)]
+Flag = Annotated[bool, typed(_flag, A_FLAG, type="boolean")]
+Text = Annotated[str, typed(_text, A_TEXT, type="string")]
+Line = Annotated[str, typed(_line, A_LINE, type="string", minLength=1, maxLength=200)]
 # An editor reads 9092 as a number; the loader reads it as the text that it is.
-Template = Annotated[str, typed(_template, type=["string", "number", "boolean"])]
-TableOrQuery = Annotated[str, typed(_table_or_query, type="string", minLength=1)]
-Query = Annotated[str, typed(_query, type="string", pattern=f"^{QUERY.pattern}")]
-Progress = Annotated[str, typed(_progress, type="string", minLength=1)]
-Queried = Annotated[str, typed(_queried, type="string")]
-Prepared = Annotated[str, typed(_prepared, type="string")]
-Rate = Annotated[float, typed(_rate, type="string", pattern=f"^{RATE.pattern}$")]
+Template = Annotated[
+    str, typed(_template, "a text; placeholders may stand in it", type=["string", "number", "boolean"])
+]
+TableOrQuery = Annotated[str, typed(_table_or_query, A_PLACE, type="string", minLength=1)]
+Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{QUERY.pattern}")]
+Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
+Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
+Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
+Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]
 Label = Annotated[str, matching("[a-z0-9][a-z0-9_.-]{0,63}", "a name of small letters, digits, '_', '.' and '-'")]
 Part = Annotated[str, matching(NAME, "the name of a part: small letters, digits and '_'")]

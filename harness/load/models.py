@@ -155,10 +155,15 @@ _MADE: dict[tuple[int, ...], tuple[Any, Shapes]] = {}
 def keys(registry: Registry[Any]) -> dict[str, str]:
     """By each key that a kind of a registry may have beside its name, what it says."""
     return {
-        info.alias or name: info.description or " ".join((kind.about.options.__doc__ or "").split()).rstrip(".")
+        info.alias or name: meaning(kind.about, info)
         for kind in registry
         for name, info in kind.about.options.model_fields.items()
     }
+
+
+def meaning(kind: About, info: FieldInfo) -> str:
+    """What a key of a kind says: its own description, else that of the model."""
+    return info.description or " ".join((kind.options.__doc__ or "").split()).rstrip(".")
 
 
 def own(kind: About) -> dict[str, str]:

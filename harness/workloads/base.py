@@ -84,7 +84,7 @@ class ReadsFiles(Protocol):
 class Generated(Shape):
     """How the records of a generator are spread over keys."""
 
-    keys: Annotated[int, v.whole(1, RECORDS_MAX)] = KEYS
+    keys: Annotated[int, v.whole(1, RECORDS_MAX), Field(description="how many keys the records are spread over")] = KEYS
     skew: Annotated[float, v.number(0, 10), Field(description="exponent of a Zipf law over the keys")] = 0.0
 
 
