@@ -3,7 +3,7 @@
     HarnessError (4)                 the harness or its surroundings failed
     ├── UsageError (2)               the command line asks for something that is not there
     ├── ScenarioError (2)            a scenario file is wrong: every mistake at once, with its place
-    ├── SetupError (4)               the pipeline without faults does not work, so nothing can be proved about it
+    ├── SetupError (4)               the pipeline does not work without faults, so nothing can be proved about it
     ├── StackError (4)               a component of the stack could not come up, or died on its own
     ├── WaitError (4)                a bounded wait ran out; says what it last saw
     └── Interrupted (130)            Ctrl-C or SIGTERM
@@ -56,7 +56,7 @@ class ScenarioError(HarnessError):
 
 
 class SetupError(HarnessError):
-    """The without faults pipeline does not work. Common causes: it crashes at import, or commits no batch."""
+    """The pipeline does not work without faults. Common causes: it crashes at import, or commits no batch."""
 
 
 class StackError(HarnessError):

@@ -52,7 +52,7 @@ def registered() -> Iterator[None]:
 def test_what_is_quoted_stands_in_the_example_package() -> None:
     quoted = re.findall(r"```py\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     package = [path.read_text(encoding="utf-8") for path in OUTSIDER.glob("*.py")]
-    assert len(quoted) == 4
+    assert len(quoted) == 8
     assert [block for block in quoted if not any(block in text for text in package)] == []
 
 
@@ -80,13 +80,11 @@ def test_the_workload_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> 
     assert records != list(make(given, seed=2, root=tmp_path).records())
 
 
-@pytest.mark.parametrize(("command", "expect_death"), [("true", {"true": "exit status 0"}), ("false", {})])
-def test_the_fault_has_evidence_only_if_its_command_did_its_work(
-    tmp_path: Path, command: str, expect_death: Any
-) -> None:
+@pytest.mark.parametrize(("command", "victims"), [("true", {"true": "exit status 0"}), ("false", {})])
+def test_the_fault_has_evidence_only_if_its_command_did_its_work(tmp_path: Path, command: str, victims: Any) -> None:
     step = scenario(tmp_path, command).schedule[0]
     run: Any = None
-    assert FAULTS["run command"].inject(run, step, TriggerHit(None)).signalled == expect_death
+    assert FAULTS["run command"].inject(run, step, TriggerHit(None)).signalled == victims
 
 
 def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path) -> None:

@@ -126,6 +126,17 @@ def test_every_file_says_what_it_is_for() -> None:
     assert [module.name for module in modules(*rooms) if not ast.get_docstring(module.tree)] == []
 
 
+def test_the_modules_that_a_package_lists_are_there() -> None:
+    listed = {
+        module.path.parent / name.rstrip("/")
+        for module in modules("harness")
+        if module.path.name == "__init__.py"
+        for name in re.findall(r"^([a-z_]+/?)  +\S", ast.get_docstring(module.tree) or "", re.MULTILINE)
+    }
+    assert len(listed) > 40
+    assert [path for path in listed if not (path.is_dir() or path.with_suffix(".py").is_file())] == []
+
+
 def test_nothing_sleeps() -> None:
     sleeps = []
     for module in modules("harness", "tests"):

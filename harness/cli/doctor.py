@@ -93,8 +93,8 @@ def _looks() -> list[Look]:
         Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
         Look(
-            "class_archives",
-            "class archives (speed only)",
+            "archives",
+            "class-data archives (speed only)",
             _class_archives,
             "python -m harness.training.processes",
             optional=True,

@@ -1,14 +1,14 @@
 """Kafka, a broker: each run has a topic and a consumer group of its own.
 
-process    one as a child process
-container  one in a container
-address    one that is there already
-provision  a run's own topic and group
-topics     asks a broker to make and drop topics
-groups     where a pipeline stands that commits its offsets to its group
-source     the topic as the source of a run
-producer   sends the records and takes the answers
-readback   reads the topic back as committed
+process         one as a child process
+container       one in a container
+address         one that is there already
+run_topic       a run's own topic and group
+topics          asks a broker to make and drop topics
+consumer_group  where a pipeline stands that commits its offsets to its group
+source          the topic as the source of a run
+sender          sends the records and takes the answers
+readback        reads the topic back as committed
 """
 
 from __future__ import annotations

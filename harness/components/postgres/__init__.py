@@ -1,13 +1,13 @@
 """Postgres, a database server: each run has a schema of its own, in one database for each part.
 
-process    one as a child process
-container  one in a container
-address    one that is there already
-provision  a run's own schemas
-database   asks a server, by its address
-setup      runs a scenario's SQL before the pipeline starts
-offsets    where a pipeline stands that keeps its offsets in a table
-sink       a table or a query, read back
+process     one as a child process
+container   one in a container
+address     one that is there already
+run_schema  a run's own schemas
+database    asks a server, by its address
+setup       runs a scenario's SQL before the pipeline starts
+offsets     where a pipeline stands that keeps its offsets in a table
+sink        a table or a query, read back
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ def install(folder: Path) -> None:
 
 def lighter(path: Sequence[str], home: str) -> list[str]:
     """`path` without the archives under `home`, Spark's folder; py4j, which may be nowhere else, is the last."""
-    class_archives = [entry for entry in path if entry.startswith(f"{home}/") and entry.endswith((".zip", ".jar"))]
-    py4j = [entry for entry in class_archives if Path(entry).name.startswith("py4j-")]
-    return [entry for entry in path if entry not in class_archives] + py4j
+    archives = [entry for entry in path if entry.startswith(f"{home}/") and entry.endswith((".zip", ".jar"))]
+    py4j = [entry for entry in archives if Path(entry).name.startswith("py4j-")]
+    return [entry for entry in path if entry not in archives] + py4j
 
 
 def same(package: Path, home: Path) -> bool:

@@ -1,11 +1,11 @@
 """The sink `postgres`: a table or a query, in a database that the run was given.
 
-open_table   one of them, in a run
-rows         reads it whole and exactly, fingerprints it, says who is at work
-column_types  what its columns keep, modifiers and all
-folding      tries whether a query hides a doubled row
-writers      who has written into it and not committed
-tripwire     counts its rows, and holds their writer
+open_table        one of them, in a run
+rows              reads it whole and exactly, fingerprints it, says who is at work
+column_types      what its columns keep, modifiers and all
+hides_duplicates  tries whether a query hides a doubled row
+writers           who has written into it and not committed
+tripwire          counts its rows, and holds their writer
 """
 
 from __future__ import annotations
