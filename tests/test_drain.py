@@ -30,7 +30,7 @@ def live(
     kind: str = "checkpoint",
     deaths: tuple[int, ...] = (-9,),
     gave_up: str = "",
-    expect_death: int = 1,
+    ended_by_fault: int = 1,
 ) -> Any:
     return SimpleNamespace(
         has_progress=lambda *, whole: has_progress,
@@ -41,7 +41,7 @@ def live(
         supervisor=SimpleNamespace(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
-            last_ended_by_fault=expect_death,
+            last_ended_by_fault=ended_by_fault,
         ),
     )
 
@@ -203,7 +203,7 @@ def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.Mon
     "silent",
     [
         live(has_progress=False, deaths=(0,)),
-        live(has_progress=False, deaths=(-9, 0), expect_death=2),
+        live(has_progress=False, deaths=(-9, 0), ended_by_fault=2),
         live(has_progress=False, kind="group"),
     ],
 )

@@ -27,8 +27,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def daemon(folder: Path, home: Path) -> list[str]:
-    class_archives = [home / "python" / "lib" / "pyspark.zip", home / "jars" / "spark-core.jar"]
-    path = os.pathsep.join(str(entry) for entry in (*class_archives, "/elsewhere/own.zip", folder))
+    archives = [home / "python" / "lib" / "pyspark.zip", home / "jars" / "spark-core.jar"]
+    path = os.pathsep.join(str(entry) for entry in (*archives, "/elsewhere/own.zip", folder))
     ran = subprocess.run(
         [sys.executable, "-m", workers.MODULE, "pyspark.worker"],
         env={**os.environ, "PYTHONPATH": path, "SPARK_HOME": str(home)},
@@ -38,14 +38,14 @@ def daemon(folder: Path, home: Path) -> list[str]:
 
 
 def test_the_installed_pyspark_takes_the_place_of_sparks_archives(folder: Path) -> None:
-    found, class_archives = daemon(folder, spark_home())
+    found, archives = daemon(folder, spark_home())
     assert Path(found) == wheel() / "__init__.py"
-    assert "pyspark.zip" not in class_archives
-    assert "spark-core" not in class_archives
-    assert "/elsewhere/own.zip" in class_archives
+    assert "pyspark.zip" not in archives
+    assert "spark-core" not in archives
+    assert "/elsewhere/own.zip" in archives
 
 
 def test_a_spark_from_elsewhere_keeps_its_archives(folder: Path, tmp_path: Path) -> None:
-    _, class_archives = daemon(folder, tmp_path / "another")
-    assert "pyspark.zip" in class_archives
-    assert "spark-core.jar" in class_archives
+    _, archives = daemon(folder, tmp_path / "another")
+    assert "pyspark.zip" in archives
+    assert "spark-core.jar" in archives
