@@ -125,7 +125,10 @@ def _option(key: str, info: FieldInfo, about: About) -> Option:
 def _default(info: FieldInfo) -> str:
     if info.is_required():
         return ""
-    value = "nothing" if info.default is None else v.written(annotated(info), info.default)
+    default = info.get_default(call_default_factory=True)
+    value = "nothing" if default is None else v.written(annotated(info), default)
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
