@@ -3,6 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/pytest tests -rs --no-fold-skipped
 SUITE := proving
 STAMP := $(VENV)/set-up
 PIP_FLAGS := --disable-pip-version-check --no-input --quiet
@@ -21,8 +22,16 @@ prove: set-up
 	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sabotage, soak, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
+ifneq ($(strip $(ARGS)),)
 test: lint
-	@$(BIN)/pytest tests -rs --no-fold-skipped $(ARGS)
+	@$(PYTEST) $(ARGS)
+else
+# The tests without servers side by side on every core, then the others one by one; both are run, whatever fails.
+test: lint
+	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
+	$(PYTEST) -m stack; stack=$$?; \
+	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
+endif
 
 lint: set-up
 	@$(BIN)/ruff check .
