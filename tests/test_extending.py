@@ -143,12 +143,18 @@ def test_a_scenario_of_another_repository_has_that_ones_kinds(tmp_path: Path) ->
     (there / "kinds_of_mine.py").write_text(blocks)
     assert asked(here, "validate", str(there)).stdout == "there\nOK: 1 scenario\n"
     assert asked(tmp_path, "run", "--dry-run", str(here / "it.yaml")).stdout.startswith("here\n{")
-    run = tmp_path / "reports" / "it"
+
+
+def test_a_stored_run_never_decides_which_code_is_run(tmp_path: Path) -> None:
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    here = repository(tmp_path / "here", f"{blocks}\nprint('here')")
+    there = repository(tmp_path / "there", f"{blocks}\nprint('there')")
+    run = there / "reports" / "it"
     run.mkdir(parents=True)
     (run / "run.json").write_text("{}")
-    for path, said in ((there / "it.yaml", "there\n"), (tmp_path / "gone.yaml", "here\n")):
-        (run / "plan.json").write_text(json.dumps({"scenario": {"path": str(path)}}))
-        assert asked(here, "check", str(run)).stdout == said
+    (run / "plan.json").write_text(json.dumps({"scenario": {"path": str(there / "it.yaml")}}))
+    for verb in ("check", "report", "replay"):
+        assert asked(here, verb, str(run)).stdout == "here\n"
 
 
 def test_the_json_schema_has_the_kinds_of_the_folder(tmp_path: Path) -> None:

@@ -39,11 +39,9 @@ def found(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def know(runs: Sequence[Path]) -> None:
-    """Load the kinds of the repositories that the scenarios of stored runs lie in."""
-    from harness.run_folder.store import scenario_file
-
-    load_own_kinds(map(scenario_file, runs))
+def know() -> None:
+    """Load the kinds of the current folder's repository. What a stored run says never decides which code is run."""
+    load_own_kinds([Path.cwd()])
 
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +117,7 @@ def kinds(markdown: bool) -> None:
     """Show the kinds that there are, also those of installed packages and of the repository's conftest.py."""
     from harness.cli import kinds as room
 
-    load_own_kinds([Path.cwd()])
+    know()
     for line in room.markdown() if markdown else room.lines():
         click.echo(line)
 
@@ -177,7 +175,7 @@ def replay(ctx: click.Context, /, run: Path, **rest: Any) -> None:
     """Run the plan of the stored run RUN again."""
     from harness import suite
 
-    know([run])
+    know()
     ctx.exit(suite.replay(run, options(seed=None, **rest)))
 
 
@@ -188,7 +186,7 @@ def check(ctx: click.Context, /, run: Path) -> None:
     """Judge the stored run RUN again, from its folder alone."""
     from harness import suite
 
-    know([run])
+    know()
     ctx.exit(suite.check(run))
 
 
@@ -199,7 +197,7 @@ def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
     """Write the HTML reports of stored runs again."""
     from harness import suite
 
-    know(runs)
+    know()
     ctx.exit(suite.report(runs))
 
 

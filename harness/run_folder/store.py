@@ -197,15 +197,6 @@ def scenario_of(data: Mapping[str, Any]) -> Scenario:
     return scenario
 
 
-def scenario_file(run: Path) -> Path:
-    """The file that a stored run was made from; the run itself where nobody can say, or the file is gone."""
-    with suppress(HarnessError, OSError, KeyError, TypeError, ValueError):
-        path = Path(RunFolder.find(run).read("plan")["plan"]["scenario"]["path"])
-        if path.is_file():
-            return path
-    return run
-
-
 def slug(name: str) -> str:
     """A folder name for a scenario: `a-z0-9-`, at most 80 characters, never empty and never `latest`.
 
