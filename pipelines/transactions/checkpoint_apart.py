@@ -1,6 +1,6 @@
 """Payments and their audit trail by two queries of one program. Holds: each query has a checkpoint of its own.
 
-Each reads the topic for itself, at its own pace, and goes on from its own folder after a restart.
+Each reads the topic for itself, in batches of its own, and goes on from its own folder after a restart.
 
     spark-submit checkpoint_apart.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints
 

@@ -44,7 +44,7 @@ class OpenKey:
         return tuple(SinkColumn(name=name, type="text", family="text") for name in rows[0])
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """All of it: Redis answers one question after the other, so that it is of one moment."""
+        """All of it. Redis runs one command at a time, so the rows are consistent."""
         rows, columns = self._rows(), self.columns()
         for row in rows:
             if list(row) != [column.name for column in columns]:
