@@ -68,9 +68,9 @@ def cold_and_warm(scenario: Scenario, kind: type[ProcessesStack | ContainersStac
 
 
 def stock(scenario: Scenario, reports: Path) -> Cost:
-    """A run with a stack for itself, without our levers."""
+    """A run with a stack for itself, with a JVM's default flags."""
     meter = Meter()
-    with ProcessesStack(reports / "stock-logs", levers=False) as stack:
+    with ProcessesStack(reports / "stock-logs", tuned=False) as stack:
         return played(scenario, stack, reports, meter)
 
 

@@ -324,8 +324,8 @@ def test_a_pid_that_was_given_out_again_is_never_hit(own: Session, tmp_path: Pat
     assert str(now.start) in line
     older = line.replace(str(now.start), str(now.start - 1))
     (own.folder / reaper.RECORD).write_text(f"{older}nonsense\n{line[:40]}")
-    hunt = reaper.Hunt("nobody's", str(own.folder))
-    assert hunt.victims() == set()
+    processes = reaper.SessionProcesses("nobody's", str(own.folder))
+    assert processes.victims() == set()
     assert child.poll() is None
     assert reaper.send(now, signal.SIGKILL)
     assert child.wait(5) == -signal.SIGKILL
@@ -341,7 +341,7 @@ def test_no_signal_goes_to_groups_or_to_init(pid: int) -> None:
 def test_the_hunter_never_hunts_itself_or_its_parents(tmp_path: Path) -> None:
     parents = [os.getpid(), os.getppid()]
     (tmp_path / reaper.RECORD).write_text("".join(Path(f"/proc/{pid}/stat").read_text() for pid in parents))
-    pids = {victim.pid for victim in reaper.Hunt("none", str(tmp_path)).victims()}
+    pids = {victim.pid for victim in reaper.SessionProcesses("none", str(tmp_path)).victims()}
     assert not pids & set(parents)
 
 

@@ -144,28 +144,28 @@ def _jars(broker: dict[Path, str], spark: dict[Path, str]) -> Jars:
     return Jars(tuple(broker), tuple(spark), hashlib.sha256("\n".join(lines).encode()).hexdigest())
 
 
-def _ready(room: JarFolder, found: java.Java | None) -> dict[Path, str]:
-    folder = cache.folder("jars") / room.key()
+def _ready(jars: JarFolder, found: java.Java | None) -> dict[Path, str]:
+    folder = cache.folder("jars") / jars.key()
     if not (folder / MANIFEST).is_file():
-        with cache.locked(cache.folder("jars") / f".{room.name}.lock", within_s=LOCK_S):
+        with cache.locked(cache.folder("jars") / f".{jars.name}.lock", within_s=LOCK_S):
             if not (folder / MANIFEST).is_file():
-                _fetch(room, folder, found or java.find())
+                _fetch(jars, folder, found or java.find())
     return verified(folder)
 
 
-def _fetch(room: JarFolder, folder: Path, found: java.Java) -> None:
+def _fetch(jars: JarFolder, folder: Path, found: java.Java) -> None:
     with cache.filling(folder) as temporary:
         (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
-        (temporary / "ivy.xml").write_text(_module(room), encoding="utf-8")
-        _ivy(room, temporary, found)
-        if room.left_out:
+        (temporary / "ivy.xml").write_text(_module(jars), encoding="utf-8")
+        _ivy(jars, temporary, found)
+        if jars.left_out:
             _drop_shipped(temporary)
         digests = {path.name: digest(path) for path in sorted(temporary.glob("*.jar"))}
         (temporary / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
 
 
-def _ivy(room: JarFolder, into: Path, found: java.Java) -> None:
-    home = cache.folder("ivy", room.name)
+def _ivy(jars: JarFolder, into: Path, found: java.Java) -> None:
+    home = cache.folder("ivy", jars.name)
     tool = next(iter(sorted((spark_home() / "jars").glob("ivy-*.jar"))), None)
     if tool is None:
         raise StackError(f"needs the Ivy jar of pyspark; found none in {spark_home() / 'jars'}; reinstall pyspark")
@@ -177,10 +177,10 @@ def _ivy(room: JarFolder, into: Path, found: java.Java) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=FETCH_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise StackError(f"fetching {_names(room)} took over {FETCH_S:g} s; look at the network, run again") from error
+        raise StackError(f"fetching {_names(jars)} took over {FETCH_S:g} s; look at the network, run again") from error
     if done.returncode != 0 or not any(into.glob("*.jar")):
         raise StackError(
-            f"cannot fetch {_names(room)} from Maven Central: {_complaint(done.stdout + done.stderr)}; "
+            f"cannot fetch {_names(jars)} from Maven Central: {_complaint(done.stdout + done.stderr)}; "
             f"the jars are needed once: run again with a network, or set {MIRROR} to a mirror's root"
         )
 
@@ -218,23 +218,23 @@ def _settings() -> str:
 """
 
 
-def _module(room: JarFolder) -> str:
+def _module(jars: JarFolder) -> str:
     wanted = [
         f"<dependency org={quoteattr(c.organisation)} name={quoteattr(c.name)} rev={quoteattr(c.version)}"
         ' conf="default->default"/>'
-        for c in room.wanted
+        for c in jars.wanted
     ]
-    left_out = [f"<exclude org={quoteattr(name)}/>" for name in room.left_out]
+    left_out = [f"<exclude org={quoteattr(name)}/>" for name in jars.left_out]
     return f"""<ivy-module version="2.0">
-  <info organisation="onceproof" module="{room.name}"/>
+  <info organisation="onceproof" module="{jars.name}"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>{"".join(wanted + left_out)}</dependencies>
 </ivy-module>
 """
 
 
-def _names(room: JarFolder) -> str:
-    return " and ".join(map(str, room.wanted))
+def _names(jars: JarFolder) -> str:
+    return " and ".join(map(str, jars.wanted))
 
 
 def scala_version(home: Path) -> str:

@@ -151,7 +151,7 @@ def _send_all(victims: set[ProcessId], number: int) -> None:
         send(victim, number)
 
 
-class Hunt:
+class SessionProcesses:
     """Finds the processes of one session; remembers what it found, so that a child cannot hide by losing its parent."""
 
     def __init__(self, session: str, folder: str) -> None:
@@ -204,7 +204,7 @@ def _ancestry(rows: dict[int, Row]) -> set[int]:
     return found
 
 
-def clean(hunt: Hunt, *, quiet_s: float) -> set[ProcessId]:
+def clean(processes: SessionProcesses, *, quiet_s: float) -> set[ProcessId]:
     """Kill until nothing of the session was seen for `quiet_s`, then remove its folder. Returns what is left (nothing,
     unless a process is not ours to kill)."""
     pause = threading.Event()
@@ -212,15 +212,15 @@ def clean(hunt: Hunt, *, quiet_s: float) -> set[ProcessId]:
     quiet_since = time.monotonic()
     left: set[ProcessId] = set()
     while time.monotonic() < end and time.monotonic() - quiet_since < quiet_s:
-        left = hunt.victims()
+        left = processes.victims()
         _send_all(left, signal.SIGKILL)
         if left:
             quiet_since = time.monotonic()
         pause.wait(0.01)
-    free_shared_memory(hunt.folder)
+    free_shared_memory(processes.folder)
     # Where they fail, the folder stays, and the next start's sweep says them again.
-    if say_closing_message(hunt.folder):
-        shutil.rmtree(hunt.folder, ignore_errors=True)
+    if say_closing_message(processes.folder):
+        shutil.rmtree(processes.folder, ignore_errors=True)
     return left
 
 
@@ -272,7 +272,7 @@ def free_shared_memory(folder: str) -> None:
         ctypes.CDLL(None).shmctl(int(number), 0, None)
 
 
-def wait_for_the_end(hunt: Hunt, owner: ProcessId) -> bool:
+def wait_for_the_end(processes: SessionProcesses, owner: ProcessId) -> bool:
     """Return when the harness is gone; True if it said goodbye."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
@@ -288,7 +288,7 @@ def wait_for_the_end(hunt: Hunt, owner: ProcessId) -> bool:
                 return goodbye
             goodbye = goodbye or GOODBYE in said
         if not events:
-            hunt.learn()
+            processes.learn()
     return goodbye
 
 
@@ -297,14 +297,14 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     session, folder, pid, start = sys.argv[1:5]
-    hunt = Hunt(session, folder)
+    processes = SessionProcesses(session, folder)
     try:
         os.write(1, b"ready\n")
         os.close(1)
-        goodbye = wait_for_the_end(hunt, ProcessId(int(pid), int(start)))
+        goodbye = wait_for_the_end(processes, ProcessId(int(pid), int(start)))
     except OSError:  # the harness was gone before this could answer, or before it could be watched
         goodbye = False
-    clean(hunt, quiet_s=QUIET_AFTER_GOODBYE_S if goodbye else QUIET_S)
+    clean(processes, quiet_s=QUIET_AFTER_GOODBYE_S if goodbye else QUIET_S)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def sweep(dead: list[tuple[Path, IO[str]]]) -> list[str]:
     """End what dead sessions left; their ids."""
     for folder, lock in dead:
         with lock:
-            reaper.clean(reaper.Hunt(folder.name, str(folder)), quiet_s=reaper.QUIET_S)
+            reaper.clean(reaper.SessionProcesses(folder.name, str(folder)), quiet_s=reaper.QUIET_S)
     return [folder.name for folder, _ in dead]
 
 
@@ -210,7 +210,7 @@ class Session:
         more = reaper.LIMIT_S + reaper.CLOSING_MESSAGE_S if (self.folder / reaper.CLOSING_MESSAGE).exists() else 0.0
         _dismiss(self._reaper, within_s=CLOSE_S + more)
         # The reaper has done this; if it was killed in between, this does.
-        reaper.clean(reaper.Hunt(self.id, str(self.folder)), quiet_s=0.01)
+        reaper.clean(reaper.SessionProcesses(self.id, str(self.folder)), quiet_s=0.01)
         for child in self._children:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(1.0)

@@ -78,26 +78,26 @@ class ContainersStack(StartingStack):
         self.engine.connect()
         (session.folder / "runs").mkdir()
         self.class_archives = class_data.of_image(self.engine.identity(containers.IMAGE.name), self._jars)
-        self._ground = _ground(session, self._jars, self.class_archives)
-        self.spark = containers.SparkContainers(self.engine, self._ground, logs=self.logs, executors=self._executors)
+        self._defaults = _defaults(session, self._jars, self.class_archives)
+        self.spark = containers.SparkContainers(self.engine, self._defaults, logs=self.logs, executors=self._executors)
 
     def _local(self) -> None:
         """Faults look at processes, and pipelines at folders: both must be this machine's."""
         if not all(container.visible() for container in self.spark.workers):
             raise StackError(
-                "needs an engine whose processes this machine shows and lets us signal; the one that answers runs "
-                "elsewhere, or under another user; use a local engine, or --stack processes"
+                "needs an engine whose processes this machine shows and lets us signal. The one that answers runs "
+                "elsewhere, or under another user. Use a local engine, or --stack processes"
             )
         found, ours = self.spark.version(), importlib.metadata.version("pyspark")
         if found != ours:
             raise StackError(
-                f"asked for {containers.IMAGE.name}; its Spark is {found}, and the pyspark here is {ours}, whose "
-                f"connectors would not fit; name an image of {ours} with {containers.IMAGE.variable}, or take that "
-                "pyspark"
+                f"asked for {containers.IMAGE.name}; its Spark is {found}, and the pyspark here is {ours}. The "
+                f"connector's jars have to match: name an image of {ours} with {containers.IMAGE.variable}, or install "
+                f"pyspark {found}"
             )
         if not self.spark.workers[0].has(*NEEDED):
             need = (
-                f"python3 cannot import {' and '.join(NEEDED)} there; the pipelines that onceproof ships with need them"
+                f"python3 cannot import {' and '.join(NEEDED)} there. The pipelines that onceproof ships with need them"
             )
             print(f"onceproof: {containers.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
 
@@ -127,14 +127,14 @@ class ContainersStack(StartingStack):
             if own.run_id in self._released:
                 raise StackError(f"asked for a driver of {own.run_id}, which has ended")
             made = driver.launch(
-                self.engine, self._ground, self._jars, own, pipeline, number=number, log=log.absolute()
+                self.engine, self._defaults, self._jars, own, pipeline, number=number, log=log.absolute()
             )
             self._drivers.append(made)
         return made
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver.settings(own, pipeline, self._ground, self._jars, host="(its container)")
+        found = driver.settings(own, pipeline, self._defaults, self._jars, host="(its container)")
         return {"spark.driver.memory": local_driver.MEMORY, **found}
 
     def executors(self, own: RunResources) -> list[LocalProcess]:
@@ -220,7 +220,7 @@ class ContainersStack(StartingStack):
         )
 
 
-def _ground(session: Session, found: jars.Jars, made: Path) -> containers.Ground:
+def _defaults(session: Session, found: jars.Jars, made: Path) -> containers.ContainerDefaults:
     """Containers of Spark run as our own user, so that what they write is ours."""
     passwd = session.folder / "passwd"
     uid, gid = os.getuid(), os.getgid()
@@ -231,4 +231,6 @@ def _ground(session: Session, found: jars.Jars, made: Path) -> containers.Ground
     workers.install(modules)
     folders = {session.folder / "runs": True, driver.package() / "harness": False, made: False, modules: False}
     folders |= {jar.parent: False for jar in found.spark}
-    return containers.Ground(user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules)
+    return containers.ContainerDefaults(
+        user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules
+    )

@@ -26,16 +26,16 @@ from harness.stacks.provision import Provision
 class ProcessesStack(StartingStack):
     """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
 
-    `executors` is how many a pipeline may ask for. Without `levers` drivers and executors run with a JVM's default
+    `executors` is how many a pipeline may ask for. Without `tuned` drivers and executors run with a JVM's default
     flags: slower, the same otherwise; for measurements."""
 
     name = "processes"
     means = MEANS["processes"]
 
-    def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, levers: bool = True) -> None:
+    def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
         super().__init__(logs, needs=needs)
         self._executors = executors
-        self._levers = levers
+        self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
         self._started: dict[str, Started] = {}
 
@@ -46,7 +46,7 @@ class ProcessesStack(StartingStack):
         self._java = java.find()
         self._jars = jars.resolve(self._java)
         self._flags = {
-            kind: class_data.flags(kind, self._java, self._jars) if self._levers else () for kind in class_data.Kind
+            kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
         }
         self._session = Session()
         try:

@@ -47,7 +47,7 @@ class ContainerDriver:
 
 def launch(
     engine: Engine,
-    ground: standalone_containers.Ground,
+    defaults: standalone_containers.ContainerDefaults,
     jars: Jars,
     own: RunResources,
     pipeline: Pipeline,
@@ -58,11 +58,11 @@ def launch(
     """Start the program; returns once its container runs. Raises StackError."""
     name = f"driver-{own.run_id}-{number}"
     log.touch()
-    wanted = ground.wanted(
+    wanted = defaults.wanted(
         name,
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
         entrypoint=[""],  # none, not even the image's own
-        environment=environment(own, pipeline, ground, jars, host=name),
+        environment=environment(own, pipeline, defaults, jars, host=name),
         folder=own.folder,
         run=own.run_id,
         folders={log.parent: True, own.root or Path(pipeline.entry).parent: False},
@@ -71,13 +71,13 @@ def launch(
 
 
 def environment(
-    own: RunResources, pipeline: Pipeline, ground: standalone_containers.Ground, jars: Jars, *, host: str
+    own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars, *, host: str
 ) -> Mapping[str, str]:
     """The environment of a driver besides its image's own; the pipeline's own words win."""
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = {**settings(own, pipeline, ground, jars, host=host), **pipeline.conf}
-    flags = fitted(ground.class_archives / f"{Kind.DRIVER}.jsa")
+    conf = {**settings(own, pipeline, defaults, jars, host=host), **pipeline.conf}
+    flags = fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa")
     return {
         "SPARK_HOME": str(own.spark_home),
         "PYTHONPATH": f"{package()}:{SPARK_PYTHON}",
@@ -94,7 +94,7 @@ def environment(
 
 
 def settings(
-    own: RunResources, pipeline: Pipeline, ground: standalone_containers.Ground, jars: Jars, *, host: str
+    own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars, *, host: str
 ) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
     return {
@@ -102,8 +102,8 @@ def settings(
         "spark.executor.extraClassPath": driver_process.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
-        "spark.executor.extraJavaOptions": " ".join(fitted(ground.class_archives / f"{Kind.EXECUTOR}.jsa")),
-        "spark.executorEnv.PYTHONPATH": f"{package()}:{ground.modules}:{SPARK_PYTHON}",
+        "spark.executor.extraJavaOptions": " ".join(fitted(defaults.class_archives / f"{Kind.EXECUTOR}.jsa")),
+        "spark.executorEnv.PYTHONPATH": f"{package()}:{defaults.modules}:{SPARK_PYTHON}",
         **workers.SETTINGS,
         "spark.local.dir": "/tmp",
     }

@@ -21,8 +21,8 @@ IMAGE = Image("spark", "apache/spark:4.0.0-python3", "onceproof/spark:4.0.0")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
-    """What every container of Spark stands on: who it runs as, what it sees of this machine, and where among that the
+class ContainerDefaults:
+    """What every container of Spark is given: who it runs as, what it sees of this machine, and where among that the
     class archives are, or will be, and the Python modules that we start workers with."""
 
     user: str
@@ -41,8 +41,8 @@ class Ground:
 class SparkContainers:
     """A master and two workers."""
 
-    def __init__(self, engine: Engine, ground: Ground, *, logs: Path, executors: int) -> None:
-        self._engine, self._ground, self._logs = engine, ground, logs
+    def __init__(self, engine: Engine, defaults: ContainerDefaults, *, logs: Path, executors: int) -> None:
+        self._engine, self._defaults, self._logs = engine, defaults, logs
         # Twice what the executors need: a killed driver's share is still counted while the next one starts.
         self.cores = max(8, 4 * executors)
         self.master = f"spark://master:{MASTER}"
@@ -74,7 +74,7 @@ class SparkContainers:
     def _daemon(self, name: str, arguments: list[str], **more: Any) -> Wanted:
         role = "master" if name == "master" else "worker"
         main = f"org.apache.spark.deploy.{role}.{role.title()}"
-        return self._ground.wanted(
+        return self._defaults.wanted(
             name,
             [str(SPARK_HOME / "bin" / "spark-class"), main, "--host", name, *arguments],
             environment={
