@@ -77,8 +77,8 @@ AS = {"crash mid-sink": "crash application", "crash before offset commit": "kill
 def with_words(folder: Path) -> Path:
     """Write into a run folder what it held in form 2."""
     _rewrite(folder, "plan.json", lambda plan: {**_renamed(plan, WORDS, {}), "version": 4})
-    for room in sorted(folder.rglob("*-injection")):
-        room.rename(room.with_name(room.name.replace("-injection", "-strike")))
+    for injection in sorted(folder.rglob("*-injection")):
+        injection.rename(injection.with_name(injection.name.replace("-injection", "-strike")))
     _rewrite(folder, "snapshot.json", lambda seen: _renamed(seen, {}, {"injection": "strike"}))
     return folder
 
@@ -134,15 +134,15 @@ def _fields(kind: dict[str, Any]) -> dict[str, Any]:
     return {**kind, **kind.get("options", {}), **value, "kind": name}
 
 
-def readable(checkout: Path, room: Path) -> Callable[[Path], Path] | None:
+def readable(checkout: Path, scratch: Path) -> Callable[[Path], Path] | None:
     """How a folder has to be changed for that judge; None if it reads neither form."""
     for name, change in (("now", lambda folder: folder), ("words", with_words), ("fields", with_fields)):
-        run = run_builder(room / name)
+        run = run_builder(scratch / name)
         run.injection(1)
         (said,) = judged(checkout, [change(run.write())])
         if said["word"] == Word.HELD:
             return change
-        reasons = "; ".join(said["reasons"]).replace(f"{room}/", "")
+        reasons = "; ".join(said["reasons"]).replace(f"{scratch}/", "")
         print(f"a run that held, its folder as {name}: {said['word']}: {reasons}")
     return None
 
@@ -173,11 +173,11 @@ def main() -> int:
         return 2
     checkout = Path(sys.argv[1]).resolve()
     cases = [case for case in CASES if case.item != SEALED]
-    with tempfile.TemporaryDirectory() as room:
-        change = readable(checkout, Path(room))
+    with tempfile.TemporaryDirectory() as scratch:
+        change = readable(checkout, Path(scratch))
         if change is None:
             return 2
-        folders = [change(case.case(Path(room) / str(number) / "run").write()) for number, case in enumerate(cases)]
+        folders = [change(case.case(Path(scratch) / str(number) / "run").write()) for number, case in enumerate(cases)]
         answers = judged(checkout, folders)
     told = Counter(line(case, said) for case, said in zip(cases, answers, strict=True))
     print(f"{dict(told)} of {len(cases)} cases in {checkout.name}")

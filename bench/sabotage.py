@@ -111,8 +111,8 @@ def main() -> int:
     if not work:
         print(f"asked for scenarios with {args.word!r} in their name; there is none for that kind", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as room, ProcessesStack(Path(room) / "logs") as stack:
-        kept: Path = args.keep or Path(room)
+    with tempfile.TemporaryDirectory() as scratch, ProcessesStack(Path(scratch) / "logs") as stack:
+        kept: Path = args.keep or Path(scratch)
         kept.mkdir(parents=True, exist_ok=True)
         return _ended(played(scenario, kind, stack, kept) for scenario, kind in work)
 

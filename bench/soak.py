@@ -2,7 +2,7 @@
 
     PYTHONPATH=. .venv/bin/python bench/soak.py N [--seed S] [--minutes M] [--keep-going] [--keep DIR] [--out FILE]
     PYTHONPATH=. .venv/bin/python bench/soak.py N --seed S --only INDEX      one schedule again, as its line has it
-    PYTHONPATH=. .venv/bin/python bench/soak.py N --seed S --dry             the schedules as files, nothing is run
+    PYTHONPATH=. .venv/bin/python bench/soak.py N --seed S --dry-run         the schedules as files, nothing is run
     PYTHONPATH=. .venv/bin/python bench/soak.py --judge DIR                  kept runs judged again, without a stack
 
 What the truth is, and what makes a verdict wrong, says bench/truth.py; the pipelines are in bench/twins.py. The exit
@@ -128,11 +128,11 @@ def _judged(folder: Path) -> Verdict:
         return Verdict(word=Word.ERROR, as_expected=False, expect="", reasons=(str(failure),))
 
 
-def judged(room: Path) -> list[dict[str, Any]]:
+def judged(where: Path) -> list[dict[str, Any]]:
     """The lines of all runs that were kept in a folder, each said as it is judged; but for those of which only control
     runs could tell, which another judge had not asked for."""
     lines = []
-    for folder in sorted(plan.parent for plan in room.glob("*/*/plan.json") if not plan.parent.is_symlink()):
+    for folder in sorted(plan.parent for plan in where.glob("*/*/plan.json") if not plan.parent.is_symlink()):
         if more := _wants(folder):
             print(f"{folder.parent.name}: asks for control run {more}, which was not made: not counted")
             continue
@@ -218,7 +218,7 @@ def asked(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--judge", type=Path, metavar="DIR", help="judge the runs kept in DIR; nothing is run")
     parser.add_argument("--reports", type=Path, default=Path("reports/soak"), help="for the folders of wrong verdicts")
     parser.add_argument("--out", type=Path, default=None, help="the file of lines; REPORTS/soak-SEED.jsonl")
-    parser.add_argument("--dry", action="store_true", help="print the schedules and run nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print the schedules and run nothing")
     found = parser.parse_args(arguments)
     found.seed = randrange(10**6) if found.seed is None else found.seed
     found.reports = found.keep or found.reports
@@ -235,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked_for = "no schedule" if options.only is None else f"schedule {options.only} of {options.count}"
         print(f"asked for {asked_for}; say how many (N), they count from 0", file=sys.stderr)
         return 2
-    if options.dry:
+    if options.dry_run:
         print("---\n".join(dump(drawn.scenario()) for drawn in work))
         return 0
     print(f"seed {options.seed}; lines in {options.out}")
@@ -250,14 +250,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _ended(soak.lines, len(work))
 
 
-def _again(room: Path) -> int:
+def _again(where: Path) -> int:
     try:
-        lines = judged(room)
+        lines = judged(where)
     except (HarnessError, ValueError) as failure:
         print(failure, file=sys.stderr)
         return 2
     if not lines:
-        print(f"asked to judge the runs in {room}; it holds none. Keep some: --keep DIR", file=sys.stderr)
+        print(f"asked to judge the runs in {where}; it holds none. Keep some: --keep DIR", file=sys.stderr)
         return 2
     print(counted(lines))
     return _ended(lines, len(lines))

@@ -164,23 +164,23 @@ def harmed(harm: Harm, seen: Seen) -> list[set[int]]:
 
 def ahead(folder: Path, twin: Twin) -> tuple[Ahead, ...]:
     """How each sink stood before each restart, from the snapshots of a run folder. Raises HarnessError for damage."""
-    rooms = sorted((folder / "snapshots").glob("*-restart"))
-    if not rooms:
+    folders = sorted((folder / "snapshots").glob("*-restart"))
+    if not folders:
         return ()
     run = read_run(folder)
-    return tuple(_ahead(run, room, twin) for room in rooms)
+    return tuple(_ahead(run, folder, twin) for folder in folders)
 
 
-def _ahead(run: Folder, room: Path, twin: Twin) -> Ahead:
-    text = (room / "snapshot.json").read_text(encoding="utf-8")
-    snapshot: Snapshot = store.noun(Snapshot, json.loads(text), str(room))
+def _ahead(run: Folder, folder: Path, twin: Twin) -> Ahead:
+    text = (folder / "snapshot.json").read_text(encoding="utf-8")
+    snapshot: Snapshot = store.noun(Snapshot, json.loads(text), str(folder))
     ours = [query for query in snapshot.queries if query.ours]
     done = snapshot.position if snapshot.position is not None else (ours[0].committed if ours else {})
     source = Source(parquet=run.source, columns=run.columns, committed=done)
     surplus = []
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         for place, sink in enumerate(run.scenario.sinks):
-            found, effect = load_sink(room, place), effects.table(sink.effect or "", committed=True)
+            found, effect = load_sink(folder, place), effects.table(sink.effect or "", committed=True)
             if found is None or found.unreadable:
                 surplus.append(0)
                 continue

@@ -138,7 +138,7 @@ def asked() -> argparse.Namespace:
 
 def main() -> int:
     options, wrong = asked(), 0
-    with tempfile.TemporaryDirectory() as room, ProcessesStack(Path(room) / "logs") as stack:
+    with tempfile.TemporaryDirectory() as scratch, ProcessesStack(Path(scratch) / "logs") as stack:
         for program in options.only or TEXTS:
             words = Counter[str]()
             for index in range(options.count):
