@@ -1,4 +1,4 @@
-"""The run as a trigger and a fault see it, and the moment at which a trigger was met.
+"""The run as a trigger and a fault see it, and where it stood when a trigger was met.
 
 `harness.run` fills a `RunContext` in; whoever writes a trigger or a fault of their own needs nothing else of a run.
 """
@@ -24,7 +24,7 @@ Listing = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Sight:
+class CheckpointEvent:
     """One protocol event of the checkpoint at `folder`. No point: the query has fixed where `source` begins."""
 
     point: CrashPoint | None
@@ -33,13 +33,13 @@ class Sight:
     source: int = 0
 
 
-Hook = Callable[[Sight], Callable[[], None] | None]
-"""Told of a sight before the books are; what it returns is called after them."""
+Hook = Callable[[CheckpointEvent], Callable[[], None] | None]
+"""Called with an event before the observer records it; what it returns is called afterwards."""
 
 
 @dataclass(frozen=True)
 class BlockedWriter:
-    """A writer that stands still: the server's process for it, and the address and port its client speaks from."""
+    """A writer held at a row: the server's process for it, and the address and port its client speaks from."""
 
     backend: int
     client: tuple[str, int] | None
@@ -102,19 +102,19 @@ class Checkpoints(Protocol):
     """What is known of the run's checkpoints: `harness.run.progress.observer`."""
 
     def armed(self, hook: Hook, *, query: str | None = None) -> AbstractContextManager[None]:
-        """Call `hook` in the watching thread with every sight of our queries, or of the one whose folder is `query`."""
+        """Call `hook` in the watching thread with every event of our queries, or of the one whose folder is `query`."""
 
     def listing(self, folder: Path | None = None) -> Listing:
         """Batches that it lists right now, straight from the disk; by default those of the attempt's first query."""
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
-        """Is it a batch without a record of the topic?"""
+        """Is it a batch without a record of the source?"""
 
     def current(self) -> Sequence[Checkpoint]:
         """The checkpoints that count: those of the newest attempt with any."""
 
     def all(self) -> Sequence[Checkpoint]:
-        """Every checkpoint of a query that reads the topic, in the order of first sight."""
+        """Every checkpoint of a query that reads the source, in the order in which they were first seen."""
 
     def folder(self) -> Path | None:
         """The checkpoint of the newest attempt's first query."""
@@ -132,7 +132,7 @@ class Checkpoints(Protocol):
         """The highest batch planned so far; -1 before the first."""
 
     def unchanged_s(self) -> float:
-        """Seconds since the last sight of any query."""
+        """Seconds since the last event of any query."""
 
 
 class Tripwire(Protocol):
@@ -147,11 +147,11 @@ class Tripwire(Protocol):
     def held(self) -> BlockedWriter | None:
         """The writer that is held now, if any."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Hold nothing from now on, and let whoever waits go on."""
 
     def close(self) -> None:
-        """Let every writer go, and leave."""
+        """Release every writer and disconnect."""
 
 
 class Snapshots(Protocol):
@@ -163,7 +163,7 @@ class Snapshots(Protocol):
         """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
 
     def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
-        """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
+        """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
 
     def restart(self, step: int, attempt: int) -> None:
         """The attempt is dead: take the second snapshot before the next one works."""
@@ -202,11 +202,11 @@ class RunContext:
         current = self.observer.current()
         return hit.folder or (current[0].folder if len(current) == 1 else None)
 
-    def let_go(self, hit: TriggerHit) -> None:
+    def release(self, hit: TriggerHit) -> None:
         """Undo what was held: frozen processes, the sink's writer."""
         signals.thaw(hit.frozen)
         if self.tripwire is not None and hit.held is not None:
-            self.tripwire.let_go()
+            self.tripwire.release()
 
     def look(self, hit: TriggerHit) -> None:
         """Keep where everything stands, now that anything was hit and before anything goes on."""

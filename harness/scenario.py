@@ -137,7 +137,7 @@ class Sink:
     table `ledger`; `key` names a row.
 
     `part` is the name of another part of its component than the plain one (`second` for `postgres.second`). `query` is
-    the folder name of the checkpoint of the query that feeds it, where several read the topic.
+    the folder name of the checkpoint of the query that feeds it, where several read the source.
     `folds` says that the target is a query which folds equal rows on purpose (`view: deduplicated`)."""
 
     kind: str

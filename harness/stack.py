@@ -53,7 +53,7 @@ class Process(Protocol):
         """False once it is gone."""
 
     def stopped(self) -> bool:
-        """True while it stands still."""
+        """True while it is stopped (SIGSTOP) or paused."""
 
     def family(self) -> Sequence[Process]:
         """It and everything under it; empty once it is gone."""
@@ -96,7 +96,7 @@ class Driver(Protocol):
 
 
 class Stack(Protocol):
-    """The world. `means` is what it can do to the processes of a run."""
+    """Where runs take place. `means` is what it can do to the processes of a run."""
 
     name: str
     means: frozenset[Means]

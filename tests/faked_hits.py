@@ -32,7 +32,7 @@ from harness.triggers import trigger
 from harness.triggers.base import wait_until
 
 QUIET_S = 1.5
-"""How long the sinks of an idle pipeline have stood still."""
+"""How long the sinks of an idle pipeline have not changed."""
 FIRST = {
     "transactions": "id < 40",
     "access_logs": "event_time < timestamp '2026-07-30 14:01:00'",

@@ -1,4 +1,4 @@
-"""What the tests of the laws share: rows, cases, a naive oracle, and the fourteen planted faults."""
+"""What the tests of the checkers share: rows, cases, a naive oracle, and the fourteen planted faults."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def marks(of: Case) -> Signature:
 
 
 def oracle(of: Case) -> Signature:
-    """The same law written the slow and obvious way: key by key, hitting row after row off a list."""
+    """The same comparison written the slow and obvious way: key by key, hitting row after row off a list."""
     places = [of.columns.index(name) for name in of.key or of.columns]
 
     def key(row: Row) -> tuple[Cell, ...]:

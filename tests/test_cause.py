@@ -798,7 +798,7 @@ def test_totals_that_are_wrong_in_the_end_are_findings_of_their_own(make: Make) 
 def test_a_driver_that_goes_on_may_have_changed_them_meanwhile(make: Make) -> None:
     bench = make(TOTALS)
     assert off(bench, other(bench.first(2), 1), running=True) == 0
-    assert off(bench, other(bench.first(2), 1), moving=True) == 1, "it stood still when it was looked at"
+    assert off(bench, other(bench.first(2), 1), moving=True) == 1, "it was frozen when it was looked at"
 
 
 def test_single_records_and_unknown_hits_are_no_totals(make: Make) -> None:

@@ -18,12 +18,12 @@ from inotify_simple import INotify
 
 from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
 from harness.components.kafka.source import offsets_of as offsets_of_topic
-from harness.context import Sight
+from harness.context import CheckpointEvent
 from harness.run.progress.observer import Observer, lowest
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
-from harness.triggers.watch import CheckpointWatch, sight
+from harness.triggers.watch import CheckpointWatch, event_of
 from harness.wait import until
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'
@@ -85,7 +85,7 @@ def test_done_is_the_newest_committed_batch_and_ranges_start_where_the_last_ende
 def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:
     ours, other = tmp_path / "ours", tmp_path / "other"
     observer = Observer(tmp_path, ORDERS, Journal(None))
-    seen: list[Sight] = []
+    seen: list[CheckpointEvent] = []
     try:
         for folder in (other, ours):
             for name in ("offsets", "commits"):
@@ -93,14 +93,14 @@ def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_pa
         write(other / "offsets", 7, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":3}')
         until("the other query", observer.started, within_s=60.0)
         assert not observer.has_progress() and not observer.all()
-        with observer.armed(lambda sight: seen.append(sight)):
+        with observer.armed(seen.append):
             write(other / "commits", 7, "v1")
             write(other / "offsets", 8, 'v1\n{"batchWatermarkMs":0}\n{"logOffset":4}')
             log(ours, 0, 5, 3)
             write(ours / "commits", 0, "v1")
             until("our batch", lambda: observer.committed() == {0: 5, 1: 3}, within_s=60.0)
         assert observer.has_progress()
-        assert {sight.folder for sight in seen} == {ours}, "no trigger is met by another query"
+        assert {event.folder for event in seen} == {ours}, "no trigger is met by another query"
         assert (observer.newest_batch(), observer.folder()) == (0, ours)
         # It takes our topic too, later: then it counts.
         log(other, 9, 2, 0)
@@ -130,24 +130,24 @@ def test_lowest_takes_a_missing_partition_as_zero() -> None:
     ],
 )
 def test_sight_names_the_window(path: str, point: CrashPoint) -> None:
-    assert sight(Path(path)) == Sight(point, 3, Path("c"))
+    assert event_of(Path(path)) == CheckpointEvent(point, 3, Path("c"))
 
 
 @pytest.mark.parametrize("source", [0, 1, 12])
 def test_sight_names_the_source_that_begins(source: int) -> None:
-    assert sight(Path(f"c/sources/{source}/0")) == Sight(None, 0, Path("c"), source)
+    assert event_of(Path(f"c/sources/{source}/0")) == CheckpointEvent(None, 0, Path("c"), source)
 
 
 @pytest.mark.parametrize(
     "path", ["c/offsets/.3.0a-1b.tmp", "c/commits/.3.crc", "c/commits/.3.0a.tmp.crc", "c/state/0/3", "c/sources/1/1"]
 )
 def test_sight_is_blind_to_the_rest(path: str) -> None:
-    assert sight(Path(path)) is None
+    assert event_of(Path(path)) is None
 
 
 @pytest.mark.parametrize("polling", [False, True])
 def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path: Path, polling: bool) -> None:
-    seen: list[Sight] = []
+    seen: list[CheckpointEvent] = []
     watch = CheckpointWatch(tmp_path, seen.append, polling=polling)
     try:
         checkpoint = tmp_path / "tmp" / "temporary-1"
@@ -155,7 +155,7 @@ def test_watch_sees_every_window_of_a_checkpoint_made_later_and_deeper(tmp_path:
         for batch in range(5):
             log(checkpoint, batch, batch, batch)
             write(checkpoint / "commits", batch, "v1")
-        last = Sight(CrashPoint.BATCH_COMMITTED, 4, checkpoint)
+        last = CheckpointEvent(CrashPoint.BATCH_COMMITTED, 4, checkpoint)
         until("the last commit", lambda: last in seen, within_s=60.0)
     finally:
         watch.close()
@@ -412,7 +412,7 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
     booked = threading.Event()
     known_at_hook: list[int] = []
 
-    def hook(seen: Sight) -> None:
+    def hook(seen: CheckpointEvent) -> None:
         known_at_hook.append(observer.newest_batch())
         booked.set()
 
@@ -423,7 +423,7 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
     until("the books", lambda: observer.planned() == {0: 4, 1: 4}, within_s=60.0)
     observer.healthy()
 
-    def broken(seen: Sight) -> None:
+    def broken(seen: CheckpointEvent) -> None:
         raise RuntimeError("boom")
 
     with observer.armed(broken):

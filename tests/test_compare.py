@@ -1,4 +1,4 @@
-"""The law over one sink: any ledger, any planted anomaly: exactly that finding; none planted: none."""
+"""The checker of one sink: any ledger, any planted anomaly: exactly that finding; none planted: none."""
 
 from __future__ import annotations
 

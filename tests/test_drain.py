@@ -1,5 +1,5 @@
 """Before the drain takes the progress's word, the newest attempt of the driver must have shown that it is its own;
-before the sinks are read, they must have stood still for as long as the program's own pace asks."""
+before the sinks are read, they must stay unchanged for as long as the program's commit interval asks."""
 
 from __future__ import annotations
 
@@ -132,11 +132,11 @@ def test_a_batch_that_was_planned_after_the_time_is_not_waited_for(
 
 
 def test_without_rest_in_its_time_the_run_is_not_drained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    still = "not drained: the sink had not stood still for 0.05 s"
+    still = "not drained: the sink did not stay unchanged for 0.05 s"
     changing = Program(rows=str, left_s=0.2)
     assert quieted(changing, monkeypatch, tmp_path) == [still]
     held = Program(rows=lambda look: "", states=lambda asked: hop(committed=False), left_s=0.2)
-    assert quieted(held, monkeypatch, tmp_path) == [f"{still}, and batch 0 of hop in flight"]
+    assert quieted(held, monkeypatch, tmp_path) == [f"{still}, and batch 0 of hop was in flight"]
 
 
 def test_a_query_of_a_table_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.
     kept(tmp_path, unreadable="no such table")
     monkeypatch.setattr(waiting, "_read", reading)
     monkeypatch.setattr(drain, "judge", lambda folder: SimpleNamespace(findings=()))
-    waiting._settle({0: 10})
+    waiting._quiet_period({0: 10})
     assert reads and reads[0] > 30 and waiting._drained
     assert program.stalls == {"gap_s": 0.0, "interval_s": None, "unshown": False}
 
@@ -176,7 +176,7 @@ def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPat
     waiting = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
     waiting._drained = True
     kept(tmp_path, unreadable="no such table")
-    waiting._settle({0: 10})
+    waiting._quiet_period({0: 10})
     assert waiting._drained and waiting._quiet_period_s == 0.1
 
 
@@ -184,11 +184,11 @@ def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.
     program = Program(rows=lambda look: "", quiet_period_s=0.02)
     waiting = program.drain(monkeypatch, tmp_path)
     assert waiting._quiet_s() == 0.02
-    waiting._settle({0: 10})
+    waiting._quiet_period({0: 10})
     assert waiting._quiet_period_s == 0.02 and program.stalls == {}
 
 
-def test_a_life_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = Drain(live(has_progress=False))
     assert not waiting._at_work()
     assert not waiting._at_work()

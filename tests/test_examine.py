@@ -138,12 +138,12 @@ def test_what_would_be_hidden_is_not_called_allowed(folder: Folder) -> None:
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [HONEST]
     verdict = judge(folder.write())
-    hidden = "not shown, batch 2 comes to the same totals, and one lost would hide it"
+    hidden = "not shown, batch 2 gives the same totals, and one lost would hide it"
     assert verdict.reasons[-1].endswith(hidden), verdict.reasons
 
 
 VAGUE = (
-    "under at-most-once, nobody can tell what a wrong row of postgres totals hides: a record that comes again, or "
+    "under at-most-once, nobody can tell what a wrong row of postgres totals hides. A record that comes again, or "
     "not at all, may change or take away rows of others. Let the effect be one SELECT from `ledger`, "
     "with at most a GROUP BY"
 )

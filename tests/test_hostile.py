@@ -60,7 +60,7 @@ def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never
     verdict = play("total", *same, **TOTAL, schedule=[{"when": when, "do": CRASH}], sink=COUNT).verdict
     assert verdict.steps[0].hit
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
-    assert "comes to the same totals" in said(verdict)
+    assert "gives the same totals" in said(verdict)
 
 
 # 6: an effect that is wrong.

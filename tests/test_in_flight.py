@@ -147,9 +147,9 @@ def test_a_driver_that_stood_still_puts_nothing_at_stake_and_says_so(make: Make)
     still = replace(injection(bench.held(bench.first(1))), paused=True)
     out = weigh(bench.scale(), still, [reach()])
     assert (out.point, out.stakes, out.missing) == (PLANNED, (), ())
-    assert out.why == "the driver stood still, and went on with what it had in flight"
+    assert out.why == "the driver was paused, and went on with what it had in flight"
     own = weigh(bench.scale(), replace(still), [TAKEN])
-    assert own.why == "the driver stood still, and went on with what it had in flight"
+    assert own.why == "the driver was paused, and went on with what it had in flight"
     assert weigh(bench.scale(), still, [reach(2, 2)]).why == "every planned batch was committed: nothing was in flight"
 
 
@@ -174,12 +174,12 @@ def test_a_tie_is_looked_for_among_all_slices_if_there_are_not_too_many(
     bench = make(TOTALS, unique=True)
     scale = bench.scale()
     unread = hit(bench, bench.first(2), scale=replace(scale, queries=[()]))
-    words = "nothing tells in which slices the topic was read, and another one may come to the same totals"
+    words = "nothing tells in which slices the source was read, and another one may give the same totals"
     assert [(stake.shown, stake.note.endswith(f"not shown, {words}")) for stake in unread.stakes] == [(False, True)]
     monkeypatch.setattr("harness.judge.stakes.visible.SLICES_MAX", 3)
     assert hit(bench, bench.first(2), scale=scale).counting
     monkeypatch.setattr("harness.judge.stakes.visible.SLICES_MAX", 2)
-    words = "the topic was read in more than 2 slices, and another one may come to the same totals"
+    words = "the source was read in more than 2 slices, and another one may give the same totals"
     assert [stake.note.endswith(f"not shown, {words}") for stake in hit(bench, bench.first(2), scale=scale).stakes] == [
         True
     ]
@@ -190,4 +190,4 @@ def test_a_slice_without_a_number_hides_as_well(make: Make) -> None:
     bench = make(replace(TOTALS, effect="select count(*) as n from ledger", key=()), records=even, unique=True)
     slices = [(None, spans) for _, spans in bench.effects.ranges()]
     (stake,) = hit(bench, bench.first(2), scale=replace(bench.scale(), queries=[slices])).stakes
-    assert stake.note.endswith("not shown, another slice comes to the same totals, and one lost would hide it")
+    assert stake.note.endswith("not shown, another slice gives the same totals, and one lost would hide it")

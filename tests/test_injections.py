@@ -478,7 +478,7 @@ def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
         read_injections(read_run(folder.path))
 
 
-LATER = "its snapshot is of a later moment: batch 1 was planned by then"
+LATER = "its snapshot was taken after the hit: batch 1 was planned by then"
 
 
 @pytest.mark.parametrize(

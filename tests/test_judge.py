@@ -336,7 +336,7 @@ def test_totals_of_batches_that_tie_show_no_repetition(folder: Folder) -> None:
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.VOID, [False])
-    assert "batch 2 comes to the same totals, and one lost would hide it" in verdict.stakes[0].note
+    assert "batch 2 gives the same totals, and one lost would hide it" in verdict.stakes[0].note
 
 
 def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: Folder) -> None:
@@ -369,7 +369,7 @@ def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
     folder.injections = [Injected(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
     verdict = judge(folder.write())
     assert (verdict.word, verdict.findings) == (word, ())
-    assert ("batch 0 comes to the same totals" in verdict.stakes[0].note) == (word is Word.VOID)
+    assert ("batch 0 gives the same totals" in verdict.stakes[0].note) == (word is Word.VOID)
 
 
 def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches_before_come_to(folder: Folder) -> None:
@@ -809,7 +809,7 @@ def test_a_sink_that_could_not_be_read_is_void_and_says_why(folder: Folder) -> N
 
 def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
     pause = replace(STEP, do=fault("pause driver", for_s=1.0))
-    stood = replace(HIT.evidence, signalled={"4711": "stood still for 1 s"})
+    stood = replace(HIT.evidence, signalled={"4711": "paused for 1 s"})
     folder.claim(schedule=(pause,))
     folder.steps, folder.injections = [replace(HIT, name="pause driver", evidence=stood)], [Injected(again=None)]
     verdict = judge(folder.write())

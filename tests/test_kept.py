@@ -27,7 +27,7 @@ def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> Non
         ("At", "12.40 s", "12.90 s"),
         ("Attempt", "1", "1"),
         ("Query checkpoint", "planned 0-3, committed 0-2", "planned 0-3, committed 0-2"),
-        ("Query other", "planned none, committed none; it does not read this topic", "-"),
+        ("Query other", "planned none, committed none; it does not read the source", "-"),
         ("Acknowledged", "0/200, 1/199", "0/200, 1/200"),
         ("Open transactions", "1 transaction in postgres payments: insert into payments values ($1)", "none"),
         ("Rows counted", "299, 200 before the batch", "-"),

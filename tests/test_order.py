@@ -1,4 +1,4 @@
-"""The law of order, on histories by hand and on any shuffled one."""
+"""The checker of order, on histories by hand and on any shuffled one."""
 
 from __future__ import annotations
 

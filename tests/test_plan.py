@@ -65,7 +65,7 @@ def test_the_input_is_spelled_out(scenario: Scenario) -> None:
         "partitions": [0, 1, 2],
         "rate_per_s": 2.5,
         "seed": 7,
-        "pace": "2.5 records a second",
+        "rate": "2.5 records a second",
         "all": False,
     }
 

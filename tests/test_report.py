@@ -240,10 +240,10 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
     text = page_of(tmp_path, sample.held())
     assert "✓ held" in text
     assert (
-        "in this one run, on the versions below, 1 fault happened at the places and with the evidence above, and of "
-        "the 600 records what the source holds took effect in the sink exactly once, equal cell for cell, and the sink "
-        "holds nothing else. What was at stake and would have shown is listed above. The checker found 4 of 4 errors "
-        "planted in copies of this data. It is not a proof"
+        "in this one run, on the versions below, 1 fault happened at the places and with the evidence above. The "
+        "source holds 600 records. What the source holds took effect in the sink exactly once, equal cell for cell. "
+        "The sink holds nothing else. What was at stake and would have shown is listed above. The checker found 4 of 4 "
+        "errors planted in copies of this data. It is not a proof"
     ) in text
     assert "proved" not in text.replace("disproved", "")
 

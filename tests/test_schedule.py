@@ -272,7 +272,7 @@ def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "pause driver", for_s=0.2))
         assert outcome.hit
-        assert set(outcome.evidence.signalled.values()) == {"stood still for 0.2 s"}
+        assert set(outcome.evidence.signalled.values()) == {"paused for 0.2 s"}
         assert w.supervisor.deaths == []
 
 

@@ -280,15 +280,15 @@ def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> Non
             False,
             10,
             "repetition of batch 1 (1 rows in t, not in Spark's commit log): not shown, "
-            "batch 0 comes to the same totals, and one lost would hide it",
+            "batch 0 gives the same totals, and one lost would hide it",
         )
     ]
     (loss,) = hit(bench, bench.first(1)).stakes
-    assert loss.note.endswith("not shown, batch 0 comes to the same totals, and one counted twice would hide it")
+    assert loss.note.endswith("not shown, batch 0 gives the same totals, and one counted twice would hide it")
     assert not hit(bench, bench.first(4), reach(4, 3)).counting, "nor does the snapshot say which of them it has"
     assert hit(bench, bench.first(4), reach(4, 3, after=True)).counting, "Spark says that it has them all"
     (again,) = hit(bench, bench.first(2), reach(after=True)).stakes
-    assert again.note.endswith("not shown, batch 2 comes to the same totals, and one lost would hide it")
+    assert again.note.endswith("not shown, batch 2 gives the same totals, and one lost would hide it")
     uneven = make(GRAND, unique=True)
     assert hit(uneven, uneven.first(2)).counting
 
@@ -296,14 +296,14 @@ def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> Non
 def test_a_batch_may_hide_a_repetition_that_would_not_hide_its(make: Make) -> None:
     bench = make(replace(GRAND, effect="select count(*) as n, max(amount) as peak from ledger"), unique=True)
     (stake,) = hit(bench, bench.first(4), reach(4, 3)).stakes
-    assert stake.note.endswith("not shown, batch 0 comes to the same totals, and one lost would hide it")
+    assert stake.note.endswith("not shown, batch 0 gives the same totals, and one lost would hide it")
     assert hit(bench, bench.first(3), reach(4, 3)).counting, "none has the peak of the last"
 
 
 def test_rows_tie_where_several_are_alike(make: Make) -> None:
     bench = make(replace(PER_RECORD, effect="select account, 1 as n from ledger", key=("account",)))
     (stake,) = hit(bench, bench.first(2)).stakes
-    assert stake.note.endswith("not shown, batch 3 comes to the same totals, and one lost would hide it")
+    assert stake.note.endswith("not shown, batch 3 gives the same totals, and one lost would hide it")
     alone = make(replace(PER_RECORD, effect="select account, id / 10 as n from ledger", key=("account",)))
     assert hit(alone, alone.first(2)).counting
     assert hit(make(), make().first(2)).counting
@@ -535,7 +535,7 @@ def test_what_could_not_be_seen_is_said(make: Make) -> None:
             injection=unread, why="t could not be read when the fault hit"
         )
     seen, state = injection(bench.held([])), QueryState(checkpoint="other")
-    why = "no query of the topic was seen at work when the fault hit"
+    why = "no query that reads the source was seen at work when the fault hit"
     assert weigh(scale, seen, []) == Weighed(injection=seen, why=why, idle=True)
     for more in ({"error": "Kafka did not answer"}, {"position": {0: 5}}, {"queries": (state,)}):
         other = injection(bench.held([]), **more)
@@ -560,7 +560,7 @@ def test_of_two_queries_the_one_that_the_rows_agree_with_feeds_the_sink(make: Ma
         assert (none.reach, none.injection) == (None, injection(bench.held(rows)))
         assert (
             none.why
-            == "2 queries read the topic, and nothing shows which of them feeds t: name it in the sink (`query`)"
+            == "2 queries read the source, and nothing shows which of them feeds t: name it in the sink (`query`)"
         )
 
 
@@ -651,7 +651,7 @@ def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None
 
 def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, query="elsewhere"),))
-    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query of the topic was seen at work when the fault hit",)
+    assert idle(folder) == (f"{INCONSEQUENTIAL}: no query that reads the source was seen at work when the fault hit",)
 
 
 @pytest.mark.parametrize(
@@ -732,7 +732,7 @@ def test_totals_that_were_wrong_when_the_fault_hit_and_are_right_now_are_unknown
     early: list[Row] = [(account, str(int(n or 0) + 1), total) for account, n, total in whole]
     folder.tables, folder.injections = [whole], [Injected(tables=[early])]
     verdict = judge(folder.write())
-    words = "when step 1 hit, 4 totals of postgres totals were not what the batches of that moment come to"
+    words = "when step 1 hit, 4 totals of postgres totals were not those of the batches committed by then"
     assert verdict.word is Word.UNKNOWN
     assert verdict.reasons[0].startswith(words)
     folder.claim(quiet_period_s=5.0)

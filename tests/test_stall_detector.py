@@ -1,4 +1,4 @@
-"""When a pipeline is called stalled, by its own pace, so that a slow one is not; and how long a sink must settle."""
+"""When a pipeline is called stalled, by its own commit interval; and how long a sink must stay unchanged."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_program_that_is_restarted_no_more_says_so() -> None:
         ({"gap_s": 0.5, "interval_s": 120.0}, 0.75, 180.0),
     ],
 )
-def test_how_long_a_sink_must_stand_still(shown: dict[str, Any], quiet: float, settle: float) -> None:
+def test_how_long_a_sink_must_stay_unchanged(shown: dict[str, Any], quiet: float, settle: float) -> None:
     assert (quiet_s(**shown), late_quiet_s(**shown)) == (quiet, settle)
 
 

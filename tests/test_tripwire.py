@@ -104,7 +104,7 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     theirs = socket.socket(fileno=writer.fileno())
     theirs.shutdown(socket.SHUT_RDWR)
     theirs.detach()
-    tripwire.let_go()
+    tripwire.release()
     thread.join(10.0)
     until("the server to notice", lambda: gone(own, held.backend), within_s=10.0)
     assert count(own) == seen_after_death
@@ -148,15 +148,15 @@ def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
         )
         thread.start()
         until("the writer to stand", tripwire.held, within_s=10.0)
-        tripwire.let_go()
+        tripwire.release()
         thread.join(10.0)
         writer.close()
         assert count(own) == round_ + 1
     tripwire.close()
 
 
-def aiming(own: RunResources, observer: Observer, tripwire: Tripwire) -> Any:
-    """A run as an aim at rows sees it."""
+def context(own: RunResources, observer: Observer, tripwire: Tripwire) -> Any:
+    """A run as the trigger `rows` sees it."""
     return SimpleNamespace(
         own=own,
         supervisor=SimpleNamespace(last_ended_by_fault=0),
@@ -218,7 +218,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(Schedule((step,), aiming(own, observer, tripwire))._wait, step, 0)
+            waiting = pool.submit(Schedule((step,), context(own, observer, tripwire))._wait, step, 0)
             until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
             written.begin()
             if empty:
@@ -227,12 +227,12 @@ def test_before_the_first_row_is_before_the_first_of_all(
             written.plan(int(empty), 9)
             until("the plan", lambda: observer.newest_batch() == int(empty), within_s=10.0)
             writer = inserted(own, 1, 2)
-            moment = aimed.result(10.0)
+            moment = waiting.result(10.0)
         assert moment.held is not None and moment.held.rows == 0
         assert moment.batch == int(empty), "an empty batch has no row to stand at"
         assert ROWS_KIND.agrees(when, moment, observer.listing(moment.folder))
         assert count(own) == 0
-        tripwire.let_go()
+        tripwire.release()
         writer.join(10.0)
         assert count(own) == 2
     finally:
@@ -249,7 +249,7 @@ def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: R
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            aimed = pool.submit(Schedule((step,), aiming(own, observer, tripwire))._wait, step, 0)
+            waiting = pool.submit(Schedule((step,), context(own, observer, tripwire))._wait, step, 0)
             until("the hook", lambda: observer._hook is not None, within_s=10.0)
             written.plan(0, 3)
             inserted(own, 1, 2, 3).join(10.0)
@@ -257,10 +257,10 @@ def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: R
             until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
             written.plan(1, 5)
             writer = inserted(own, 4, 5)
-            moment = aimed.result(10.0)
+            moment = waiting.result(10.0)
         assert moment.held is not None and (moment.held.rows, moment.batch) == (3, 1)
         assert count(own) == 3
-        tripwire.let_go()
+        tripwire.release()
         writer.join(10.0)
     finally:
         observer.close()

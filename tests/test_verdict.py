@@ -180,7 +180,7 @@ def test_evidence_that_contradicts_a_step_makes_it_void(point: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("signalled", "asked"), [({"7": "stood still for 1 s"}, False), ({"driver 1": "exit status 0"}, True)]
+    ("signalled", "asked"), [({"7": "paused for 1 s"}, False), ({"driver 1": "exit status 0"}, True)]
 )
 def test_a_driver_that_lives_or_was_asked_to_end_is_judged_by_the_checkpoint_before(
     signalled: dict[str, str], asked: bool

@@ -34,7 +34,7 @@ from harness.wait import until
 FAKE = Path(__file__).with_name("fake_pipeline.py")
 BATCHES = 7
 STEP_S, SLOW_S = 0.03, 0.15
-"""How long the fake pipeline stands in each window; the slow one leaves time even to a test that others hold up."""
+"""How long the fake pipeline waits at each crash point; the slow one leaves time even to a test that others hold up."""
 
 
 SINK = Sink(kind="postgres", target="fake", key=("batch",))

@@ -1,1 +1,1 @@
-"""The laws: pure functions over (ledger, sink rows, step outcomes). No Spark, Kafka, Docker or database in here."""
+"""The checkers: pure functions over (ledger, sink rows, step outcomes). No Spark, Kafka, Docker or database in here."""

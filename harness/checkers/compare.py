@@ -1,4 +1,4 @@
-"""The law over one sink: the rows that the ledger calls for and the rows that are there, as two multisets.
+"""The checker of one sink: the rows that the ledger calls for and the rows that are there, as two multisets.
 
 Whole rows, both directions, exact cells. What is equal cancels out; what is left is named key by key:
 
@@ -66,7 +66,7 @@ class Case:
 
 
 class Mark(NamedTuple):
-    """What the law says of one key: a finding that has not been put into words."""
+    """What the comparison says of one key: a finding that has not been put into words."""
 
     kind: Kind
     key: Key

@@ -1,4 +1,4 @@
-"""The law of order: rows that share `per` show `follows` rising when they are sorted by the sink's column `by`.
+"""The checker of order: rows that share `per` show `follows` rising when they are sorted by the sink's column `by`.
 
 Only the first appearance of each value of `follows` counts: a replayed batch is duplicated, and is not named a
 second time as misordered. Rows that tie in `by` have no order among themselves. Rows with a NULL in `by` or

@@ -54,7 +54,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
-                     show_default=True, help="The world it runs in; `external` is a cluster that is there already."),
+                     show_default=True, help="Where it runs; `external` is a cluster that is there already."),
         click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
         *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
           for name, (word, text) in SAID.items()),
@@ -205,10 +205,10 @@ def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
     """Look at this machine: what the stack needs, what was found, the cure."""
-    from harness.cli import doctor as room
+    from harness.cli.doctor import check, fit, lines
     from harness.errors import StackError
 
-    requirements = room.check()
-    for line in room.lines(requirements):
+    requirements = check()
+    for line in lines(requirements):
         click.echo(line)
-    ctx.exit(0 if room.fit(requirements) else StackError.exit_code)
+    ctx.exit(0 if fit(requirements) else StackError.exit_code)

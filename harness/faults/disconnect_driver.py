@@ -39,7 +39,7 @@ class DisconnectDriver:
             off = [host for host in hosts if host.disconnected()]
             if off:
                 run.look(hit)
-            # It was held for the look alone: what stands still is not hit by a network that is away.
+            # It was frozen for the snapshot alone: a lost network does nothing to a frozen process.
             release(run, step, hit)
             limit, began_s = Deadline(base_lasting.lasts_s(step.do)), run.journal.elapsed_s()
             while any(host.alive() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):

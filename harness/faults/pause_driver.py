@@ -32,23 +32,21 @@ class PauseDriver:
         return base_lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
-        """Stop it, look that it stands, let it go on."""
+        """Stop it (SIGSTOP), see that it is stopped, let it go on."""
         for_s = base_lasting.lasts_s(step.do)
         limit = Deadline(for_s)
         tree = signals.freeze(run.supervisor.processes())
         try:
-            # One that ended meanwhile, a worker between two tasks, stands still too.
-            until("the driver to stand still", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
+            # One that ended meanwhile, a worker between two tasks, no longer runs either.
+            until("the driver to be paused", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
             run.look(hit)
             run.stop.wait(limit.left_s())
-            return Injection(
-                signalled={p.name: f"stood still for {for_s:g} s" for p in tree if p.stopped()}, looked=True
-            )
+            return Injection(signalled={p.name: f"paused for {for_s:g} s" for p in tree if p.stopped()}, looked=True)
         finally:
             signals.thaw(tree)
 
     def freezes(self, fault: Fault) -> bool:
-        """Its JVM stands still anyway."""
+        """Its JVM is paused anyway."""
         return True
 
 

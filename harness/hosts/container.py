@@ -82,7 +82,7 @@ class Container:
             except NotFound:
                 return False
             except APIError as error:
-                # Refused: it has ended, or it stands still or moves already.
+                # Refused: it has ended, or it is paused or running already.
                 if error.status_code not in (409, 500):
                     raise
                 return bool(ask) and self._state() == ("paused" if ask == "pause" else "running")

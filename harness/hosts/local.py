@@ -74,7 +74,7 @@ class LocalProcess:
             return False
 
     def stopped(self) -> bool:
-        """True while it stands still (state T)."""
+        """True while it is stopped by SIGSTOP (state T)."""
         try:
             return bool(self.process.status() == psutil.STATUS_STOPPED)
         except psutil.NoSuchProcess:

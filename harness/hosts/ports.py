@@ -1,4 +1,4 @@
-"""Loopback ports that stay ours: bound from the moment they are chosen until the session ends.
+"""Loopback ports that stay ours: bound as soon as they are chosen, until the session ends.
 
 A reserved port is bound but never listened on. A server that sets SO_REUSEADDR (the JVM and Postgres do) may still
 listen on it, also again after a restart; nobody else is given it meanwhile.

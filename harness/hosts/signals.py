@@ -44,7 +44,7 @@ def kill(processes: Sequence[Process]) -> dict[str, str]:
 
 
 def moves(process: Process) -> bool:
-    """False once it stands still, or is no more."""
+    """False once it is stopped (SIGSTOP), or is no more."""
     return process.alive() and not process.stopped()
 
 

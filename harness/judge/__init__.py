@@ -1,4 +1,4 @@
-"""From a run folder to its verdict, with nothing else at hand: the ledger, the effect, the sinks, the laws.
+"""From a run folder alone to its verdict: the ledger, the effect, the sinks, the checkers.
 
 `plan.json` says what was claimed and what the ledger's columns are, `run.json` what became of the schedule,
 `checkpoint.json` which batch took which offsets, `snapshots/` where everything stood at each hit. For each sink the
@@ -178,13 +178,13 @@ def _weighed(run: Run, sink: Examined, effects: Effects, injections: tuple[Injec
         sink.notes.append(_VAGUE.format(run.scenario.guarantee, sink.name))
     for weighed, count in zip(sink.weighed, counts, strict=True):
         if count:
-            words = f"{count} totals of {sink.name} were not what the batches of that moment come to"
+            words = f"{count} totals of {sink.name} were not those of the batches committed by then"
             why = _CANCEL if late else f"{_LATE}, or {_CANCEL}"
             sink.unknown.append(f"when step {weighed.injection.number} hit, {words}: {why}")
 
 
 _VAGUE = (
-    "under {}, nobody can tell what a wrong row of {} hides: a record that comes again, or not at all, may change or "
+    "under {}, nobody can tell what a wrong row of {} hides. A record that comes again, or not at all, may change or "
     "take away rows of others. Let the effect be one SELECT from `ledger`, with at most a GROUP BY"
 )
 _LATE = "shown late (then say `quiet_period`)"

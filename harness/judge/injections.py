@@ -13,9 +13,9 @@ from harness.scenario import Impact, StepOutcome
 from harness.sinks.table import SinkTable, load
 
 SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
-"""Under these a driver neither dies nor stands still."""
+"""Under these a driver neither dies nor is paused."""
 FREE = (Impact.DRIVER_CUT_OFF, Impact.NONE)
-"""Under these it does not stand still while the snapshot is taken either."""
+"""Under these it is not frozen while the snapshot is taken either."""
 KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, Impact.EXECUTOR_KILLED)
 """Here the victims must be gone when the snapshot is taken."""
 
@@ -225,12 +225,12 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
 
 
 def _later(step: StepOutcome, snapshot: Snapshot) -> str:
-    """Why its snapshot is not of the moment at which the fault hit; empty if nothing says so."""
+    """Why its snapshot was not taken when the fault hit; empty if nothing says so."""
     after = step.evidence.checkpoint_after
     for state in snapshot.queries if after else ():
         new = sorted(set(state.offsets) - set(after.get("offsets", ())))
         if state.checkpoint == step.checkpoint and new:
-            return f"its snapshot is of a later moment: batch {new[-1]} was planned by then"
+            return f"its snapshot was taken after the hit: batch {new[-1]} was planned by then"
     return ""
 
 

@@ -71,7 +71,7 @@ def reaches(injection: Injection, progressed: Progressed, sink: Sink) -> list[Re
 
 
 def feeders(progressed: Progressed, sink: Sink) -> int:
-    """How many queries may feed `sink`: as many as worked on the topic in one and the same attempt."""
+    """How many queries may feed `sink`: as many as read the source in one and the same attempt."""
     ours = _ours(progressed, sink)
     return max((sum(attempt in query.first for query in ours) for query in ours for attempt in query.first), default=0)
 
@@ -88,7 +88,7 @@ def taken(progressed: Progressed, sink: Sink) -> list[list[tuple[int | None, Spa
 
 
 def _ours(progressed: Progressed, sink: Sink) -> list[Query]:
-    """The queries of the topic that may feed `sink`."""
+    """The queries that read the source and may feed `sink`."""
     return [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
 
 
@@ -97,7 +97,7 @@ def _may_feed(checkpoint: str, sink: Sink) -> bool:
 
 
 def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[QueryState, Query]]:
-    """Each query of the topic as it stood, and as it was in the end; the n-th of a folder is the n-th of it."""
+    """Each query of the source as it stood, and as it was in the end; the n-th of a folder is the n-th of it."""
     left = list(queries)
     for state in snapshot.queries:
         found = next((query for query in left if query.checkpoint == state.checkpoint), None)

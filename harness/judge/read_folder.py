@@ -56,7 +56,7 @@ class Run:
 
     @property
     def reached(self) -> bool:
-        """Has each query of the newest attempt committed the whole topic, as far as checkpoints say?"""
+        """Has each query of the newest attempt committed the whole source, as far as checkpoints say?"""
         if self.scenario.pipeline.progress != CHECKPOINT:
             return True
         # A checkpoint that was deleted and begun anew comes again: the last one counts.
@@ -66,7 +66,7 @@ class Run:
 
 
 def done(query: Query, end: Offsets) -> bool:
-    """Has the query committed the topic up to `end`?"""
+    """Has the query committed the source up to `end`?"""
     kept = [batch for batch in query.batches if batch.committed and batch.ranges]
     ranges = max(kept, key=lambda batch: batch.batch).ranges if kept else {}
     return all(ranges.get(partition, (0, 0))[1] >= offset for partition, offset in end.items())

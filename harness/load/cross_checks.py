@@ -31,7 +31,7 @@ def check(claim: Claim, *, root: Path) -> None:
     sinks(claim)
     data(claim.input, root=root)
     asked_of_component(claim)
-    pace(claim)
+    sent_in_time(claim)
     outcome(claim)
     for step in claim.top.sections("schedule"):
         if step.get("do"):
@@ -181,7 +181,7 @@ def asked_of_component(claim: Claim) -> None:
         owner.wrong(f"{path} is for a query under progress, and there is none", "progress_in")
 
 
-def pace(claim: Claim) -> None:
+def sent_in_time(claim: Claim) -> None:
     """All records can be sent within the run."""
     rate, within, records = claim.input.get("rate"), lasting(claim), limit(claim)
     if rate and math.isfinite(records) and records / rate >= within:

@@ -1,6 +1,6 @@
 """Class data archives (AppCDS): classes that the JVM maps ready-made instead of loading and checking each again.
 
-A neutral lever: the same program, only faster. An archive fits one JDK, one class path in one order and jars with one
+It changes nothing but speed. An archive fits one JDK, one class path in one order and jars with one
 size and time; all that is in the name of its folder in our own cache, so one that does not fit is never offered. Made
 by `harness.training.processes`. Never by a bare `java -Xshare:dump`: that rewrites the JDK's own archive.
 """
@@ -26,7 +26,7 @@ FORM = 2
 
 
 class Kind(StrEnum):
-    """Which JVM: each has a class path and a life of its own."""
+    """Which JVM: each has a class path of its own, and starts and ends by itself."""
 
     BROKER = "broker"
     DAEMON = "daemon"

@@ -19,17 +19,17 @@ GUARANTEES = {
     "at-most-once": "No record of the source takes effect in the sink more than once.",
 }
 SHOWN = {
-    "exactly-once": "what the source holds took effect in the sink exactly once, equal cell for cell, and the sink "
-    "holds nothing else",
-    "at-least-once": "what the source holds took effect in the sink, equal cell for cell, and the sink holds nothing "
-    "that was never sent; it may hold copies",
-    "at-most-once": "nothing in the sink took effect twice, differs from what was sent, or was never sent; "
-    "some of it may be missing",
+    "exactly-once": "What the source holds took effect in the sink exactly once, equal cell for cell. The sink holds "
+    "nothing else.",
+    "at-least-once": "What the source holds took effect in the sink, equal cell for cell. The sink holds nothing that "
+    "was never sent; it may hold copies.",
+    "at-most-once": "Nothing in the sink took effect twice, differs from what was sent, or was never sent. Some of it "
+    "may be missing.",
 }
 LIMITS = (
     "Loss of power or of a machine: processes were killed, the operating system and its disks were not. Spark's "
     "checkpoint on a local disk and a single broker's log are not flushed at every step.",
-    "Other moments: the crash points that were not hit, and the same faults in another order or all at once.",
+    "Other crash points: those that were not hit, and the same faults in another order or all at once.",
     "Other amounts: more records, larger batches, more partitions, longer runs.",
     "Other versions and settings than those listed below.",
     "Other inputs and other code paths of the same program.",
@@ -98,24 +98,24 @@ def says(verdict: Verdict, guarantee: str) -> str:
     hit = sum(step.hit for step in verdict.steps)
     if verdict.word is Word.HELD:
         count = verdict.counts.get("records")
-        of = f"of the {plural(count, 'record')} " if count is not None else ""
-        shown = SHOWN.get(guarantee, "the sink agrees with the source")
+        source = f"The source holds {plural(count, 'record')}. " if count is not None else ""
+        shown = SHOWN.get(guarantee, "The sink agrees with the source.")
         return (
             f"What it says: in this one run, on the versions below, {plural(hit, 'fault')} happened at the places and "
-            f"with the evidence above, and {of}{shown}. What was at stake and would have shown is listed above. "
+            f"with the evidence above. {source}{shown} What was at stake and would have shown is listed above. "
             f"The checker found {sum(verdict.self_tests.values())} of {len(verdict.self_tests)} errors planted in "
             "copies of this data. It is not a proof, and says nothing of:"
         )
     if verdict.word is Word.VIOLATED:
         return (
             "What it says: the rows above contradict the guarantee; one such row is enough. A fault caused a finding "
-            "only where it says “after”. It does not say how often this happens, nor that these are the only ways in "
-            "which it can, and it says nothing of:"
+            "only where it says “after”. It does not say how often this happens, nor that these are the only ways. "
+            "It says nothing of:"
         )
     return "What it says: nothing about the guarantee, for the reasons above. It also says nothing of:"
 
 
-BLIND = "Writers on the cluster that outlive their driver: on somebody else's machines nobody can be seen to be gone."
+BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible on `external`."
 
 
 def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:

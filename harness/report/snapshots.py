@@ -49,9 +49,9 @@ class ControlText:
 
 def snapshots(folder: Path) -> list[SnapshotText]:
     """The snapshots of a run, by step."""
-    room = folder / "snapshots"
-    steps = sorted({number for each in _folders(room) if (number := _step(each.name)) is not None})
-    return [_snapshot(room, step) for step in steps[:MOST]]
+    root = folder / "snapshots"
+    steps = sorted({number for each in _folders(root) if (number := _step(each.name)) is not None})
+    return [_snapshot(root, step) for step in steps[:MOST]]
 
 
 def controls(folder: Path) -> list[ControlText]:
@@ -59,10 +59,10 @@ def controls(folder: Path) -> list[ControlText]:
     return [_control(each) for each in sorted(_folders(folder / "controls"))[:MOST]]
 
 
-def _folders(room: Path) -> Iterator[Path]:
+def _folders(root: Path) -> Iterator[Path]:
     # A link could lead out of the run folder; a hidden folder is one that was never finished.
-    if room.is_dir() and not room.is_symlink():
-        found = (path for path in room.iterdir() if not path.name.startswith("."))
+    if root.is_dir() and not root.is_symlink():
+        found = (path for path in root.iterdir() if not path.name.startswith("."))
         yield from (path for path in found if path.is_dir() and not path.is_symlink())
 
 
@@ -71,8 +71,8 @@ def _step(name: str) -> int | None:
     return int(number) if moment == INJECTION and number.isascii() and number.isdigit() else None
 
 
-def _snapshot(room: Path, step: int) -> SnapshotText:
-    injection, restart = (_read(room / f"{step}-{moment}") for moment in (INJECTION, RESTART))
+def _snapshot(root: Path, step: int) -> SnapshotText:
+    injection, restart = (_read(root / f"{step}-{moment}") for moment in (INJECTION, RESTART))
     names = dict.fromkeys([*injection, *restart])
     lines = [(name, injection.get(name, NOTHING), restart.get(name, NOTHING)) for name in names]
     return SnapshotText(step=step, lines=lines)
@@ -106,7 +106,7 @@ def _told(snapshot: Snapshot) -> dict[str, str]:
 
 def _query(query: QueryState) -> str:
     text = f"planned {numbers(query.offsets)}, committed {numbers(query.commits)}"
-    return text if query.ours else f"{text}; it does not read this topic"
+    return text if query.ours else f"{text}; it does not read the source"
 
 
 def _offsets(offsets: Offsets) -> str:
@@ -128,11 +128,11 @@ def _writing(writing: Mapping[str, tuple[str, ...]]) -> str:
     return "; ".join(few(told)) or "none"
 
 
-def _sinks(room: Path) -> dict[str, str]:
+def _sinks(folder: Path) -> dict[str, str]:
     """How many rows each sink had. By place, since two sinks may have one name."""
-    if not room.is_dir() or room.is_symlink():
+    if not folder.is_dir() or folder.is_symlink():
         return {}
-    paths = [path for path in room.glob("*.json") if path.stem.isascii() and path.stem.isdigit()]
+    paths = [path for path in folder.glob("*.json") if path.stem.isascii() and path.stem.isdigit()]
     out = {}
     for path in sorted(paths, key=lambda path: int(path.stem))[:MOST]:
         about = _object(path)

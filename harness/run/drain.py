@@ -1,7 +1,7 @@
 """After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
 
-The sinks are read when the pipeline has committed every record, no query has a batch in flight, and the sinks have
-stood still for as long as the program's own pace asks (`quiet_s`). If rows are missing then, or a sink is not there
+The sinks are read when the pipeline has committed every record, no query has a batch in flight, and the sinks did not
+change for as long as the program's commit interval asks (`quiet_s`). If rows are missing then, or a sink is not there
 yet, they may be late: the sinks are watched for longer (`late_quiet_s`). Last, the whole application is ended,
 so that no writer is left, and the sinks are read once more: that reading is judged.
 """
@@ -64,14 +64,14 @@ class Drain:
         live.journal.write("phase", name="reading")
         self._read(ends)
         if self._drained:
-            self._settle(ends)
+            self._quiet_period(ends)
         live.supervisor.stop()
         self._server_idle()
         live.healthy()
         if count(live.source.ends()) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
             self._drained = False
-            self._reasons.append("not drained: the topic grew after its records had been read back")
+            self._reasons.append("not drained: the source grew after its records had been read back")
         self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
@@ -143,15 +143,15 @@ class Drain:
         return [marked(sink) for sink in live.scenario.sinks]
 
     def _unchanged(self, for_s: float, limit: Deadline) -> bool:
-        """True once the sinks have stood still for `for_s`, and until each batch was committed that was in flight then;
+        """True once the sinks did not change for `for_s`, and until each batch was committed that was in flight then;
         false if they changed within it."""
         before, still = self._marks(), Deadline(for_s)
-        hand: dict[str, int] | None = None
+        pending: dict[str, int] | None = None
         while not limit.over():
             if still.over():
                 now = self._in_flight()
-                hand = now if hand is None else hand
-                if all(now.get(query) != batch for query, batch in hand.items()):
+                pending = now if pending is None else pending
+                if all(now.get(query) != batch for query, batch in pending.items()):
                     return self._marks() == before
             self._pause.wait(TICK_S)
             if self._marks() != before:
@@ -163,7 +163,7 @@ class Drain:
         return live.rhythm.in_flight(live.observer.states(), silent=self._silent())
 
     def _asked(self) -> dict[str, Any]:
-        """What the program has shown of its pace, and what its scenario says of it."""
+        """What the program has shown of its commit interval, and what its scenario says of it."""
         live = self._live
         unshown = live.rhythm.unshown(live.observer.states()) or unplanned(live.own.folder)
         interval_s = live.scenario.pipeline.interval_s
@@ -179,10 +179,10 @@ class Drain:
         while not self._unchanged(for_s, limit):
             if limit.over():
                 self._drained = False
-                hand = "".join(
-                    f", and batch {batch} of {query} in flight" for query, batch in self._in_flight().items()
+                pending = "".join(
+                    f", and batch {batch} of {query} was in flight" for query, batch in self._in_flight().items()
                 )
-                self._reasons.append(f"not drained: the sink had not stood still for {for_s:g} s{hand}")
+                self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s{pending}")
                 return
             for_s = self._quiet_s()
 
@@ -195,7 +195,7 @@ class Drain:
                 return
             self._pause.wait(TICK_S)
 
-    def _settle(self, ends: dict[int, int]) -> None:
+    def _quiet_period(self, ends: dict[int, int]) -> None:
         live = self._live
         # Who names a time says that the sink may show its rows late: then doubled ones may come late too.
         asked = live.scenario.quiet_period_s is not None
@@ -204,7 +204,7 @@ class Drain:
         limit = Deadline(max(for_s * 2, live.deadline.left_s()))
         doubtful = asked or self._missing()
         while doubtful and not limit.over():
-            live.journal.write("phase", name="settling")
+            live.journal.write("phase", name="quiet period")
             if self._unchanged(for_s, limit):
                 return
             self._quiet()
@@ -212,8 +212,7 @@ class Drain:
             doubtful = asked or self._missing()
         if doubtful:
             self._drained = False
-            still = f"the sink had not stood still for {for_s:g} s when the time was up"
-            self._reasons.append(f"not drained: {still}")
+            self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s before the time was up")
 
     def _missing(self) -> bool:
         """Is a sink not there yet, or are rows not in it?"""

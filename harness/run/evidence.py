@@ -24,7 +24,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
         try:
             if open_still:
                 done = FAULTS[step.do.kind].inject(run, step, hit)
-            # Before anyone is let go: this is how the fault left it.
+            # Before anything is released: this is how the fault left it.
             after = run.observer.listing(hit.folder)
             if done.signalled and not done.looked:
                 run.look(hit)
@@ -59,8 +59,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
 
 
 def beyond(run: RunContext, hit: TriggerHit) -> str:
-    """What a query that reads something else than the run's topic has in flight; empty for others, which are counted in
-    records."""
+    """What a query that reads something else than the run's source has in flight; empty for others, which are counted
+    in records."""
     folder, ours = hit.folder, [checkpoint.folder for checkpoint in run.observer.all()]
     if folder is None or folder in ours or run.observer.took_nothing(folder, hit.batch or 0):
         return ""

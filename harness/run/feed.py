@@ -1,4 +1,4 @@
-"""Feeds the pipeline: hands the records to the producer, in portions, at a rate or at the pipeline's own pace."""
+"""Feeds the pipeline: hands the records to the producer, in portions, at a rate or as the pipeline plans batches."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ class Feeder:
 
     def _guarded(self) -> None:
         try:
-            pace = self._paced if self._rate and not self._exact else self._portions
-            pace()
+            send = self._at_rate if self._rate and not self._exact else self._portions
+            send()
         except BaseException as failure:
             self.failure = failure
 
@@ -135,7 +135,7 @@ class Feeder:
         while not reached() and monotonic() < end and not self._stop.wait(TICK_S):
             pass
 
-    def _paced(self) -> None:
+    def _at_rate(self) -> None:
         began, rate = monotonic(), self._rate or 1.0
         while not self._producer.done and not self._stop.wait(TICK_S):
             due = int((monotonic() - began) * rate) + 1 - self._producer.sent

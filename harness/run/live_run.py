@@ -196,7 +196,7 @@ class Live:
         return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
 
     def look(self, *, committed: int, outstanding: bool) -> None:
-        """Keep the pace: the pipeline has committed so many records, and there are more or not."""
+        """Tell the stall detector: the pipeline has committed so many records, and there are more or not."""
         if self.progress.kind != "checkpoint":
             self.rhythm.stood(committed, self.observer.attempt, self.journal.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
@@ -220,7 +220,7 @@ class Live:
         return ""
 
     def ends(self) -> Offsets:
-        """End offsets of the topic, once everything was sent."""
+        """End offsets of the source, once everything was sent."""
         if self._ends is None:
             self._ends = self.source.ends()
         return self._ends

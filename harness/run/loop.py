@@ -1,4 +1,4 @@
-"""One run: the loop that acts. Everything else is data, a law, or a way to inject or to watch.
+"""One run: the loop that acts. Everything else is data, a checker, or a way to inject or to watch.
 
 save 0 -> resources -> set-up -> warm-up -> producer || triggers || faults || supervisor
        -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2 -> seal

@@ -47,7 +47,7 @@ def sent(input: Input, *, seed: int) -> dict[str, Any]:
         "options": {**usual, **input.options},
         "partitions": list(range(input.partitions)),
         "seed": seed,
-        "pace": "as planned by the pipeline" if input.rate_per_s is None else f"{input.rate_per_s:g} records a second",
+        "rate": "as planned by the pipeline" if input.rate_per_s is None else f"{input.rate_per_s:g} records a second",
         "all": input.records == 0,
     }
 

@@ -47,7 +47,7 @@ class Schedule:
 
     @property
     def acted(self) -> bool:
-        """True from the moment at which the first fault begins."""
+        """True once the first fault has begun."""
         return self._acted.is_set()
 
     @property

@@ -1,7 +1,7 @@
 """Keeps where everything stood when a fault had hit, and what the dead attempt still did after that.
 
 A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
-taken while the victim is dead or stands still and nobody has been started again; the second, of what an orphan of the
+taken while the victim is dead or frozen and nobody has been started again; the second, of what an orphan of the
 dead attempt wrote after that, once the next attempt is on its way and before it can have touched anything.
 """
 
@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TypeVar
 
 from harness.checkpoint import Offsets
-from harness.context import BlockedWriter, Sight, Tripwire
+from harness.context import BlockedWriter, CheckpointEvent, Tripwire
 from harness.errors import HarnessError, WaitError
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
@@ -82,7 +82,7 @@ class Snapshots:
             parts.observer.listen(self._count)
 
     def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
-        """Remember for the next snapshot who writes now: the victims stand still, and are not dead yet."""
+        """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
         _, empty = self._counted(_Look(), self._own(folder, batch), held)
         self._glanced = self._writing(_Look(), empty)
 
@@ -116,7 +116,7 @@ class Snapshots:
         self._stop.set()
         self.finish()
 
-    def _count(self, seen: Sight) -> None:
+    def _count(self, seen: CheckpointEvent) -> None:
         # No row of the next batch can be in yet.
         if seen.point is CrashPoint.BATCH_COMMITTED and self._parts.tripwire is not None:
             with suppress(HarnessError):
@@ -135,7 +135,7 @@ class Snapshots:
 
     def _late(self, step: int, attempt: int) -> None:
         """What stays of the dead attempt's work once its orphans are done, unless the next one was quicker."""
-        parts, room = self._parts, self._room(step, RESTART)
+        parts, folder = self._parts, self._folder(step, RESTART)
         try:
             until("the next attempt", lambda: self._ending.is_set() or self._next(attempt), within_s=LAUNCH_WITHIN_S)
             if not self._next(attempt):
@@ -149,10 +149,10 @@ class Snapshots:
                 self._take(step, RESTART, attempt)
             # Asked once more: what was read meanwhile might be the next attempt's.
             if not self._untouched(attempt):
-                shutil.rmtree(room, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
                 parts.journal.write("snapshot dropped", step=step, why="the next attempt was at work already")
         except (HarnessError, OSError) as failure:
-            shutil.rmtree(room, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             parts.journal.write("snapshot dropped", step=step, why=str(failure))
 
     def _next(self, attempt: int) -> bool:
@@ -173,7 +173,7 @@ class Snapshots:
             return False
         return not parts.observer.touched(present.number) and not parts.moved(present.number)
 
-    def _room(self, step: int, moment: str) -> Path:
+    def _folder(self, step: int, moment: str) -> Path:
         return self._parts.folder / "snapshots" / f"{step}-{moment}"
 
     def _take(
@@ -190,8 +190,8 @@ class Snapshots:
         if moment == INJECTION:
             writers = _both(self._glanced, writers)
             self._glanced = {}
-        room = self._room(step, moment)
-        kept = [self._sink(look, room, index) for index in range(len(parts.sinks))]
+        folder = self._folder(step, moment)
+        kept = [self._sink(look, folder, index) for index in range(len(parts.sinks))]
         late = _Look()
         left = self._writing(late, empty)
         taken = Snapshot(
@@ -209,7 +209,7 @@ class Snapshots:
             error="; ".join(look.failures),
             left=None if late.failures else left,
         )
-        look.at(lambda: save_snapshot(room, taken), None)
+        look.at(lambda: save_snapshot(folder, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
         parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
 
@@ -243,12 +243,12 @@ class Snapshots:
         more = {OFFSETS: look.at(parts.saving, _NOTHING), "": rest}
         return {**out, **{place: words for place, words in more.items() if words}}
 
-    def _sink(self, look: _Look, room: Path, index: int) -> int:
+    def _sink(self, look: _Look, folder: Path, index: int) -> int:
         sink, own = self._parts.sinks[index], self._parts.own.parts
-        kept = look.at(lambda: keep(room, index, sink, own, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
+        kept = look.at(lambda: keep(folder, index, sink, own, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
         if kept < 0:
             about = SinkTable(name=sink.name, kind=sink.kind, target=sink.target)
-            look.at(lambda: save(room, index, replace(about, unreadable=look.failures[-1])), None)
+            look.at(lambda: save(folder, index, replace(about, unreadable=look.failures[-1])), None)
         return max(kept, 0)
 
 

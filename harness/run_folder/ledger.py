@@ -8,7 +8,7 @@ big-endian; the payload is an Arrow IPC stream with zstd: typed, columnar, no en
 on the disk before any of its records is sent, an *answers* block once they are known. A block that a crash has torn
 ends the file: everything before it counts, and the reader says at which byte it stopped.
 
-Second half, `ledger/source.parquet`: the topic as committed, read back. `producer_report` judges the producer and the
+Second half, `ledger/source.parquet`: the source as committed, read back. `producer_report` judges the producer and the
 broker by comparing the two; the pipeline is judged by the second half alone.
 """
 
@@ -173,7 +173,7 @@ def _block(kind: int, columns: list[Any]) -> bytes:
 
 
 def _refused(asked: str, refusal: OSError) -> HarnessError:
-    return HarnessError(f"asked to {asked}; saw {refusal.strerror}. Make room or permission, and run again")
+    return HarnessError(f"asked to {asked}; saw {refusal.strerror}. Free disk space or give permission, and run again")
 
 
 @dataclass(frozen=True)
@@ -330,13 +330,13 @@ class ProducerReport:
     failed: int
     unknown: int
     source: int
-    """Records in the topic."""
+    """Records in the source."""
     lost: tuple[Placed, ...]
     """Acknowledged, and nothing lies at the place that was named."""
     changed: tuple[Placed, ...]
     """Acknowledged, and what lies there is another record or another value."""
     duplicated: tuple[Placed, ...]
-    """Every place of a record that lies in the topic more than once."""
+    """Every place of a record that lies in the source more than once."""
     refuted: tuple[Placed, ...]
     """Said to have failed, and there all the same."""
     recovered: tuple[int, ...]
@@ -344,7 +344,7 @@ class ProducerReport:
     absent: tuple[int, ...]
     """Unknown, and not there: legal."""
     foreign: int
-    """Records in the topic that we never meant: somebody else writes to it."""
+    """Records in the source that we never meant: somebody else writes to it."""
 
     @property
     def kept(self) -> bool:
@@ -366,13 +366,13 @@ _SEQS = {
     "recovered": f"select a.seq {_SAME.format(how='semi')} where a.state = 'unknown'",
     "absent": f"select a.seq {_SAME.format(how='anti')} where a.state = 'unknown'",
 }
-# A topic may lack our header: there a record is known by the place that its acknowledgement named.
+# A source may lack our header: there a record is known by the place that its acknowledgement named.
 _FOREIGN = """select s.seq from source s where not exists (from attempts a where a.seq = s.seq)
     and not exists (from attempts a where a.partition = s.partition and a.offset = s.offset)"""
 
 
 def producer_report(attempts: AttemptsRead, source: pa.Table) -> ProducerReport:
-    """Compare what was promised with the topic as read back; both in memory, nothing else is touched."""
+    """Compare what was promised with the source as read back; both in memory, nothing else is touched."""
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
         connection.execute("set enable_progress_bar = false")
         connection.register("attempts", attempts.table)

@@ -85,7 +85,7 @@ def _unsealed(found: RunFolder, *, unjudged: bool) -> None:
         raise HarnessError(f"{asked}; it has no {DIGESTS}, and {failure}") from None
     if os.path.lexists(found.verdict_json) or run.get("stage") == 2:
         raise HarnessError(
-            f"{asked}; it has no {DIGESTS}, so nobody can tell whether its files are those of the run: it was made by "
+            f"{asked}; it has no {DIGESTS}, so nobody can tell whether its files are those of the run. It was made by "
             "hand or by an older version, or its run was killed at the very end. Run the scenario again"
         )
     if not unjudged:

@@ -1,6 +1,6 @@
 """What is kept of where a run stood: at each hit, before each restart, and at the end. Data only.
 
-    snapshots/<step>-injection/     after the victim died or stood still, before anything was started again
+    snapshots/<step>-injection/     after the victim died or was paused, before anything was started again
     snapshots/<step>-restart/    what the dead attempt still did: before the next one has touched anything
         snapshot.json            a `Snapshot`
         sink/<i>.json, .parquet  each sink as it stood, as `harness.sinks.table` writes it
@@ -24,9 +24,9 @@ OFFSETS = "offsets"
 
 @dataclass(frozen=True, kw_only=True)
 class QueryState:
-    """One query at one moment. `offsets` and `commits` are the batches that its logs list; `planned` and `committed`
-    the next offsets of the newest batch in each, by the slowest of its sources, `planned_most` and `committed_most` by
-    the fastest; empty if it has one. `ours`: it reads the run's topic."""
+    """One query as it stood. `offsets` and `commits` are the batches that its logs list; `planned` and `committed` the
+    next offsets of the newest batch in each, by the slowest of its sources, `planned_most` and `committed_most` by the
+    fastest; empty if it has one. `ours`: it reads the run's source."""
 
     checkpoint: str
     ours: bool = True
@@ -41,7 +41,7 @@ class QueryState:
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
-    checkpoint. `sent` is how far the topic was acknowledged. `writing` has, by sink, the statements of the open
+    checkpoint. `sent` is how far sends were acknowledged. `writing` has, by sink, the statements of the open
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
     those into what the progress query reads).
     `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began. `alive` names
@@ -96,7 +96,7 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Progressed:
-    """checkpoint.json. `batches` name the batch of each record, where only one query at a time has read the topic;
+    """checkpoint.json. `batches` name the batch of each record, where only one query at a time has read the source;
     `gap_s` is the longest time that a query went without a commit within one attempt, its start included."""
 
     queries: tuple[Query, ...] = ()

@@ -60,15 +60,15 @@ class RunFolder:
         with disk("make the run folder", reports):
             reports.mkdir(parents=True, exist_ok=True)
         preflight(reports, need_bytes=need_bytes)
-        room = reports / slug(scenario_name)
-        path = room / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{run_id}"
+        parent = reports / slug(scenario_name)
+        path = parent / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{run_id}"
         with disk("make the run folder", path):
-            room.mkdir(mode=0o700, exist_ok=True)
-            if room.is_symlink():
-                raise HarnessError(f"{room} is a link; a run writes only into folders of its own. Remove the link")
+            parent.mkdir(mode=0o700, exist_ok=True)
+            if parent.is_symlink():
+                raise HarnessError(f"{parent} is a link; a run writes only into folders of its own. Remove the link")
             for folder in (path, path / "ledger", path / "sink", path / "logs"):
                 folder.mkdir(mode=0o700)
-            _point(room / LATEST, path.name)
+            _point(parent / LATEST, path.name)
         return cls(path)
 
     @classmethod
@@ -184,11 +184,11 @@ class RunFolder:
         shutil.rmtree(self.path)
 
 
-def save_snapshot(room: Path, snapshot: Snapshot) -> None:
+def save_snapshot(folder: Path, snapshot: Snapshot) -> None:
     """Write snapshot.json into the folder of one snapshot. Raises HarnessError when the disk refuses."""
-    with disk("keep a snapshot", room):
-        room.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write(room / "snapshot.json", _json(snapshot))
+    with disk("keep a snapshot", folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write(folder / "snapshot.json", _json(snapshot))
 
 
 def scenario_of(data: Mapping[str, Any]) -> Scenario:

@@ -23,7 +23,7 @@ class Missing(UsageError):
 
 
 class Reading(NamedTuple):
-    """What is read of a sink at one moment: columns, canonical rows in parts, and, asked last, whether it lets no two
+    """What is read of a sink at one time: columns, canonical rows in parts, and, asked last, whether it lets no two
     rows have one key."""
 
     columns: tuple[SinkColumn, ...]
@@ -54,8 +54,8 @@ class OpenSink(Protocol):
         """Its columns, without the rows."""
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, of one moment, in bounded memory. With `wait_ms`, also raises UsageError where readers
-        are kept out for longer."""
+        """Its columns and rows, all as of one time, in bounded memory. With `wait_ms`, also raises UsageError where
+        readers are kept out for longer."""
 
     def mark(self) -> str:
         """A cheap fingerprint, to see whether it still changes; one that is not there yet has one too."""

@@ -91,7 +91,7 @@ def save(folder: Path, index: int, table: SinkTable) -> None:
 def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[Row]]) -> int:
     """The same with rows that come in parts, of which one at a time is in memory; returns how many there were. Raises
     HarnessError, and whatever `parts` raises; then nothing is there."""
-    room = folder / "sink"
+    tables = folder / "sink"
     names = [str(at) for at in range(len(table.columns))]
     count = 0
 
@@ -105,8 +105,8 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
                 count += len(rows)
 
     try:
-        room.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _whole(room / f"{index}.parquet", write)
+        tables.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _whole(tables / f"{index}.parquet", write)
         about = {
             "name": table.name,
             "kind": table.kind,
@@ -120,10 +120,11 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
             "folds": table.folds,
             "folding": table.folding,
         }
-        (room / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        (tables / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
-        asked = f"asked to write {room / str(index)}.parquet"
-        raise HarnessError(f"{asked}; saw {refusal.strerror or refusal}. Make room or permission") from refusal
+        asked = f"asked to write {tables / str(index)}.parquet"
+        words = f"saw {refusal.strerror or refusal}. Free disk space or give permission"
+        raise HarnessError(f"{asked}; {words}") from refusal
     return count
 
 

@@ -158,7 +158,7 @@ class ExternalStack(SessionStack):
         return path
 
     def executors(self, own: RunResources) -> Sequence[LocalProcess]:
-        """None that we have power over."""
+        """None: executors of a cluster are not processes that we can see or signal."""
         return []
 
     def processes(self, own: RunResources) -> list[LocalProcess]:

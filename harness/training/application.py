@@ -4,7 +4,7 @@ It does once what pipelines do all the time: a Kafka stream into foreachBatch wi
 executors and a batch read of Kafka, then a clean stop, without which no archive is written. Takes the broker, the
 topic, the number of records in it, a folder for the checkpoint, and a file to wait for before it stops, for which it
 asks by another one (none: do not wait): a worker kills an executor 10 s after its application ended, and an archive may
-take longer, so whoever trains lets the worker stand still meanwhile.
+take longer, so the harness freezes the worker meanwhile.
 """
 
 from __future__ import annotations

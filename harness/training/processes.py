@@ -115,7 +115,7 @@ def feed(own: RunResources) -> None:
 
 
 def resources(session: Session, broker: Kafka, spark: Spark) -> RunResources:
-    """What the trainee is given: a topic, and no database."""
+    """What the training app is given: a topic, and no database."""
     folder = session.folder / TOPIC
     folder.mkdir()
     given = broker.provide(TOPIC, {"": ASKED[LABEL]})
@@ -141,7 +141,7 @@ def training_app(
 
 
 def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) -> None:
-    """Run the trainee to its end; `hold` is done before it stops. Raises StackError if it fails."""
+    """Run the training app to its end; `hold` is done before it stops. Raises StackError if it fails."""
     driver = launch()
 
     def asked() -> bool:
@@ -156,7 +156,7 @@ def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) 
 
 
 def _drive(into: Path, session: Session, own: RunResources, found: driver.Machine) -> None:
-    """Run the trainee to its end, and wait until its JVM and its executor have written their archives."""
+    """Run the training app to its end, and wait until its JVM and its executor have written their archives."""
     machine = driver.Machine(java=found.java, jars=found.jars, flags=_flags(into, Kind.DRIVER))
     (worker,) = _running(WORKER, _archive(into, Kind.DAEMON))
     # The executor's own archive: with the driver's flags both would write the same file.

@@ -21,7 +21,7 @@ def trigger(kind: str, value: Any, *, batch: int | None = None, query: str | Non
 
 def release(run: RunContext, step: Step, hit: TriggerHit) -> None:
     """Undo what a step's trigger held: frozen processes, the sink's writer, what its kind leaves behind."""
-    run.let_go(hit)
+    run.release(hit)
     kind = TRIGGERS[step.when.kind]
     if isinstance(kind, Releases):
         kind.release(run, step.when)

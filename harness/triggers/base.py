@@ -37,7 +37,7 @@ class Trait(Enum):
     """What else is so of a kind of trigger, for whoever has to know it without knowing the kind: its `traits`."""
 
     RETRIES = auto()
-    """It can be tried again at a later batch, when the moment had passed before anything was hit."""
+    """It can be tried again at a later batch, if the crash point had passed before anything was hit."""
     COUNTS_ROWS = auto()
     """It holds the sink's writer at a row: the run needs a tripwire."""
     IN_PROGRAM = auto()

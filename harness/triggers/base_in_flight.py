@@ -49,7 +49,7 @@ def _newest(run: RunContext, when: Trigger) -> int:
 
 
 def _caught(run: RunContext, when: Trigger, hit: TriggerHit, *, freeze: bool) -> bool:
-    """Has one of our queries, or the one that is named, a batch with records in flight? Then the JVM stands still where
+    """Has one of our queries, or the one that is named, a batch with records in flight? Then the JVM is frozen where
     the fault allows it, and `hit` says which batch of which query."""
     for folder in run.observer.folders(when.query):
         if _busy(run, folder) is None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from harness.context import Listing, RunContext, Sight, TriggerHit, running
+from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.hosts import signals
@@ -16,7 +16,7 @@ from harness.stack import Process
 from harness.triggers.base import Planned, Trait, wait_until
 
 
-class CheckpointWindow:
+class CrashPointTrigger:
     """Watches the files of the checkpoint; a batch without a record is passed over for the next one."""
 
     about = About(
@@ -52,7 +52,7 @@ class CheckpointWindow:
         lowest = (when.batch or 0) + later
         jvms: list[Process] = []
 
-        def hook(seen: Sight) -> Callable[[], None] | None:
+        def hook(seen: CheckpointEvent) -> Callable[[], None] | None:
             if met.is_set() or seen.point is not when.point or seen.batch < lowest:
                 return None
             # The JVM writes the commit log: stop it first, look afterwards.
@@ -89,4 +89,4 @@ class CheckpointWindow:
         return running(hit.batch, listing)
 
 
-KIND = CheckpointWindow()
+KIND = CrashPointTrigger()

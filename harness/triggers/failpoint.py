@@ -32,7 +32,7 @@ class Failpoint:
         return no_query(trigger)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
-        """The program itself stands still there, so nothing has to be frozen."""
+        """The program itself waits there, so nothing has to be frozen."""
         when = step.when
         alone(run, when)
         folder = _folder(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from harness.context import Listing, RunContext, Sight, TriggerHit, Tripwire, running
+from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, Tripwire, running
 from harness.errors import HarnessError, WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
@@ -48,7 +48,7 @@ class Rows:
             _hold(run, tripwire, when)
             wait_until(run, when, lambda: tripwire.held() is not None)
         except WaitError as failure:
-            tripwire.let_go()
+            tripwire.release()
             raise WaitError(f"{failure}. Only rows that are inserted count, not those that are updated") from failure
         folder = _fed(run)
         listing = run.observer.listing(folder)
@@ -90,7 +90,7 @@ def _hold(run: RunContext, tripwire: Tripwire, when: Trigger) -> None:
                 tripwire.hold_after(after)
                 met.set()
 
-    def hook(seen: Sight) -> None:
+    def hook(seen: CheckpointEvent) -> None:
         named = run.feeds in (None, seen.folder.name)
         if named and seen.point is CrashPoint.BATCH_COMMITTED and seen.batch == batch - 1:
             hold(tripwire.rows() + rows)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.context import Sight
+from harness.context import CheckpointEvent
 from harness.errors import HarnessError
 from harness.scenario import CrashPoint
 
@@ -23,24 +23,24 @@ DEEPEST = 6
 POLL_S = 0.002
 
 
-def sight(path: Path) -> Sight | None:
+def event_of(path: Path) -> CheckpointEvent | None:
     """What the appearance of a file means, if it means anything."""
     kind, name = path.parent.name, path.name
     if kind == "offsets" and name.isdecimal():
-        return Sight(CrashPoint.BATCH_PLANNED, int(name), path.parent.parent)
+        return CheckpointEvent(CrashPoint.BATCH_PLANNED, int(name), path.parent.parent)
     if kind == "commits" and name.isdecimal():
-        return Sight(CrashPoint.BATCH_COMMITTED, int(name), path.parent.parent)
+        return CheckpointEvent(CrashPoint.BATCH_COMMITTED, int(name), path.parent.parent)
     if path.parent.parent.name == "sources" and kind.isdecimal() and name == "0":
-        return Sight(None, 0, path.parents[2], int(kind))
+        return CheckpointEvent(None, 0, path.parents[2], int(kind))
     temporary = TEMPORARY.match(name) if kind == "commits" else None
-    return Sight(CrashPoint.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
+    return CheckpointEvent(CrashPoint.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
 
 
 class CheckpointWatch:
-    """Watches `root` in a thread of its own until `close()`. Each sight is told once per appearance: again where a
+    """Watches `root` in a thread of its own until `close()`. Each event is told once per appearance: again where a
     pipeline has deleted its checkpoint and begun another in the same place."""
 
-    def __init__(self, root: Path, listener: Callable[[Sight], None], *, polling: bool = False) -> None:
+    def __init__(self, root: Path, listener: Callable[[CheckpointEvent], None], *, polling: bool = False) -> None:
         self._root = root
         self._listener = listener
         self._stop = threading.Event()
@@ -69,7 +69,7 @@ class CheckpointWatch:
     def _tell(self, path: Path) -> None:
         if path in self._seen:
             return
-        seen = sight(path)
+        seen = event_of(path)
         if seen is not None:
             self._seen.add(path)
             self._listener(seen)

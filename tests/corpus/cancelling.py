@@ -12,11 +12,11 @@ from tests.corpus.witnesses import executor
 from tests.folders import TOTALS
 
 BALANCES = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
-NOT_THEN = "were not what the batches of that moment come to"
+NOT_THEN = "were not those of the batches committed by then"
 BALANCED = [("account", "text", "text"), ("total", "numeric", "number")]
 
 
-@adversary(4, void("comes to the same totals, and one lost would hide it"), twin=held("1 repetition"))
+@adversary(4, void("gives the same totals, and one lost would hide it"), twin=held("1 repetition"))
 def a_batch_doubled_and_its_like_lost(run: RunBuilder) -> Iterator[str]:
     """Exactly-once; the hit batch was counted twice and a later one of the same size never. The totals are those of
     an honest run, so they show nothing."""
@@ -38,7 +38,7 @@ def already_wrong_when_it_hit(run: RunBuilder) -> Iterator[str]:
 
 @adversary(4, unknown(NOT_THEN), twin=held("1 loss"))
 def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
-    """The same, and only an executor was killed, when batch 2 was planned. Its driver stood still meanwhile."""
+    """The same, and only an executor was killed, when batch 2 was planned. Its driver made no progress meanwhile."""
     counting(run, 2, 3, 5, 2)
     run.injection(2, point="batch-planned", tables=[run.rows((0, 20), again=[(0, 4)])])
     executor(run)
@@ -57,7 +57,7 @@ def ahead_in_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 4))])
 
 
-@adversary(4, void("comes to the same totals"), twin=unknown(NOT_THEN))
+@adversary(4, void("gives the same totals"), twin=unknown(NOT_THEN))
 def one_fault_doubles_what_the_next_one_loses(run: RunBuilder) -> Iterator[str]:
     """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one hit, the totals
     were what they would be with batch 3 written, and in the end they are right."""

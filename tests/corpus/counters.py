@@ -68,7 +68,7 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator
     run.tables = [run.rows((4, 34))]
 
 
-@adversary(3, void("comes to the same totals", kinds={WRONG: 2}, fits=None), twin=unknown(
+@adversary(3, void("gives the same totals", kinds={WRONG: 2}, fits=None), twin=unknown(
     OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
 ))  # fmt: skip
 def any_batch_may_be_the_missing_one(run: RunBuilder) -> Iterator[str]:

@@ -26,7 +26,7 @@ PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
 
 @adversary(2, void("none of its 10 records pass the effect"), twin=held("1 repetition"))
 def filtered_out(run: RunBuilder) -> Iterator[str]:
-    """Killed in the very window of a full batch, none of whose records pass the filter: also a program that appends
+    """Killed at the crash point of a full batch, none of whose records pass the filter: also a program that appends
     holds."""
     run.sink(FILTERED)
     run.injection(1)
@@ -95,7 +95,7 @@ def the_query_that_feeds_the_sink_had_not_begun(run: RunBuilder) -> Iterator[str
 def a_driver_that_only_stood_still(run: RunBuilder) -> Iterator[str]:
     """The driver was paused when a batch was planned, and went on with it: nobody could have lost it."""
     run.injection(1, point="batch-planned", holds=10, again=None)
-    stood = Evidence(signalled={"4711": "stood still for 3 s"}, checkpoint_after=run.steps[0].evidence.checkpoint_after)
+    stood = Evidence(signalled={"4711": "paused for 3 s"}, checkpoint_after=run.steps[0].evidence.checkpoint_after)
     killed, run.steps[0] = run.steps[0], replace(run.steps[0], name="pause driver", evidence=stood)
     run.claim(schedule=(replace(STEP, do=fault("pause driver", for_s=3.0)),))
     yield "it was killed"

@@ -28,7 +28,7 @@ def by_hand(run: RunBuilder, position: int, *moves: int, point: str = ROWS, hold
     ]
 
 
-@adversary(4, void("another slice comes to the same totals"), twin=held("1 repetition"))
+@adversary(4, void("another slice gives the same totals"), twin=held("1 repetition"))
 def a_slice_doubled_and_its_like_lost(run: RunBuilder) -> Iterator[str]:
     """All slices come to the same. One of them doubled and another one lost gives the totals of an honest run."""
     counting(run, 5, 5, 5, 5)

@@ -89,7 +89,7 @@ def in_two_checkpoints(run: RunBuilder, *sizes: int) -> None:
     run.injection(1, point="after row 2", checkpoint="checkpoints/1", again=None, holds=ends[1], states=there)
 
 
-@adversary(4, void("comes to the same totals"), twin=held("1 repetition"))
+@adversary(4, void("gives the same totals"), twin=held("1 repetition"))
 def a_slice_of_another_checkpoint(run: RunBuilder) -> Iterator[str]:
     """The hit slice is counted twice, and one of the same size, which the second checkpoint read, is lost."""
     in_two_checkpoints(run, 2, 3, 3, 10)
@@ -103,7 +103,7 @@ def a_slice_of_another_checkpoint(run: RunBuilder) -> Iterator[str]:
 MOVES = replace(PER_RECORD, target="moves", effect="select account, amount from ledger", key=())
 
 
-@adversary(4, void("comes to the same totals"), twin=held("1 repetition"))
+@adversary(4, void("gives the same totals"), twin=held("1 repetition"))
 def rows_without_an_identity(run: RunBuilder) -> Iterator[str]:
     """The sink has account and amount and no number of the payment. The hit batch is there twice, and one that looks
     the same is lost."""
@@ -117,7 +117,7 @@ def rows_without_an_identity(run: RunBuilder) -> Iterator[str]:
     run.tables = []
 
 
-@adversary(3, void("comes to the same totals"), twin=held("1 repetition"))
+@adversary(3, void("gives the same totals"), twin=held("1 repetition"))
 def totals_by_a_query_of_its_own(run: RunBuilder) -> Iterator[str]:
     """Two queries side by side number their batches each for itself: the totals' slices are those of their own."""
     counting(run, 2, 3, 3, 10)

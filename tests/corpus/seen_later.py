@@ -92,7 +92,7 @@ def sparks_word_of_rows_that_are_not_there(run: RunBuilder) -> Iterator[str]:
     run.calm(*[run.tables] * 3)
 
 
-@adversary(4, void("comes to the same totals"), twin=held("1 repetition"))
+@adversary(4, void("gives the same totals"), twin=held("1 repetition"))
 def a_batch_that_was_lost_before(run: RunBuilder) -> Iterator[str]:
     """When the fault hit, the totals were those of one batch: batch 0, of the same size, was lost, and not batch 1,
     which the next attempt counts twice. In the end they are right."""

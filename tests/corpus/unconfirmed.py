@@ -132,7 +132,7 @@ ONCE = replace(
 )
 
 
-@adversary(2, void("comes to the same totals"), twin=held("1 repetition"))
+@adversary(2, void("gives the same totals"), twin=held("1 repetition"))
 def a_batch_that_takes_rows_away(run: RunBuilder) -> Iterator[str]:
     """The hit batch closes ten of the sink's rows and adds none. It had not written: the ten are there."""
     run.records = [

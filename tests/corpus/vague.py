@@ -197,7 +197,7 @@ PAUSE = replace(STEP, do=fault("pause driver", for_s=60.0))
 def a_driver_that_survived_its_pause(run: RunBuilder) -> Iterator[str]:
     """Killed in batch 0, then paused for a minute in the middle of batch 1. It went on, and lost some of the batch."""
     lived(run, PAUSE)
-    run.steps[1] = replace(run.steps[1], evidence=Evidence(signalled={"5000": "stood still for 60 s"}))
+    run.steps[1] = replace(run.steps[1], evidence=Evidence(signalled={"5000": "paused for 60 s"}))
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
     yield "it died when it woke, and the next attempt does not repeat what was begun"
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 1})]

@@ -29,7 +29,7 @@ def unread(run: RunBuilder) -> None:
 
 
 def executor(run: RunBuilder) -> None:
-    """The only fault killed an executor: its driver stood still from then on until all had been read."""
+    """The only fault killed an executor: its driver made no progress from then on until all had been read."""
     step = run.steps[0]
     evidence = Evidence(
         signalled={"5000": "SIGKILL"},
@@ -119,7 +119,7 @@ def an_executor_of_another_query(run: RunBuilder) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, executors=1))
 
 
-@adversary(2, void("is of a later moment: batch 2"), twin=held("1 loss", "1 repetition"))
+@adversary(2, void("was taken after the hit: batch 2"), twin=held("1 loss", "1 repetition"))
 def a_snapshot_of_the_next_batch(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1, of which nothing passes the effect. The snapshot has batch 2 half written, and
     by the evidence that was not planned when the fault was done."""

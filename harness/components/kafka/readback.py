@@ -35,7 +35,7 @@ def read_back(bootstrap: str, topic: str, path: Path, *, within_s: float) -> dic
         consumer = _consumer(bootstrap, deadline, "read_committed")
         try:
             consumer.assign(list(ends))
-            _settled(consumer, ends, deadline)
+            _seek_to_beginning(consumer, ends, deadline)
             write_source(path, _batches(consumer, ends, deadline))
         finally:
             consumer.close(autocommit=False)
@@ -85,7 +85,7 @@ def _ends(bootstrap: str, topic: str, deadline: Deadline) -> Offsets:
     return ends
 
 
-def _settled(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
+def _seek_to_beginning(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
     """Begin at the first records, once no transaction is open before the ends."""
 
     def look() -> bool | Waiting:
@@ -142,5 +142,5 @@ def _seq(headers: list[tuple[str, bytes]]) -> int | None:
 
 
 def _left_ms(deadline: Deadline) -> int:
-    # A question asked in the last moment still needs time for its answer.
+    # A question asked just before the deadline still needs time for its answer.
     return max(LEAST_MS, int(deadline.left_s() * 1000))

@@ -148,7 +148,11 @@ class TopicSender:
     def _hand_over(self, client: Client, record: Record, deadline: Deadline) -> Pending | Answer:
         """Give one record to the client; an answer if it did not even leave this process."""
         if deadline.over():
-            return Answer(record.seq, State.FAILED, error=f"not sent: no room for {self._answer_within_s:g} s")
+            return Answer(
+                record.seq,
+                State.FAILED,
+                error=f"not sent: the producer's buffer was full for {self._answer_within_s:g} s",
+            )
         header = [(HEADER, record.seq.to_bytes(8, "big"))]
         try:
             return client.send(self._topic, record.value, key=record.key, headers=header, partition=record.partition)

@@ -60,7 +60,7 @@ def databases(dsn: str) -> Databases:
         # Not echoed: where a password holds a slash, what looks like a host is a part of it.
         raise UsageError(
             "--at postgres=… must be one TCP address, postgresql://user:password@host:port/database; "
-            "what was given has no such host and port; write / @ : and % of a password as %2F %40 %3A %25, "
+            "what was given has no such host and port. Write / @ : and % of a password as %2F %40 %3A %25, "
             "or give it in PGPASSWORD"
         )
     name = parts.get("dbname") or parts.get("user") or "postgres"

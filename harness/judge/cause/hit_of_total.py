@@ -133,10 +133,10 @@ class Totals(Shown):
             return True
         mine = harmed(spans)
         rivals = (part for _, other in self.scale.slices if not meet(spans, other) for part in self._parts(other))
-        return any(not self._apart(mine, harmed(rival), (spans, rival)) for rival in rivals)
+        return any(not self._tells(mine, harmed(rival), (spans, rival)) for rival in rivals)
 
-    def _apart(self, mine: Cut, rival: Cut, touched: Iterable[Spans]) -> bool:
-        """Does a total of the touched stretches speak for the one cut and against the other?"""
+    def _tells(self, mine: Cut, rival: Cut, touched: Iterable[Spans]) -> bool:
+        """Does a total of the touched stretches agree with the one cut and differ from the other?"""
         theirs = whole(self.scale.case, self.scale.rows(rival))
         keys = (key for spans in touched for key in self._keys(spans) if self._fits(mine, key))
         return any(not self._same(key, theirs[key], self.all[key]) for key in keys)

@@ -1,4 +1,4 @@
-"""Were the totals, when a fault hit, what the batches of that moment come to?
+"""Were the totals, when a fault hit, those of the batches committed by then?
 
 If not, the sink is late, or two errors cancel: what a snapshot shows is then no witness.
 """
@@ -19,8 +19,8 @@ from harness.judge.stakes.weigh import Known, Weighed
 
 
 def mismatched(scale: Scale, hit: Weighed) -> int:
-    """How many totals that are right in the end were, when the fault hit, neither what the committed batches come to
-    nor that with the batch in flight, nor between the two where it may have been written in part. A key that is not
+    """How many totals that are right in the end were, when the fault hit, neither those of the committed batches
+    nor these with the batch in flight, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
     if not isinstance(hit, Known) or not scale.case.aggregate or hit.injection.running:

@@ -72,7 +72,7 @@ def in_flight(scale: Scale, injection: Injection, reach: Reach, now: SinkState) 
 
 def _early(scale: Scale, reach: Reach, now: SinkState, *, writing: bool) -> Reach | None:
     """Where it stood if it saves its offsets before the sink has the slice: the slice that it calls done is still in
-    hand. Nothing of that is there, or a part while somebody writes; if nobody can be seen to, what is missing has to be
+    flight. Nothing of that is there, or a part while somebody writes; if nobody is seen to, what is missing has to be
     where a writer stopped. One row alone may be missing for any reason, and all of them where the sink shows its rows
     late. None if it does not."""
     if not reach.last or (scale.late and not writing):
@@ -113,7 +113,7 @@ def _ends(scale: Scale, spans: Spans, keys: set[Key]) -> Spans:
 
 
 def _bounded(scale: Scale, reach: Reach, now: SinkState) -> Reach:
-    """What it took next is more than it had in flight, as a rule: the producer went on. In hand was what has left
+    """What it took next is more than it had in flight, as a rule: the producer went on. In flight was what has left
     something in the sink, up to the last record of it."""
     if scale.case.aggregate or not reach.taken:
         return reach

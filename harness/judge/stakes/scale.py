@@ -25,7 +25,7 @@ SLICES_MAX = 1_000
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
-    each query read the topic, in their order; `late`: the scenario says that the sink shows its rows late; `alone`: an
+    each query read the source, in their order; `late`: the scenario says that the sink shows its rows late; `alone`: an
     attempt of the driver came to an end that no fault had ended."""
 
     effects: Effects

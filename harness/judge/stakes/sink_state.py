@@ -1,4 +1,4 @@
-"""A sink at one moment, row by row under its key: as it was read whole, or as keys and fingerprints."""
+"""A sink at one point in time, row by row under its key: as it was read whole, or as keys and fingerprints."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ZERO = Decimal(0)
 
 @dataclass(frozen=True)
 class Traces:
-    """What may have happened to the rows of a sink between two moments of its query: `base` is what it holds after
+    """What may have happened to the rows of a sink between two states of its query: `base` is what it holds after
     the one, `full` after the other."""
 
     scale: Scale

@@ -67,15 +67,15 @@ class Visibility:
         if not scale.case.aggregate and expected.total() == len(expected):
             return ""
         if not scale.slices:
-            return "nothing tells in which slices the topic was read, and another one may come to the same totals"
+            return "nothing tells in which slices the source was read, and another one may give the same totals"
         others = self._others(spans)
         if len(others) > SLICES_MAX:
-            return f"the topic was read in more than {SLICES_MAX} slices, and another one may come to the same totals"
+            return f"the source was read in more than {SLICES_MAX} slices, and another one may give the same totals"
         for batch, other in others:
             cut = Cut(again=(spans,), without=other) if harm is Harm.REPETITION else Cut(without=spans, again=(other,))
             if not self._seen(scale.rows(cut)):
                 name = "another slice" if batch is None else f"batch {batch}"
-                return f"{name} comes to the same totals, and one {_OPPOSITE[harm]} would hide it"
+                return f"{name} gives the same totals, and one {_OPPOSITE[harm]} would hide it"
         return ""
 
     def _others(self, spans: Spans) -> list[Slice]:

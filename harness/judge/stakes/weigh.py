@@ -102,7 +102,7 @@ def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: i
     if not found:
         seen = injection.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
-        words = "no query of the topic was seen at work when the fault hit"
+        words = "no query that reads the source was seen at work when the fault hit"
         if injection.only is None:
             words = "several queries were at work, and nothing shows for which of them the executor that died was"
         elif injection.only:
@@ -115,7 +115,7 @@ def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: i
     try:
         reach = feeding(scale, found, many, restart if late and restart is not None else at)
         if reach is None:
-            words = f"{max(many, len(found))} queries read the topic, and nothing shows which of them feeds"
+            words = f"{max(many, len(found))} queries read the source, and nothing shows which of them feeds"
             return Weighed(injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
         return _Weighing(scale, injection, in_flight(scale, injection, reach, last), at, last).weighed()
     except UsageError as failure:
@@ -211,8 +211,8 @@ class _Weighing:
         return joined(self._redone(), self.reach.again)
 
     def _redone(self) -> Spans:
-        """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight only
-        stood still, nor if all of it was rolled back before the next attempt worked."""
+        """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
+        only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
         return self.reach.taken if self._stays() and not (self.injection.paused or unseen or self._left) else ()
 
@@ -257,7 +257,7 @@ class _Weighing:
         return bool(self.reach.taken) and (said or (self.blind and self._in_flight()))
 
     def _missing(self) -> Spans:
-        """What may never be processed, as far as the sink has not got it yet. Whoever only stood still goes on."""
+        """What may never be processed, as far as the sink has not got it yet. Whoever was only paused goes on."""
         if self._left:
             return ()
         if self._unseen():
@@ -307,7 +307,7 @@ class _Weighing:
         if self.reach.batch is not None and not self.reach.taken:
             return f"batch {self.reach.batch} held no record"
         if self.reach.taken and self.injection.paused:
-            return "the driver stood still, and went on with what it had in flight"
+            return "the driver was paused, and went on with what it had in flight"
         if self.reach.taken:
             return "nothing shows that a slice was in flight: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in flight"

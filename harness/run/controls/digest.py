@@ -43,7 +43,7 @@ class _Walk:
 
     def __init__(self, excluded: Path | None) -> None:
         self.found: dict[str, str] = {}
-        self._apart = excluded and excluded.resolve()
+        self._excluded = excluded and excluded.resolve()
         self._seen: dict[Path, str] = {}
 
     def any(self, path: Path, name: str) -> None:
@@ -52,7 +52,7 @@ class _Walk:
         with suppress(OSError):
             if path.is_file():
                 self.found[name] = digest(path)
-            elif path.is_dir() and not (path / "pyvenv.cfg").is_file() and path.resolve() != self._apart:
+            elif path.is_dir() and not (path / "pyvenv.cfg").is_file() and path.resolve() != self._excluded:
                 self.below(path, f"{name}/")
 
     def below(self, folder: Path, name: str) -> None:

@@ -42,7 +42,7 @@ MOST = 3
 """Controls of one run."""
 KEPT = 200
 """Digests in the cache."""
-ROOM = "controls"
+FOLDER = "controls"
 VOLATILE = frozenset({"session", "reapers_replaced", "cluster_id", "driver_host", "flags"})
 """What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
 
@@ -95,19 +95,19 @@ def control(
 
     A program that does not work without faults is an outcome, not an error. Raises StackError, and HarnessError for a
     disk."""
-    target = folder / ROOM / str(number)
+    target = folder / FOLDER / str(number)
     key = digest(scenario, stack.describe(needed([scenario])), seed=seed, root=root, excluded=folder.parent.parent)
-    kept = cache.folder(ROOM) / key / str(number)
+    kept = cache.folder(FOLDER) / key / str(number)
     journal.write("control", number=number, state="begins", digest=key)
     began = monotonic()
-    with disk("keep a control", target), fresh(target) as room:
-        cached = cache.taken(kept, room.path)
+    with disk("keep a control", target), fresh(target) as run_folder:
+        cached = cache.taken(kept, run_folder.path)
         if not cached:
-            (play or without_faults)(scenario, stack, room, seed=seed, root=root, portions=tuple(portions or ()))
-        room.save(1, run={"cached": cached, "digest": key})
-        outcome = room.read()["run"]["outcome"]
-        if not cached and _done(room, outcome, scenario):
-            _keep(room, kept)
+            (play or without_faults)(scenario, stack, run_folder, seed=seed, root=root, portions=tuple(portions or ()))
+        run_folder.save(1, run={"cached": cached, "digest": key})
+        outcome = run_folder.read()["run"]["outcome"]
+        if not cached and _done(run_folder, outcome, scenario):
+            _keep(run_folder, kept)
     journal.write(
         "control",
         number=number,
@@ -131,35 +131,35 @@ def fresh(target: Path) -> Iterator[RunFolder]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _done(room: RunFolder, outcome: Mapping[str, Any], scenario: Scenario) -> bool:
+def _done(run_folder: RunFolder, outcome: Mapping[str, Any], scenario: Scenario) -> bool:
     """Did it come to its end, and could every sink be read? Another try may show more of one that did not."""
     if not outcome["drained"] or outcome["reasons"] or outcome["error"]:
         return False
-    tables = [load(room.path, place) for place in range(len(scenario.sinks))]
+    tables = [load(run_folder.path, place) for place in range(len(scenario.sinks))]
     return all(table is not None and not table.unreadable for table in tables)
 
 
-def _keep(room: RunFolder, kept: Path) -> None:
+def _keep(run_folder: RunFolder, kept: Path) -> None:
     # Without a cache the next run does it once more.
     with suppress(OSError):
-        cache.keep(room.path, kept)
+        cache.keep(run_folder.path, kept)
         cache.trim(kept.parent.parent, most=KEPT)
 
 
 def without_faults(
-    scenario: Scenario, stack: Stack, room: RunFolder, *, seed: int, root: Path, portions: Sequence[int]
+    scenario: Scenario, stack: Stack, run_folder: RunFolder, *, seed: int, root: Path, portions: Sequence[int]
 ) -> None:
-    """Run the scenario without its schedule into `room`. Raises what a run does but for a program that fails."""
+    """Run the scenario without its schedule into `run_folder`. Raises what a run does but for a program that fails."""
     began = monotonic()
     alone = replace(scenario, schedule=())
-    for part in (room.path / "ledger", room.sink, room.logs):
+    for part in (run_folder.path / "ledger", run_folder.sink, run_folder.logs):
         part.mkdir(mode=0o700)
     workload = make(alone.input, seed=seed, root=root)
     run_id = f"r{secrets.token_hex(4)}"
     known = planned(alone, workload, stack, seed=seed, run_id=run_id)
-    room.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
+    run_folder.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
     journal = Journal(None)
-    live = Live(alone, stack, room, journal, run_id=run_id, root=root, seed=seed, portions=portions)
+    live = Live(alone, stack, run_folder, journal, run_id=run_id, root=root, seed=seed, portions=portions)
     error = ""
     try:
         play(live, workload)
@@ -169,14 +169,14 @@ def without_faults(
     finally:
         ended(live, journal)
         if error:
-            redact_folder(room.logs, live.own.secrets)
+            redact_folder(run_folder.logs, live.own.secrets)
         else:
-            shutil.rmtree(room.logs)
-    told = Redactor(live.own.secrets).data({**_outcome(live, room), "error": error or None})
-    room.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
+            shutil.rmtree(run_folder.logs)
+    told = Redactor(live.own.secrets).data({**_outcome(live, run_folder), "error": error or None})
+    run_folder.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
 
 
-def _outcome(live: Live, room: RunFolder) -> dict[str, Any]:
+def _outcome(live: Live, run_folder: RunFolder) -> dict[str, Any]:
     """What is known at the end, however far it came."""
     supervisor = getattr(live, "supervisor", None)
     deaths = supervisor.deaths if supervisor is not None else []
@@ -185,7 +185,7 @@ def _outcome(live: Live, room: RunFolder) -> dict[str, Any]:
         "drained": False,
         "reasons": [],
         "stalled": None,
-        **(room.read()["run"].get("outcome") or {}),
+        **(run_folder.read()["run"].get("outcome") or {}),
         "gap_s": round(live.rhythm.gap_s(), 3),
         "deaths": [{"number": death.number, "status": death.status} for death in deaths],
     }
@@ -204,8 +204,8 @@ def digest(
     scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, excluded: Path | None = None
 ) -> str:
     """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `excluded`,
-    the folder of the reports, is no part of the program. Nor are the portions: the pipeline sets the pace, so that they
-    differ from one run of a scenario to the next."""
+    the folder of the reports, is no part of the program. Nor are the portions: they follow the pipeline's progress, and
+    so differ from one run of a scenario to the next."""
     known = {
         "files": files(scenario.pipeline, root, excluded=excluded),
         "pipeline": plain(scenario.pipeline),

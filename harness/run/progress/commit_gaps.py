@@ -1,7 +1,7 @@
 """How often the queries of a program commit, as the journal tells it; and which of them still have something in flight.
 
-From that follows how long a sink must stand still before nothing more can come: the last commit of the query that reads
-the topic is not the last word where another query passes its rows on, at a pace of its own.
+From that follows how long a sink must stay unchanged before nothing more can come: the last commit of the query that
+reads the source does not end it where another query passes its rows on, with a commit interval of its own.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _steady(gaps: Mapping[int, list[float]]) -> list[float]:
 
 
 def unplanned(root: Path) -> bool:
-    """Is there a checkpoint below `root` of a query that has begun and planned nothing? One that reads the topic plans
+    """Is there a checkpoint below `root` of a query that has begun and planned nothing? One that reads the source plans
     a first batch at once, even an empty one."""
     for name, folders, _ in os.walk(root):
         path = Path(name)

@@ -1,4 +1,4 @@
-"""Follows every checkpoint of one run: tells the armed trigger first, then keeps the books and the journal."""
+"""Follows every checkpoint of one run: tells the armed trigger first, then records what it saw, also in the journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness.checkpoint import OffsetReader, Offsets, Progress, listing, read_offsets
-from harness.context import Hook, Sight
+from harness.context import CheckpointEvent, Hook
 from harness.errors import HarnessError
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
@@ -26,7 +26,7 @@ class Observer:
         self._journal = journal
         self._hook: Hook | None = None
         self._for: str | None = None
-        self._listeners: list[Callable[[Sight], None]] = []
+        self._listeners: list[Callable[[CheckpointEvent], None]] = []
         self._lock = threading.Lock()
         self._known: dict[Path, Progress] = {}
         self._every: list[Progress] = []
@@ -40,13 +40,13 @@ class Observer:
         """Stop watching."""
         self._watch.close()
 
-    def listen(self, listener: Callable[[Sight], None]) -> None:
-        """Call `listener` in the watching thread with every later sight, after the books are kept."""
+    def listen(self, listener: Callable[[CheckpointEvent], None]) -> None:
+        """Call `listener` in the watching thread with every later event, once it is recorded."""
         self._listeners.append(listener)
 
     @contextmanager
     def armed(self, hook: Hook, *, query: str | None = None) -> Iterator[None]:
-        """Call `hook` in the watching thread with every sight of our queries, or of the one whose checkpoint's folder
+        """Call `hook` in the watching thread with every event of our queries, or of the one whose checkpoint's folder
         is called `query`, whatever it reads; before anything else is done with it."""
         self._for, self._hook = query, hook
         try:
@@ -54,7 +54,7 @@ class Observer:
         finally:
             self._hook = None
 
-    def _saw(self, seen: Sight) -> None:
+    def _saw(self, seen: CheckpointEvent) -> None:
         meant = self._ours(seen) if self._for is None else seen.folder.name == self._for
         hook = self._hook if meant else None
         afterwards = hook(seen) if hook is not None else None
@@ -74,7 +74,7 @@ class Observer:
             attempt=attempt,
         )
 
-    def _book(self, seen: Sight) -> Progress:
+    def _book(self, seen: CheckpointEvent) -> Progress:
         """What is kept of the checkpoint."""
         progress = self._known.get(seen.folder)
         # Where a source begins is written once: another time, it is another checkpoint in the old one's place.
@@ -88,7 +88,7 @@ class Observer:
                 progress.note_all()
         return progress
 
-    def _note(self, seen: Sight, progress: Progress, attempt: int) -> None:
+    def _note(self, seen: CheckpointEvent, progress: Progress, attempt: int) -> None:
         progress.last_attempt = attempt
         self._touched.setdefault(attempt, set()).add(seen.folder)
         if seen.point is None:
@@ -101,7 +101,7 @@ class Observer:
         elif seen.point is CrashPoint.BATCH_COMMITTED:
             progress.committed.add(seen.batch)
 
-    def _ours(self, seen: Sight) -> bool:
+    def _ours(self, seen: CheckpointEvent) -> bool:
         """Is it a query that reads the run's source? No fault is meant for another one."""
         progress = self._known.get(seen.folder)
         if progress is not None and progress.ends:
@@ -192,7 +192,7 @@ class Observer:
             return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
 
     def unchanged_s(self) -> float:
-        """Seconds since the last sight of any query."""
+        """Seconds since the last event of any query."""
         return monotonic() - self._last
 
     def touched(self, attempt: int) -> bool:

@@ -13,8 +13,9 @@ UNSHOWN_S = 30.0
 
 
 def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
-    """How long sinks must stand still before they are read: doubled rows may come late like any others. `unshown`: some
-    query behind another one has not told its pace, so that only the declared interval says what to wait for."""
+    """How long sinks must stay unchanged before they are read: doubled rows may come late like any others. `unshown`:
+    the commit interval of some query behind another one is not known yet, so only the declared interval says what to
+    wait for."""
     own_s = 0.0
     if unshown:
         own_s = UNSHOWN_S if interval_s is None else QUIET_GAPS * interval_s

@@ -30,7 +30,7 @@ class OpenTable:
         return rows.columns(self.dsn, self.target)
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, of one moment."""
+        """Its columns and rows, of one snapshot."""
         return rows.reading(self.dsn, self.target, key=self.key, wait_ms=wait_ms)
 
     def mark(self) -> str:

@@ -73,7 +73,7 @@ from pg_index i where i.indrelid = to_regclass(%s) and i.indisunique and i.indis
 
 @contextmanager
 def reading(dsn: str, target: str, *, key: Sequence[str] = (), wait_ms: int = 0) -> Iterator[Reading]:
-    """Columns and canonical rows, in parts of at most `FETCH_ROWS`, of one moment; `key` names a row.
+    """Columns and canonical rows, in parts of at most `FETCH_ROWS`, of one snapshot; `key` names a row.
 
     Raises Missing if it is not there; UsageError if it is wrong, has a column that cannot be compared, or, with
     `wait_ms`, where a lock keeps readers out for longer than that; StackError if the server does not answer."""
@@ -136,7 +136,7 @@ def busy(dsn: str, *, shared: bool = False) -> str:
 
 @contextmanager
 def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
-    """A read-only transaction that sees one moment. Failures become words, without the password. `wait_ms` is how long
+    """A read-only transaction with one snapshot. Failures become words, without the password. `wait_ms` is how long
     it waits for a lock, and a tenth of what a statement may take; 0 stands for `STATEMENT_MS` in all."""
     limit_ms = wait_ms * 10 or STATEMENT_MS
     try:

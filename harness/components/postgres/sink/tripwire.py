@@ -2,8 +2,8 @@
 
 Each row handed to the table draws a number from a sequence (sequences are not rolled back, so rows of a
 transaction that never commits are counted too). The row after the k-th waits for an advisory lock that the harness
-holds; while it waits, k rows have reached the sink and their writer stands still. After the fault the lock is let
-go, and the server does with the waiting statement what it does with any whose client is gone.
+holds; while it waits, k rows have reached the sink and their writer is blocked. After the fault the lock is
+released, and the server does with the waiting statement what it does with any whose client is gone.
 
 The tripwire adds a row trigger to the sink's table: it changes the system under test and the report says so.
 """
@@ -39,7 +39,7 @@ create trigger onceproof_tripwire before insert on {schema}.{table}
 
 
 class Tripwire:
-    """The row trigger on one table of one run. Thread-safe; close() lets every writer go."""
+    """The row trigger on one table of one run. Thread-safe; close() releases every writer."""
 
     def __init__(self, dsn: str, schema: str, table: str) -> None:
         self._schema = schema
@@ -103,12 +103,12 @@ class Tripwire:
             return None
         return BlockedWriter(int(row[0]), (row[1], row[2]) if row[1] else None, self.rows() - 1)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Hold nothing from now on, and let whoever waits go on."""
         self._ask("select setval(%s, -1)", f'"{self._schema}".onceproof_hold')
         self._ask("select 1 from (select pg_advisory_unlock_all()) as unlocked")
         self._locked = False
 
     def close(self) -> None:
-        """Let every writer go and leave. The schema's end takes the trigger with it."""
+        """Release every writer and disconnect. The schema's end takes the trigger with it."""
         self._connection.close()
