@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from statistics import median
 
@@ -46,6 +47,10 @@ class Module:
     def name(self) -> str:
         return str(self.path.relative_to(ROOT))
 
+    @property
+    def dotted(self) -> str:
+        return self.name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
 
 def modules(*rooms: str) -> list[Module]:
     """Every Python file of these top-level folders."""
@@ -71,6 +76,17 @@ def lines(node: Function) -> int:
 
 def positional(node: Function) -> list[ast.arg]:
     return [each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """What is imported when it runs, within functions too: each `from a import b` as `a.b`."""
+    if isinstance(tree, ast.Import):
+        yield from (each.name for each in tree.names)
+    if isinstance(tree, ast.ImportFrom):
+        yield from (f"{tree.module}.{each.name}" for each in tree.names)
+    types_only = isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING"
+    for node in tree.orelse if types_only else ast.iter_child_nodes(tree):  # type: ignore[attr-defined]
+        yield from imports(node)
 
 
 def committed() -> list[Path]:
@@ -200,6 +216,16 @@ def test_the_layout_is_ruffs() -> None:
 
 def test_imports_point_down() -> None:
     tool("lint-imports")
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = {module.dotted: module.tree for module in modules("harness")}
+    graph = {
+        name: {each if each in known else each.rpartition(".")[0] for each in imports(tree)} & known.keys()
+        for name, tree in known.items()
+    }
+    # Raises CycleError with the circle.
+    TopologicalSorter(graph).prepare()
 
 
 def test_mypy_is_content() -> None:

@@ -50,7 +50,7 @@ class Kafka:
         """With one listener for the harness and one for the other containers."""
         from harness.components.kafka.container import KafkaBox
 
-        return KafkaBox(engine)
+        return KafkaBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
         """Host and port, or several with commas."""

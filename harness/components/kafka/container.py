@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from harness.components.kafka import KIND, process
+from harness.components.kafka import process
 from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.hosts.container import JVM, START_S, Container
@@ -26,8 +26,8 @@ SETTINGS: Mapping[str, str] = {
 class KafkaBox(Provides):
     """The broker: one listener for the harness, one for the other containers."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, image: str) -> None:
+        self._engine, self._image = engine, image
         self._port = Port(process.wanted_port(), what="Kafka")
         self.cluster_id = secrets.token_urlsafe(16).replace("-", "A").replace("_", "B")
         self.topics = Topics(f"{engine.host}:{self._port.number}")
@@ -48,7 +48,7 @@ class KafkaBox(Provides):
             self._engine,
             Wanted(
                 name="kafka",
-                image=KIND.image.name,
+                image=self._image,
                 command=command,
                 environment=environment,
                 ports={OUTSIDE: self._port.number},

@@ -48,7 +48,7 @@ class Postgres:
         """One server."""
         from harness.components.postgres.container import PostgresBox
 
-        return PostgresBox(engine)
+        return PostgresBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
         """An address as libpq takes it."""

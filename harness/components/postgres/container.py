@@ -9,7 +9,7 @@ from typing import Any
 import psycopg2
 
 from harness import wait
-from harness.components.postgres import KIND, process
+from harness.components.postgres import process
 from harness.components.postgres.database import Databases
 from harness.components.postgres.run_schema import Provides
 from harness.hosts.container import START_S, Container
@@ -25,8 +25,8 @@ SETTINGS = {
 class PostgresBox(Provides):
     """The database server."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, image: str) -> None:
+        self._engine, self._image = engine, image
         self._password = secrets.token_hex(16)
         self.container: Container | None = None
 
@@ -41,7 +41,7 @@ class PostgresBox(Provides):
             self._engine,
             Wanted(
                 name="postgres",
-                image=KIND.image.name,
+                image=self._image,
                 command=command,
                 environment=who,
                 ports={PORT: 0},
