@@ -20,10 +20,11 @@ from typing import Any
 from unittest.mock import patch
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_kill, fault, kill_executor
+from harness.faults import fault, kill_executor
+from harness.faults.base import killing
 from harness.hosts import signals
-from harness.run import evidence, feed
-from harness.run.schedule import Schedule
+from harness.run import feed
+from harness.run.schedule import Schedule, evidence
 from harness.run.snapshots import Snapshots
 from harness.scenario import CrashPoint, Scenario, Sink, Step, Word
 from harness.sinks.reading import mark
@@ -84,8 +85,8 @@ def nothing() -> Iterator[None]:
 
     quiet: dict[str, Any] = {**vars(signals), "kill": spared, "freeze": lambda processes: []}
     with ExitStack() as stack:
-        stack.enter_context(patch.object(base_kill, "signals", SimpleNamespace(**quiet)))
-        stack.enter_context(patch.object(base_kill, "ending", ended))
+        stack.enter_context(patch.object(killing, "signals", SimpleNamespace(**quiet)))
+        stack.enter_context(patch.object(killing, "ending", ended))
         _believed(stack)
         yield
 

@@ -19,11 +19,11 @@ from inotify_simple import INotify
 from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
 from harness.components.kafka.source import offsets_of as offsets_of_topic
 from harness.context import CheckpointEvent
+from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
 from harness.run.progress.observer import Observer, lowest
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
-from harness.triggers.watch import CheckpointWatch, event_of
 from harness.wait import until
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'

@@ -16,12 +16,13 @@ import psutil
 import pytest
 
 from harness.context import BlockedWriter, RunContext, TriggerHit
-from harness.faults import FAULTS, base_kill, kill_executor
+from harness.faults import FAULTS, kill_executor
+from harness.faults.base import killing
 from harness.faults.kill_executor import executors
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
-from harness.run.evidence import agrees
 from harness.run.schedule import Schedule
+from harness.run.schedule.evidence import agrees
 from harness.scenario import CrashPoint, Restart, Step, Trigger, Victim
 from harness.stack import Process
 from harness.triggers import base, trigger
@@ -64,7 +65,7 @@ def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_kill, "DEATH_WITHIN_S", 0.5)
+    monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.5)
     with world(tmp_path, "--broken", "deaf") as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "stop driver"), finish=True)
         assert not outcome.hit
@@ -216,7 +217,7 @@ def test_a_window_that_had_closed_is_missed_without_faults_and_the_next_batch_is
             return False
         return agrees(step, moment, listing)
 
-    monkeypatch.setattr("harness.run.evidence.agrees", closed_for_batch_3)
+    monkeypatch.setattr("harness.run.schedule.evidence.agrees", closed_for_batch_3)
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)
         assert refused and outcome.hit and outcome.batch in (4, 5)

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from kafka import KafkaProducer
 
-from harness.faults import base_kill, fault
+from harness.faults import fault
+from harness.faults.base import killing
 from harness.hosts import signals
 from harness.load import load
 from harness.run.loop import Result
@@ -86,7 +87,7 @@ def test_a_kill_without_effect_is_void_and_never_held(
         return {p.name: "alive" if p.alive() else "gone" for p in processes}
 
     monkeypatch.setattr(
-        base_kill, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
+        killing, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
     )
     verdict = run_scenario(scenario(project)).verdict
     assert verdict.word is Word.VOID

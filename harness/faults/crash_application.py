@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_kill
-from harness.faults.base import Injection
+from harness.faults.base import Injection, killing
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means
@@ -18,22 +17,22 @@ class CrashApplication:
         name="crash application",
         summary="SIGKILL to the driver and to every executor at once",
         example="{when: {records: 300}, do: crash application}",
-        options=base_kill.Victims,
+        options=killing.Victims,
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger, but for a program that dies without its JVM."""
-        return base_kill.python_alone(fault, trigger)
+        return killing.python_alone(fault, trigger)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill all of them, and see them gone."""
-        return base_kill.kill_driver(run, step.do, hit, executors=True)
+        return killing.kill_driver(run, step.do, hit, executors=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""
-        return base_kill.freezes(fault)
+        return killing.freezes(fault)
 
 
 KIND = CrashApplication()

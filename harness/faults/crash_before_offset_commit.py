@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_kill
-from harness.faults.base import Injection, Proof
-from harness.faults.base_kill import COMMITS, victim_of
+from harness.faults.base import Injection, Proof, killing
+from harness.faults.base.killing import COMMITS, victim_of
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
@@ -27,7 +26,7 @@ class CrashBeforeOffsetCommit:
         name="crash before offset commit",
         summary="SIGKILL to the driver when the sink has the batch and Spark's `commits/N` is not there yet",
         example="{when: {batch: 3}, do: crash before offset commit}",
-        options=base_kill.Victims,
+        options=killing.Victims,
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER})
@@ -51,12 +50,12 @@ class CrashBeforeOffsetCommit:
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill it, and see it gone; a batch in the commit log was not crashed before that."""
-        done = base_kill.kill_driver(run, step.do, hit, proof=Proof.IN_PROGRESS)
+        done = killing.kill_driver(run, step.do, hit, proof=Proof.IN_PROGRESS)
         return done if hit.before.get("offsets") else replace(done, note=NO_CHECKPOINT)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""
-        return base_kill.freezes(fault)
+        return killing.freezes(fault)
 
 
 KIND = CrashBeforeOffsetCommit()

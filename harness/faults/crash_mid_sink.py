@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_kill
-from harness.faults.base import Injection
+from harness.faults.base import Injection, killing
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means
@@ -19,7 +18,7 @@ class CrashMidSink:
         name="crash mid-sink",
         summary="SIGKILL to the driver and to every executor after some rows of the sink",
         example="{when: {rows: 40}, do: crash mid-sink}",
-        options=base_kill.Victims,
+        options=killing.Victims,
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
@@ -35,11 +34,11 @@ class CrashMidSink:
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill all of them, and see them gone."""
-        return base_kill.kill_driver(run, step.do, hit, executors=True)
+        return killing.kill_driver(run, step.do, hit, executors=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""
-        return base_kill.freezes(fault)
+        return killing.freezes(fault)
 
 
 NEEDS = "crash mid-sink needs {path}.rows: after how many rows of the sink"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_lasting
-from harness.faults.base import Injection
+from harness.faults.base import Injection, lasting
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Host, Means
@@ -22,14 +21,14 @@ class DisconnectDriver:
         name="disconnect driver",
         summary="the driver's container is taken off its network for a while",
         example="{when: {records: 300}, do: disconnect driver, for: 10s}",
-        options=base_lasting.For,
+        options=lasting.For,
     )
     impact = Impact.DRIVER_CUT_OFF
     needs = frozenset({Means.SIGNAL_DRIVER, Means.CUT_NETWORK})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
-        return base_lasting.refusals(fault, planned)
+        return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Take it off the network, look that it is off, and let it work on there; put it back unless it ends before.
@@ -41,7 +40,7 @@ class DisconnectDriver:
                 run.look(hit)
             # It was frozen for the snapshot alone: a lost network does nothing to a frozen process.
             release(run, step, hit)
-            limit, began_s = Deadline(base_lasting.lasts_s(step.do)), run.journal.elapsed_s()
+            limit, began_s = Deadline(lasting.lasts_s(step.do)), run.journal.elapsed_s()
             while any(host.alive() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
                 pass
             off = [host for host in off if host.disconnected() or not host.alive()]

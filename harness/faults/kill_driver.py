@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_kill
-from harness.faults.base import Injection
+from harness.faults.base import Injection, killing
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means
@@ -18,22 +17,22 @@ class KillDriver:
         name="kill driver",
         summary="SIGKILL to the driver: its whole tree, its Python program or its JVM",
         example="{when: {point: sink-committed, batch: 3}, do: kill driver}",
-        options=base_kill.Victims,
+        options=killing.Victims,
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger, but for a program that dies alone."""
-        return base_kill.python_alone(fault, trigger)
+        return killing.python_alone(fault, trigger)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill it, and see it gone."""
-        return base_kill.kill_driver(run, step.do, hit)
+        return killing.kill_driver(run, step.do, hit)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""
-        return base_kill.freezes(fault)
+        return killing.freezes(fault)
 
 
 KIND = KillDriver()

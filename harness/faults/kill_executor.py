@@ -10,8 +10,7 @@ from typing import Annotated
 
 from harness.context import RunContext, TriggerHit
 from harness.errors import WaitError
-from harness.faults import base_kill
-from harness.faults.base import Injection, Proof
+from harness.faults.base import Injection, Proof, killing
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.hosts import signals
@@ -64,7 +63,7 @@ class KillExecutor:
         size = log.stat().st_size if log else 0
         found = run.stack.executors(run.own)
         targets = signals.family(executors(found, hit, every=step.do.options.get("which") == Which.ALL))
-        signalled = base_kill.kill(run, hit, targets)
+        signalled = killing.kill(run, hit, targets)
 
         def confirm() -> str:
             return "" if hit.held is not None or lost_task(run, log, size) else IDLE

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_lasting
-from harness.faults.base import Injection
+from harness.faults.base import Injection, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -22,18 +21,18 @@ class PauseDriver:
         name="pause driver",
         summary="SIGSTOP to the driver's whole tree for a while",
         example="{when: {records: 300}, do: pause driver, for: 3s}",
-        options=base_lasting.For,
+        options=lasting.For,
     )
     impact = Impact.DRIVER_PAUSED
     needs = frozenset({Means.SIGNAL_DRIVER})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
-        return base_lasting.refusals(fault, planned)
+        return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Stop it (SIGSTOP), see that it is stopped, let it go on."""
-        for_s = base_lasting.lasts_s(step.do)
+        for_s = lasting.lasts_s(step.do)
         limit = Deadline(for_s)
         tree = signals.freeze(run.supervisor.processes())
         try:

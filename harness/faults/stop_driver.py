@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 
 from harness.context import RunContext, TriggerHit
-from harness.faults import base_kill
-from harness.faults.base import Injection, NoOptions
+from harness.faults.base import Injection, NoOptions, killing
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger, Victim
@@ -33,10 +32,10 @@ class StopDriver:
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Ask it to end, and wait until it has."""
         targets, driver = run.supervisor.processes(Victim.PYTHON), run.supervisor.driver
-        base_kill.scheduled(run, driver, targets)
+        killing.scheduled(run, driver, targets)
         run.glance(hit)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
-        return Injection(signalled=base_kill.ending(run, driver, signalled))
+        return Injection(signalled=killing.ending(run, driver, signalled))
 
 
 KIND = StopDriver()

@@ -9,7 +9,7 @@ from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger
 from harness.triggers.base import Planned
-from harness.triggers.base_in_flight import blind, wait_for_work, works
+from harness.triggers.base.in_flight import blind, wait_for_work, works
 
 
 class Elapsed:

@@ -11,10 +11,10 @@ from time import monotonic
 from harness.checkpoint import OffsetReader, Offsets, Progress, listing, read_offsets
 from harness.context import CheckpointEvent, Hook
 from harness.errors import HarnessError
+from harness.run.progress.checkpoint_watch import CheckpointWatch
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
-from harness.triggers.watch import CheckpointWatch
 
 
 class Observer:

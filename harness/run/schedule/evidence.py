@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.context import Listing, RunContext, TriggerHit, running
-from harness.faults import FAULTS, base_kill
-from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
+from harness.faults import FAULTS
+from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
 from harness.hosts import signals
 from harness.scenario import CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.triggers import TRIGGERS, release
@@ -108,7 +108,7 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
     if done.note:
         words.append(done.note)
     if "alive" in done.signalled.values():
-        words.append(f"it was signalled and lived on for {base_kill.DEATH_WITHIN_S:g} s")
+        words.append(f"it was signalled and lived on for {killing.DEATH_WITHIN_S:g} s")
     if hit.held is not None:
         words.append(f"the server's process {hit.held.backend} stood before row {hit.held.rows + 1}")
     return words

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
+from harness.load.cross_checks.steps import check_step
 from harness.load.models import EffectShape, keys, own, unsaid
 from harness.load.reader import Section
-from harness.load.steps import check_step
 from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.sinks import SINKS

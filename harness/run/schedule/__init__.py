@@ -14,7 +14,7 @@ from harness.context import RunContext, TriggerHit
 from harness.errors import HarnessError, WaitError
 from harness.faults import FAULTS
 from harness.faults.base import Freezes
-from harness.run.evidence import injected
+from harness.run.schedule.evidence import injected
 from harness.scenario import Evidence, Step, StepOutcome, plain
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
