@@ -7,7 +7,7 @@ found at an address.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -121,6 +121,36 @@ class SetsUp(Protocol):
 
     def set_up(self, own: Resources, text: str) -> None:
         """Do what the text says, placeholders filled in. Raises SetupError."""
+
+
+@runtime_checkable
+class HasClient(Protocol):
+    """Pipelines in Python reach it by a module, which an image of Spark has to have."""
+
+    @property
+    def client(self) -> str:
+        """The name that is imported."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to find out about one thing that this machine must have: `see` gives what was found, and raises when it does
+    not do. An optional one never makes the machine unfit."""
+
+    name: str
+    wanted: str
+    see: Callable[[], str]
+    cure: str
+    optional: bool = False
+
+
+@runtime_checkable
+class NeedsOfMachine(Protocol):
+    """It needs something of this machine before it can run as child processes."""
+
+    @property
+    def looks(self) -> Sequence[Look]:
+        """What `onceproof doctor` looks at."""
 
 
 @dataclass(frozen=True)

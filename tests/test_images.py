@@ -11,9 +11,9 @@ from ruamel.yaml import YAML
 
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka.container import variable
+from harness.components.kafka.process import VERSION
 from harness.components.spark import standalone_containers as spark
 from harness.hosts.images import Image
-from harness.machine import jars
 
 ROOT = Path(__file__).parent.parent
 PARTS = {
@@ -77,5 +77,5 @@ def test_a_setting_of_kafka_becomes_the_variable_that_its_image_reads(setting: s
 def test_the_images_hold_what_the_jars_are_for() -> None:
     version = importlib.metadata.version("pyspark")
     for name in ("official", "stand_in"):
-        assert getattr(BY_PART["kafka"], name).rpartition(":")[2] == jars.KAFKA
+        assert getattr(BY_PART["kafka"], name).rpartition(":")[2] == VERSION
         assert getattr(BY_PART["spark"], name).rpartition(":")[2].partition("-")[0] == version

