@@ -15,8 +15,6 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP, Signals
 from typing import TYPE_CHECKING
 
-from kafka.errors import KafkaError
-
 from harness import wait
 from harness.components.spark.standalone_processes import WORKER
 from harness.errors import HarnessError, StackError
@@ -91,7 +89,7 @@ def main() -> int:
             if not class_data.complete(stack.class_archives, IN_CONTAINERS):
                 print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
             print(f"class archives in {train(stack)}")
-    except (HarnessError, KafkaError, OSError) as error:
+    except (HarnessError, OSError) as error:
         print(f"onceproof: {error}", file=sys.stderr)
         return StackError.exit_code
     return 0

@@ -11,30 +11,33 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import psutil
-from kafka import KafkaProducer
 
 from harness import wait
-from harness.components.kafka.process import Kafka
-from harness.components.kafka.run_topic import Topic
+from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver_process as driver
 from harness.components.spark.standalone_processes import MASTER, WORKER, Spark
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
+from harness.hosts.processes import ProcessHost
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
 from harness.resources import RunResources
+from harness.run_folder.ledger import State
 from harness.scenario import Input, Pipeline
 from harness.session.session import Session
 from harness.sources import SOURCES
 from harness.stack import Driver
+from harness.workloads.base import Record
 
 TRAINING_APP = Path(__file__).with_name("application.py")
 TOPIC = "training"
 RECORDS = 240
-ASKED = SOURCES[Input().source].asks(Input(partitions=2))
+INPUT = Input(partitions=2)
+ASKED = SOURCES[INPUT.source].asks(INPUT)
 (LABEL,) = ASKED
 DRIVER_S = 600.0
 DUMP_S = 300.0
@@ -75,20 +78,25 @@ def provide(say: Callable[[str], object]) -> None:
 def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
     logs = into / "logs"
     logs.mkdir()
+    flags = {kind: _flags(into, kind) for kind in Kind}
     with Session() as session:
-        broker = Kafka(session, found, resolved, logs=logs, flags=_flags(into, Kind.BROKER))
-        spark = Spark(session, found, logs=logs, executors=1, flags=_flags(into, Kind.DAEMON))
+        host = ProcessHost(session=session, logs=logs, java=found, jars=resolved, flags=flags)
+        broker: Started = able(LABEL, AsProcesses, "does not run as child processes").as_processes(host)
+        spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON])
         try:
             broker.start()
             spark.start()
             own = resources(session, broker, spark)
             feed(own)
             _drive(into, session, own, driver.Machine(java=found, jars=resolved))
-            _end_daemons(into)
-            broker.stop(grace_s=DUMP_S)
         finally:
+            # Before the servers end, or a client goes on knocking.
             spark.close()
             broker.close()
+        # Worker and master write one archive: the master's, written last, stays.
+        for main in (WORKER, MASTER):
+            _end(main, _archive(into, Kind.DAEMON))
+        _end(_archive(into, Kind.BROKER))
     missing = [str(kind) for kind in Kind if not Path(_archive(into, kind)).is_file()]
     if missing:
         raise StackError(
@@ -102,19 +110,18 @@ def _flags(into: Path, kind: Kind) -> tuple[str, ...]:
 
 
 def feed(own: RunResources) -> None:
-    """Send the topic, which has two partitions, some payments."""
-    topic: Topic = own.part(LABEL).at
-    producer = KafkaProducer(bootstrap_servers=topic.bootstrap, acks="all")
-    try:
-        for number in range(RECORDS):
-            payment = {"id": number, "account": f"a{number % 7}", "amount": "1.25", "event_time": "2026-01-01T00:00:00"}
-            producer.send(topic.topic, key=b"%d" % number, value=json.dumps(payment).encode(), partition=number % 2)
-        producer.flush(timeout=DUMP_S)
-    finally:
-        producer.close()
+    """Send the source, which has two partitions, some payments. Raises StackError."""
+    records = []
+    for number in range(RECORDS):
+        payment = {"id": number, "account": f"a{number % 7}", "amount": "1.25", "event_time": "2026-01-01T00:00:00"}
+        records.append(Record(number, b"%d" % number, json.dumps(payment).encode(), number % 2))
+    with closing(SOURCES[INPUT.source].open(INPUT, own.parts).sender()) as sender:
+        answers = sender.send(records)
+    if failed := [answer.error for answer in answers if answer.state is not State.ACKNOWLEDGED]:
+        raise StackError(f"asked {LABEL} to take {RECORDS} records to train with; saw {failed[0]}; run it again")
 
 
-def resources(session: Session, broker: Kafka, spark: Spark) -> RunResources:
+def resources(session: Session, broker: Started, spark: Spark) -> RunResources:
     """What the training app is given: a topic, and no database."""
     folder = session.folder / TOPIC
     folder.mkdir()
@@ -172,13 +179,11 @@ def _drive(into: Path, session: Session, own: RunResources, found: driver.Machin
     worker.resume()
 
 
-def _end_daemons(into: Path) -> None:
-    """Ask the worker and then the master to end. Both write one archive: the master's, written last, stays."""
-    for main in (WORKER, MASTER):
-        words = main, _archive(into, Kind.DAEMON)
-        for process in _running(*words):
-            process.terminate()
-        _gone(*words)
+def _end(*words: str) -> None:
+    """Ask the processes that hold `words` to end, and wait until they have written their archive."""
+    for process in _running(*words):
+        process.terminate()
+    _gone(*words)
 
 
 def _gone(*words: str) -> None:
