@@ -743,7 +743,7 @@ def test_a_pipeline_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Mo
     def denied(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("harness.load.pipeline_header", denied)
+    monkeypatch.setattr("harness.load.header", denied)
     assert mistakes(home, GOOD.encode()) == [
         "ROOT/scenarios/s.yaml:2:11: pipeline 'pipelines/pay.py' cannot be read: Permission denied"
     ]
