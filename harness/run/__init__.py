@@ -6,8 +6,7 @@ run_or_control  what both have in common: how they begin and end
 live_run        starts and ends all parts
 supervisor      keeps the driver running
 feed            hands records to the producer
-schedule        the steps, in order
-evidence        does a fault, proves it
+schedule/       the steps, in order; does a fault, proves it
 snapshots       where everything stood
 drain           after the schedule
 progress/       how far the pipeline has got
