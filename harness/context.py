@@ -81,8 +81,8 @@ class Drivers(Protocol):
     def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule; `left` are those of its processes that live on."""
 
-    def ending(self, number: int, *, within_s: float) -> str:
-        """How attempt `number` ended: its signal or exit status; `alive` if it has not within that time."""
+    def ending(self, number: int, *, within_s: float) -> int | None:
+        """The exit status of attempt `number`, negative for a signal; None if it has not ended within that time."""
 
     def ended(self, number: int) -> bool:
         """Is that attempt known to be dead?"""

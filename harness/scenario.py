@@ -262,11 +262,13 @@ class Scenario:
 class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.
 
-    `signalled` maps a pid to what became of it, and `driver N` to its wait status; `checkpoint_before` / `_after` list
-    the offsets and commits that were there just before and just after; `rows_seen` is the count of rows the sink had
-    been handed; `asked`: the driver was asked to end, and may have finished what it had in flight on the way."""
+    `signalled` maps each victim to what became of it, in words; `driver_status` is the driver's exit status (negative
+    for a signal), None if the fault did not end it; `checkpoint_before` / `_after` list the offsets and commits that
+    were there just before and just after; `rows_seen` is the count of rows the sink had been handed; `asked`: the
+    driver was asked to end, and may have finished what it had in flight on the way."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
+    driver_status: int | None = None
     checkpoint_before: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     checkpoint_after: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rows_seen: int | None = None

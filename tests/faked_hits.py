@@ -11,6 +11,7 @@ A verdict of *held* under any of them would be a false one. `BROKEN` has the pro
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from unittest.mock import patch
 
 from harness.context import RunContext, TriggerHit
 from harness.faults import fault, kill_executor
-from harness.faults.base import killing
+from harness.faults.base import Injection, killing
 from harness.hosts import signals
 from harness.run import feed
 from harness.run.schedule import Schedule, evidence
@@ -77,11 +78,12 @@ BROKEN = {
 def nothing() -> Iterator[None]:
     """Nobody is signalled, and every victim is said to be gone. Whom the trigger has frozen goes on."""
 
-    def spared(processes: Sequence[Any]) -> dict[str, str]:
-        return {process.name: "gone after SIGKILL" for process in processes}
+    def spared(processes: Sequence[Any]) -> dict[str, bool]:
+        return {process.name: True for process in processes}
 
-    def ended(run: RunContext, driver: Driver | None, signalled: dict[str, str]) -> dict[str, str]:
-        return {**signalled, f"driver {driver.number if driver else 0}": "SIGKILL"}
+    def ended(run: RunContext, driver: Driver | None, done: Injection) -> Injection:
+        signalled = {**done.signalled, f"driver {driver.number if driver else 0}": "SIGKILL"}
+        return replace(done, signalled=signalled, driver_status=-signal.SIGKILL)
 
     quiet: dict[str, Any] = {**vars(signals), "kill": spared, "freeze": lambda processes: []}
     with ExitStack() as stack:

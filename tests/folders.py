@@ -47,6 +47,7 @@ HIT = StepOutcome(
     hit=True,
     evidence=Evidence(
         signalled={"4711": "SIGKILL", "driver 1": "SIGKILL"},
+        driver_status=-9,
         checkpoint_after={"offsets": (0, 1), "commits": (0,)},
         in_flight="batch 1",
     ),

@@ -338,9 +338,13 @@ def test_what_only_some_sources_had_done_is_left_out() -> None:
     assert (back.next, back.again) == ({0: 0}, (Span(0, 0, 14),))
 
 
-def test_a_driver_died_if_the_evidence_has_its_end() -> None:
+def test_a_driver_died_if_the_evidence_has_its_end_whatever_a_victim_is_called() -> None:
     assert Injection(number=1, outcome=HIT).died
-    assert not Injection(number=1, outcome=replace(HIT, evidence=Evidence(signalled={"a driver": "x"}))).died
+    for status in (0, 1):
+        ended = replace(HIT, evidence=Evidence(signalled={"it": "x"}, driver_status=status))
+        assert Injection(number=1, outcome=ended).died
+    command = Evidence(signalled={"driver-db-restart.sh": "exit status 0"})
+    assert not Injection(number=1, outcome=replace(HIT, evidence=command)).died
 
 
 def both(first: Snapshot, late: Snapshot | None) -> Injection:

@@ -809,7 +809,7 @@ def test_a_sink_that_could_not_be_read_is_void_and_says_why(folder: Folder) -> N
 
 def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
     pause = replace(STEP, do=fault("pause driver", for_s=1.0))
-    stood = replace(HIT.evidence, signalled={"4711": "paused for 1 s"})
+    stood = replace(HIT.evidence, signalled={"4711": "paused for 1 s"}, driver_status=None)
     folder.claim(schedule=(pause,))
     folder.steps, folder.injections = [replace(HIT, name="pause driver", evidence=stood)], [Injected(again=None)]
     verdict = judge(folder.write())

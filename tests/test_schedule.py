@@ -40,6 +40,7 @@ def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: 
         hit = outcome.batch or 0  # on a busy machine a crash point of 30 ms is sometimes missed, and the next one taken
         assert outcome.hit and hit >= 3
         assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
+        assert outcome.evidence.driver_status == -signal.SIGKILL
         assert len(outcome.evidence.signalled) == 3  # the program, its JVM, the wait status
         after = outcome.evidence.checkpoint_after
         assert max(after["offsets"]) == hit
@@ -57,7 +58,7 @@ def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_fi
 
 def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with world(tmp_path) as w, monkeypatch.context() as patch:
-        patch.setattr(signals, "kill", lambda processes: {str(p.pid): "alive" for p in processes})
+        patch.setattr(signals, "kill", lambda processes: {str(p.pid): False for p in processes})
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)
         assert not outcome.hit
         assert w.copies()[3] == 1
@@ -69,7 +70,7 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
     with world(tmp_path, "--broken", "deaf") as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "stop driver"), finish=True)
         assert not outcome.hit
-        assert outcome.evidence.signalled["driver 1"] == "alive"
+        assert (outcome.evidence.signalled["driver 1"], outcome.evidence.driver_status) == ("alive", None)
         assert "lived on" in outcome.evidence.note
         assert w.copies()[2] == 1
 
@@ -87,7 +88,7 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
 def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "polite", step_s=SLOW_S) as w:
         (outcome,) = w.play(step(when, "stop driver"))
-        assert outcome.evidence.signalled["driver 1"] == "exit status 0"
+        assert (outcome.evidence.signalled["driver 1"], outcome.evidence.driver_status) == ("exit status 0", 0)
         assert outcome.batch in outcome.evidence.checkpoint_after["commits"]
         assert outcome.hit
 

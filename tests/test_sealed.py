@@ -162,7 +162,7 @@ def test_many_mismatches_are_counted(run: RunFolder) -> None:
         (lambda path: path.write_text(path.read_text() + " "), "altered: its own seal does not fit"),
         (lambda path: forge(path, files={}), "altered: its own seal does not fit"),
         (lambda path: forge(path, seal="0" * 64), "altered: its own seal does not fit"),
-        (lambda path: forge(path, form=1), "altered, or of another version: its form is 1, and this version reads 3"),
+        (lambda path: forge(path, form=1), "altered, or of another version: its form is 1, and this version reads 4"),
         (folder, "is no plain file"),
         (lambda path: (path.unlink(), path.symlink_to("nowhere")), "is no plain file"),
     ],

@@ -638,7 +638,7 @@ INCONSEQUENTIAL = "step 1 (`kill driver`) was inconsequential for postgres payme
 
 def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None:
     folder.injections = [Injected(planned=1, committed=0, again=0)]
-    folder.steps = [replace(HIT, batch=0, evidence=Evidence(signalled={"driver 1": "SIGKILL"}))]
+    folder.steps = [replace(HIT, batch=0, evidence=Evidence(signalled={"driver 1": "SIGKILL"}, driver_status=-9))]
     path = folder.write()
     assert judge(path).word is Word.HELD
     text = (path / "checkpoint.json").read_text()

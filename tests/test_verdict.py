@@ -19,7 +19,11 @@ HIT = StepOutcome(
     point="sink-committed",
     batch=2,
     hit=True,
-    evidence=Evidence(signalled={"driver 1": "SIGKILL"}, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)}),
+    evidence=Evidence(
+        signalled={"driver 1": "SIGKILL"},
+        driver_status=-9,
+        checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)},
+    ),
 )
 COUNTS = {"records": 5, "acknowledged": 5, "expected_rows": 5, "sink_rows": 5}
 FOUR = {"lost row": True, "doubled row": True, "flipped bit": True, "swapped payloads": True}
@@ -164,7 +168,7 @@ def test_what_the_guarantee_allows_tests_nothing() -> None:
 @pytest.mark.parametrize("point", ["batch-planned", "sink-committed"])
 def test_evidence_that_contradicts_a_step_makes_it_void(point: str) -> None:
     def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:
-        evidence = Evidence(signalled={"7": "SIGKILL", "driver 1": "SIGKILL"}, checkpoint_after=logs)
+        evidence = Evidence(signalled={"7": "SIGKILL"}, driver_status=-9, checkpoint_after=logs)
         return (replace(HIT, point=point, evidence=evidence),)
 
     late = "step `kill driver` came too late: batch 2 is in the commit log"
@@ -180,14 +184,15 @@ def test_evidence_that_contradicts_a_step_makes_it_void(point: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("signalled", "asked"), [({"7": "paused for 1 s"}, False), ({"driver 1": "exit status 0"}, True)]
+    ("victim", "status", "asked"), [("7", None, False), ("driver-db-restart.sh", None, False), ("driver 1", 0, True)]
 )
 def test_a_driver_that_lives_or_was_asked_to_end_is_judged_by_the_checkpoint_before(
-    signalled: dict[str, str], asked: bool
+    victim: str, status: int | None, asked: bool
 ) -> None:
     def both(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[StepOutcome, ...]:
         evidence = Evidence(
-            signalled=signalled,
+            signalled={victim: "what became of it"},
+            driver_status=status,
             asked=asked,
             checkpoint_before={"offsets": (1, 2), "commits": before},
             checkpoint_after={"offsets": (1, 2, 3), "commits": after},

@@ -233,8 +233,8 @@ def _missed(step: StepOutcome) -> str:
 
 def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
     """The checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it alone."""
-    killed = any(victim.startswith("driver") for victim in evidence.signalled)
-    return evidence.checkpoint_after if killed and not evidence.asked else evidence.checkpoint_before
+    killed = evidence.driver_status is not None and not evidence.asked
+    return evidence.checkpoint_after if killed else evidence.checkpoint_before
 
 
 def _open_ends(facts: Facts, doubt: Doubt) -> Iterator[str]:

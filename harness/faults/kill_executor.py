@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -63,12 +64,12 @@ class KillExecutor:
         size = log.stat().st_size if log else 0
         found = run.stack.executors(run.own)
         targets = signals.family(executors(found, hit, every=step.do.options.get("which") == Which.ALL))
-        signalled = killing.kill(run, hit, targets)
+        done = killing.kill(run, hit, targets)
 
         def confirm() -> str:
             return "" if hit.held is not None or lost_task(run, log, size) else IDLE
 
-        return Injection(signalled=signalled, proof=Proof.IN_PROGRESS, confirm=confirm)
+        return replace(done, proof=Proof.IN_PROGRESS, confirm=confirm)
 
 
 def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequence[Process]:

@@ -35,7 +35,7 @@ class StopDriver:
         killing.scheduled(run, driver, targets)
         run.glance(hit)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
-        return Injection(signalled=killing.ending(run, driver, signalled))
+        return killing.ending(run, driver, Injection(signalled=signalled))
 
 
 KIND = StopDriver()

@@ -30,27 +30,20 @@ def thaw(processes: Iterable[Process]) -> list[Process]:
     return send(processes, signal.SIGCONT)
 
 
-def kill(processes: Sequence[Process]) -> dict[str, str]:
-    """SIGKILL each and wait until it is gone. Returns what became of each, `{name: words}`.
-
-    One that is still there after the signal is named as `alive`: whoever judges must not call that a hit."""
+def kill(processes: Sequence[Process]) -> dict[str, bool]:
+    """SIGKILL each and wait until it is gone. Returns by name whether it is: one that lives on was not hit."""
     sent = send(processes, signal.SIGKILL)
     deadline = Deadline(GONE_WITHIN_S)
     # Never waitpid here: the wait status belongs to whoever started the process (subprocess keeps it).
     pause = threading.Event()
     while any(process.alive() for process in sent) and not deadline.over():
         pause.wait(0.002)
-    return {process.name: "alive" if process.alive() else "gone after SIGKILL" for process in sent}
+    return {process.name: not process.alive() for process in sent}
 
 
 def moves(process: Process) -> bool:
     """False once it is stopped (SIGSTOP), or is no more."""
     return process.alive() and not process.stopped()
-
-
-def all_died(signalled: dict[str, str]) -> bool:
-    """True if at least one process was signalled and none of them lives."""
-    return bool(signalled) and "alive" not in signalled.values()
 
 
 def family(processes: Iterable[Process]) -> list[Process]:

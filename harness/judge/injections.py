@@ -85,7 +85,7 @@ class Injection:
 
 def died(step: StepOutcome) -> bool:
     """Did the driver die of it?"""
-    return any(name.startswith("driver") for name in step.evidence.signalled)
+    return step.evidence.driver_status is not None
 
 
 def read_injections(run: Run) -> tuple[Injection, ...]:

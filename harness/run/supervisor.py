@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -155,14 +154,12 @@ class Supervisor:
         assert isinstance(found, Death)
         return found
 
-    def ending(self, number: int, *, within_s: float) -> str:
-        """How attempt `number` of the driver ended: its signal or exit status; `alive` if it has not within that
-        time."""
+    def ending(self, number: int, *, within_s: float) -> int | None:
+        """The exit status of attempt `number`, negative for a signal; None if it has not ended within that time."""
         try:
-            status = self.death_of(number, within_s=within_s).status
+            return self.death_of(number, within_s=within_s).status
         except WaitError:
-            return "alive"
-        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            return None
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
         """What dies of the current attempt when `victim` does; empty without one."""

@@ -1,6 +1,6 @@
 """`digests.json`: what a run folder held when the run had its verdict, so that nobody judges what is no longer that.
 
-    {"form": 2, "files": {"ledger/source.parquet": SHA-256, ...}, "seal": SHA-256 of the two before it}
+    {"form": 4, "files": {"ledger/source.parquet": SHA-256, ...}, "seal": SHA-256 of the two before it}
 
 It is written last of all, and lies outside what it seals: every file that a verdict or the page rests on. Logs and the
 page itself are not sealed. It tells of damage and of edits; who wants to deceive can write new digests.
@@ -21,7 +21,7 @@ from harness.run_folder import store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 3
+FORM = 4
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "checkpoint.json", "journal.jsonl", "verdict.json")

@@ -124,7 +124,10 @@ class RunBuilder(Folder):
         moment = replace(moment, checkpoint=checkpoint, **changes)
         logs = {"offsets": tuple(range(moment.planned)), "commits": tuple(range(moment.committed))}
         evidence = Evidence(
-            signalled={"4711": "SIGKILL", f"driver {attempt}": "SIGKILL"}, checkpoint_after=logs, in_flight="records"
+            signalled={"4711": "SIGKILL", f"driver {attempt}": "SIGKILL"},
+            driver_status=-9,
+            checkpoint_after=logs,
+            in_flight="records",
         )
         self.steps.append(
             StepOutcome(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
@@ -49,11 +51,10 @@ def kill_driver(
     targets = list(run.supervisor.processes(victim))
     targets += signals.family(run.stack.executors(run.own)) if executors else []
     scheduled(run, driver, targets)
-    signalled = ending(run, driver, kill(run, hit, targets))
-    status = next((words for name, words in signalled.items() if name.startswith("driver")), "")
+    done = ending(run, driver, kill(run, hit, targets))
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
-    why = NOT_BORNE_OUT if victim is not Victim.JVM and status != "SIGKILL" else ""
-    return Injection(signalled=signalled, proof=proof, why=why)
+    why = NOT_BORNE_OUT if victim is not Victim.JVM and done.driver_status != -signal.SIGKILL else ""
+    return replace(done, proof=proof, why=why)
 
 
 def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]) -> None:
@@ -62,19 +63,29 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
         run.supervisor.expect_death(driver.number, [each for each in run.supervisor.processes() if each not in targets])
 
 
-def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> dict[str, str]:
-    """SIGKILL all at once; returns what became of each."""
+def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> Injection:
+    """SIGKILL all at once."""
     # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
     jvms = [each for each in run.supervisor.processes(Victim.JVM) if each not in targets]
     hit.frozen += signals.freeze(jvms if targets else [])
     # All are frozen before the first dies, so that none can act on the death of another.
     signals.freeze(targets)
     run.glance(hit)
-    return signals.kill(targets)
+    gone = signals.kill(targets)
+    words = {name: "gone after SIGKILL" if died else "alive" for name, died in gone.items()}
+    return Injection(signalled=words, lived=not all(gone.values()))
 
 
-def ending(run: RunContext, driver: Driver | None, signalled: dict[str, str]) -> dict[str, str]:
-    """What became of the victims, and how the driver ended."""
-    if driver is not None and signals.all_died(signalled):
-        signalled[f"driver {driver.number}"] = run.supervisor.ending(driver.number, within_s=DEATH_WITHIN_S)
-    return signalled
+def ending(run: RunContext, driver: Driver | None, done: Injection) -> Injection:
+    """The same, and how the driver ended."""
+    if driver is None or done.lived or not done.signalled:
+        return done
+    status = run.supervisor.ending(driver.number, within_s=DEATH_WITHIN_S)
+    signalled = {**done.signalled, f"driver {driver.number}": _ended(status)}
+    return replace(done, signalled=signalled, lived=status is None, driver_status=status)
+
+
+def _ended(status: int | None) -> str:
+    if status is None:
+        return "alive"
+    return signal.Signals(-status).name if status < 0 else f"exit status {status}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
-from harness.hosts import signals
 from harness.scenario import CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.triggers import TRIGGERS, release
 
@@ -45,6 +44,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
         hit=not why,
         evidence=Evidence(
             signalled=done.signalled,
+            driver_status=done.driver_status,
             checkpoint_before=hit.before,
             checkpoint_after=after,
             rows_seen=hit.held.rows if hit.held else None,
@@ -90,7 +90,7 @@ def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:
 def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool:
     """Does the evidence say that the fault happened, to the right process, at its crash point, with a batch in
     flight?"""
-    if not signals.all_died(dict(done.signalled)):
+    if done.lived:
         return False
     if done.proof is Proof.IN_PROGRESS and after:
         return running(hit.batch, after)
@@ -107,7 +107,7 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
     if done.note:
         words.append(done.note)
-    if "alive" in done.signalled.values():
+    if done.lived:
         words.append(f"it was signalled and lived on for {killing.DEATH_WITHIN_S:g} s")
     if hit.held is not None:
         words.append(f"the server's process {hit.held.backend} stood before row {hit.held.rows + 1}")
