@@ -51,8 +51,7 @@ class Section:
         """Why a kind says that something of it cannot be, unless its key was refused already."""
         if self.has(refusal.key) and refusal.key not in self.values:
             return
-        between = "" if refusal.words.startswith(":") else " "
-        mine = f"{joined(self.path, refusal.key)}{between}{refusal.words}"
+        mine = f"{joined(self.path, refusal.key)} {refusal.words}"
         words = refusal.words.replace("{path}", self.path) if refusal.whole else mine
         self.wrong(words, *([refusal.key] if self.has(refusal.key) else []))
 

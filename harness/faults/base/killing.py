@@ -18,7 +18,9 @@ from harness.stack import Driver, Process
 DEATH_WITHIN_S = 20.0
 
 
-COMMITS = Refusal("victim", ": the JVM lives on for a while and commits the offsets all the same")
+COMMITS = Refusal(
+    "victim", "{path}.victim: the JVM lives on for a while and commits the offsets all the same", whole=True
+)
 
 
 class Victims(Shape):
