@@ -7,6 +7,7 @@ ran is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -262,10 +263,9 @@ class Scenario:
 class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.
 
-    `signalled` maps each victim to what became of it, in words; `driver_status` is the driver's exit status (negative
-    for a signal), None if the fault did not end it; `checkpoint_before` / `_after` list the offsets and commits that
-    were there just before and just after; `rows_seen` is the count of rows the sink had been handed; `asked`: the
-    driver was asked to end, and may have finished what it had in flight on the way."""
+    `signalled` says in words what became of each victim; `driver_status` is the exit status (negative for a signal) of
+    a driver that the fault ended; `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows
+    the sink had been handed; `asked`: the driver was asked to end, and may have finished what it had in flight."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -281,8 +281,8 @@ class Evidence:
 class StepOutcome:
     """What became of one step. `hit` is true only if the evidence says that it happened at its crash point.
 
-    A batch is named by its `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hit
-    (counted from 1; 0 if none was) and `batch`."""
+    `point` says in words where the trigger was met, `crash_point` is the crash point it waited for. A batch is named by
+    `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hit (0 if none) and `batch`."""
 
     name: str
     point: str
@@ -293,6 +293,7 @@ class StepOutcome:
     """Seconds since the run began, by the monotonic clock."""
     attempt: int = 0
     checkpoint: str = ""
+    crash_point: CrashPoint | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,7 +372,7 @@ class Stake:
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `stakes` is what the hits put at stake, `points_hit` the crash points of the pipeline's sinks at which one had
+    `stakes` is what the hits put at stake, `points_hit` the crash points (each as sink and point) at which one had
     something at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
     worse (a folding query, batches that tie)."""
 
@@ -385,16 +386,13 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
     stakes: tuple[Stake, ...] = ()
-    points_hit: tuple[str, ...] = ()
-    untried: tuple[str, ...] = ()
+    points_hit: tuple[tuple[str, str], ...] = ()
+    untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     def kinds(self) -> dict[str, int]:
         """How many findings there are of each kind."""
-        out: dict[str, int] = {}
-        for finding in self.findings:
-            out[finding.kind.value] = out.get(finding.kind.value, 0) + 1
-        return out
+        return dict(Counter(finding.kind.value for finding in self.findings))
 
 
 def plain(noun: Any) -> dict[str, Any]:

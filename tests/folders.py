@@ -54,13 +54,26 @@ HIT = StepOutcome(
     at_s=3.0,
     attempt=1,
     checkpoint="checkpoint",
+    crash_point=CrashPoint.SINK_COMMITTED,
 )
-BEFORE = replace(HIT, point="batch-planned")
 SCENARIO = Scenario(name="by hand", pipeline=Pipeline(entry="p.py"), sinks=(PER_RECORD,), schedule=(STEP,))
 TYPES = {
     "payments": [("id", "bigint", "number"), ("account", "text", "text"), ("amount", "numeric", "number")],
     "totals": [("account", "text", "text"), ("n", "bigint", "number"), ("total", "numeric", "number")],
 }
+
+
+def at_point(step: StepOutcome, point: str) -> StepOutcome:
+    """The same, where a trigger with that place was met."""
+    return replace(step, point=point, crash_point=crash_point(point))
+
+
+def crash_point(place: str) -> CrashPoint | None:
+    """The crash point that a trigger with that place waits for."""
+    return CrashPoint(place) if place in list(CrashPoint) else None
+
+
+BEFORE = at_point(HIT, "batch-planned")
 
 
 def values(count: int) -> list[dict[str, Any]]:

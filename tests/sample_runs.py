@@ -32,7 +32,8 @@ from harness.triggers import trigger
 NAME = "driver dies after the sink committed"
 STEP = StepOutcome(
     name="kill driver",
-    point="sink-committed of batch 3",
+    point="sink-committed",
+    crash_point=CrashPoint.SINK_COMMITTED,
     batch=3,
     hit=True,
     evidence=Evidence(
@@ -47,7 +48,7 @@ STEP = StepOutcome(
     attempt=1,
     checkpoint="checkpoint",
 )
-UNTRIED = ("postgres payments: batch-planned", "postgres payments: while rows are written")
+UNTRIED = (("postgres payments", "batch-planned"), ("postgres payments", "while rows are written"))
 
 
 def repetition(**changes: Any) -> Stake:
@@ -58,7 +59,7 @@ def repetition(**changes: Any) -> Stake:
         "harm": Harm.REPETITION,
         "point": "sink-committed",
         "shown": True,
-        "note": "repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)",
+        "note": "repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
         "records": 99,
         "attempt": 1,
         "checkpoint": "checkpoint",
@@ -68,7 +69,7 @@ def repetition(**changes: Any) -> Stake:
 
 
 def loss(**changes: Any) -> Stake:
-    return repetition(**({"harm": Harm.LOSS, "note": "99 records planned and not committed"} | changes))
+    return repetition(**({"harm": Harm.LOSS, "note": "loss of batch 3 (planned, not committed)"} | changes))
 
 
 def row(number: int = 17, amount: str = "10.00") -> dict[str, str | None]:
@@ -84,7 +85,7 @@ def duplicated(number: int = 17) -> Finding:
         found=(row(number), row(number)),
         records=(RecordRef(partition=0, offset=200 + number),),
         batches=(3,),
-        faults=("kill driver",),
+        faults=("kill driver at sink-committed of batch 3, attempt 1",),
     )
 
 

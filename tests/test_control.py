@@ -16,7 +16,7 @@ from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, read_c
 from harness.judge.read_folder import read_run
 from harness.run_folder.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
-from tests.folders import HIT, Folder, Injected, payments
+from tests.folders import HIT, Folder, Injected, at_point, payments
 
 ROW = {"id": "1", "amount": "5"}
 
@@ -233,7 +233,7 @@ def test_controls_that_lose_other_rows_are_unknown(folder: Folder) -> None:
 
 def test_what_the_guarantee_allows_asks_for_no_control(folder: Folder) -> None:
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    folder.steps, folder.injections = [replace(HIT, point="after row 5 in the sink")], [Injected(holds=15)]
+    folder.steps, folder.injections = [at_point(HIT, "after row 5 in the sink")], [Injected(holds=15)]
     folder.tables = [payments(folder.records) + payments(folder.records[30:31])]
     out = judged(folder.write())
     assert (out.verdict.word, out.wants) == (Word.HELD, 0)

@@ -189,7 +189,7 @@ def test_an_effect_that_cannot_be_run_over_a_part_puts_nothing_at_stake(folder: 
 def test_one_that_keeps_its_offsets_itself_may_be_hit_where_it_has_saved_them_early(tmp_path: Path) -> None:
     own = run_builder(tmp_path / "own")
     by_hand(own, 10, 20, 30, 40, holds=15)
-    early = "postgres payments: offsets committed, sink not written"
+    early = ("postgres payments", "offsets committed, sink not written")
     assert early in judge(own.write()).untried
     assert early not in judge(Folder(tmp_path / "run", tables=[payments(own.records)]).write()).untried
 

@@ -16,7 +16,7 @@ from harness.judge.injections import Injection, Seen, _wiped, numbered, read_inj
 from harness.judge.progress_at_hit import Reach, feeders, reaches, taken
 from harness.judge.read_folder import read_run
 from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
-from harness.scenario import Evidence, Sink, StepOutcome
+from harness.scenario import CrashPoint, Evidence, Sink, StepOutcome
 from tests.folders import HIT, STEP, Folder, Injected
 
 SINK = Sink(kind="postgres", target="t")
@@ -82,7 +82,9 @@ def test_a_query_of_whose_commits_nothing_is_kept_says_nothing() -> None:
         ({"batch": 2}, False),
         ({"batch": None}, False),
         ({"checkpoint": "other"}, False),
-        ({"point": "batch-planned"}, False),
+        ({"point": "in words"}, True),
+        ({"crash_point": CrashPoint.BATCH_PLANNED}, False),
+        ({"crash_point": None}, False),
     ],
 )
 def test_after_is_what_spark_says_of_this_query(changes: dict[str, Any], after: bool) -> None:

@@ -29,7 +29,20 @@ from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks.reading import read
 from harness.sinks.table import SinkTable, save
-from tests.folders import BEFORE, HIT, PER_RECORD, STEP, TOTALS, TYPES, Folder, Injected, payments, totals, values
+from tests.folders import (
+    BEFORE,
+    HIT,
+    PER_RECORD,
+    STEP,
+    TOTALS,
+    TYPES,
+    Folder,
+    Injected,
+    at_point,
+    payments,
+    totals,
+    values,
+)
 
 
 def kinds(verdict: Verdict) -> dict[str, int]:
@@ -364,7 +377,7 @@ def test_a_total_that_a_batch_before_may_have_spoiled_shows_nothing(
     folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
     # The twin is hit with its last batch, of which five records count.
     planned = 3 if many == 35 else 4
-    folder.steps = [replace(HIT, point="failpoint sink-written", batch=planned - 1)]
+    folder.steps = [replace(at_point(HIT, "failpoint sink-written"), batch=planned - 1)]
     held = holds if many == 35 else {20: 30, 30: 40}[holds]
     folder.injections = [Injected(planned=planned, committed=planned - 1, holds=held, again=planned - 1)]
     verdict = judge(folder.write())
@@ -595,7 +608,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 ) -> None:
     second = replace(PER_RECORD, part="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
-    folder.injections, folder.steps = [Injected(holds=15)], [replace(HIT, point="after 15 rows")]
+    folder.injections, folder.steps = [Injected(holds=15)], [at_point(HIT, "after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
     folder.controls = [[payments(folder.records), payments(folder.records)]]
     assert judge(folder.write()).word is word
@@ -706,7 +719,7 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
     rows = payments(folder.records)
     altered = (*rows[-1][:-1], "0")
     folder.tables, folder.injections = [[*rows, *rows[:-1], altered]], [Injected(holds=750)]
-    folder.steps = [replace(HIT, point="after row 250 in the sink")]
+    folder.steps = [at_point(HIT, "after row 250 in the sink")]
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     verdict = judge(folder.write())
     assert verdict.word is Word.UNKNOWN
@@ -907,4 +920,4 @@ def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_at_sta
     folder.types = [[("id", "bigint", "number"), ("amount", "double precision", "float")]]
     folder.tables = [[(str(r["id"] % 10), str(float(r["amount"]))) for r in folder.records[-10:]]]
     (stake,) = judge(folder.write()).stakes
-    assert (stake.harm, stake.note[:35]) == (Harm.REPETITION, "repetition of batch 1 (10 rows in p")
+    assert (stake.harm, stake.note[:35]) == (Harm.REPETITION, "repetition of batch 1 (10 rows in t")

@@ -279,7 +279,7 @@ def test_junit_knows_seed_verdict_folder_and_faults(
     found = {each.get("name"): each.get("value") for each in tree.iter("property")}
     assert found["seed"] == "7"
     assert found["verdict"] == "held"
-    assert found["faults"] == "kill driver (sink-committed of batch 3): hit"
+    assert found["faults"] == "kill driver (sink-committed): hit"
     assert (pytester.path / str(found["run_folder"]) / "verdict.json").is_file()
 
 

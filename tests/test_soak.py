@@ -124,7 +124,7 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
         (APPEND, violated(DOUBLED, stakes=(sample.loss(),)), "violated, and no repetition was said to be at stake"),
         (
             APPEND,
-            violated(sample.duplicated()),
+            violated(replace(DOUBLED, faults=("kill driver",))),
             f"blamed is kill driver, which is none of the hits: {HIT}",
         ),
         (AT_LEAST, held(stakes=(sample.repetition(allowed=True), sample.loss())), ""),

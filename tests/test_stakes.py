@@ -22,7 +22,7 @@ from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITT
 from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks.table import SinkTable
-from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Injected, payments, values
+from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Injected, at_point, payments, values
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, injection, reach, upto
 
 
@@ -106,7 +106,7 @@ def test_a_batch_that_is_written_puts_repetition_at_stake(make: Make) -> None:
     bench = make()
     out = hit(bench, bench.first(2))
     assert (out.point, out.again, out.missing) == (WRITTEN, batch(1), ())
-    assert told(out) == [(AGAIN, True, 10, "repetition of batch 1 (10 rows in t, not in Spark's commit log)")]
+    assert told(out) == [(AGAIN, True, 10, "repetition of batch 1 (10 rows in the sink, not in Spark's commit log)")]
 
 
 def test_a_batch_that_is_written_in_part_puts_both_at_stake(make: Make) -> None:
@@ -114,13 +114,13 @@ def test_a_batch_that_is_written_in_part_puts_both_at_stake(make: Make) -> None:
     out = hit(bench, bench.first(2)[:-1])
     assert (out.point, out.again, out.missing) == (WRITING, batch(1), batch(1))
     assert [(harm, shown) for harm, shown, _, _ in told(out)] == [(AGAIN, True), (GONE, True)]
-    assert out.stakes[0].note == "repetition of batch 1 (9 rows in t, not in Spark's commit log)"
+    assert out.stakes[0].note == "repetition of batch 1 (9 rows in the sink, not in Spark's commit log)"
 
 
 @pytest.mark.parametrize(
     ("snapshot", "words"),
     [
-        ({"writing": {"0": ("insert",)}}, "an open transaction had written into t"),
+        ({"writing": {"0": ("insert",)}}, "an open transaction had written into the sink"),
         ({"rows_counted": 14, "rows_before": 10}, "4 rows had been handed to the sink"),
         ({"rows_counted": 1, "rows_before": 0}, "1 rows had been handed to the sink"),
     ],
@@ -202,9 +202,8 @@ def test_an_upserts_maximum_shows_a_loss_and_no_repetition(make: Make) -> None:
     assert [(harm, shown) for harm, shown, _, _ in told(out)] == [(GONE, True)]
     out = hit(bench, bench.first(4), reach(4, 3))
     assert out.point == WRITTEN
-    words = (
-        "repetition of batch 3 (4 rows in t, not in Spark's commit log): not shown, the effect of t is the same with it"
-    )
+    own = "repetition of batch 3 (4 rows in the sink, not in Spark's commit log)"
+    words = f"{own}: not shown, the effect of t is the same with it"
     assert told(out) == [(AGAIN, False, 10, words)]
 
 
@@ -239,11 +238,11 @@ def test_a_total_shows_both_and_each_row_is_counted_once(make: Make) -> None:
     bench = make(TOTALS, unique=True)
     out = hit(bench, bench.first(2))
     assert (out.point, out.missing) == (WRITTEN, ())
-    assert told(out) == [(AGAIN, True, 10, "repetition of batch 1 (4 rows in t, not in Spark's commit log)")]
+    assert told(out) == [(AGAIN, True, 10, "repetition of batch 1 (4 rows in the sink, not in Spark's commit log)")]
     part = [row for row in bench.first(1) if row[0] != "a0"] + [row for row in bench.first(2) if row[0] == "a0"]
     out = hit(bench, part)
     assert (out.point, [stake.harm for stake in out.stakes]) == (WRITING, [AGAIN, GONE])
-    assert "(1 rows in t" in out.stakes[0].note
+    assert "(1 rows in the sink" in out.stakes[0].note
 
 
 @pytest.mark.parametrize(("folds", "shown"), [(True, False), (False, True), (None, True)])
@@ -279,7 +278,7 @@ def test_batches_that_come_to_the_same_totals_hide_each_other(make: Make) -> Non
             AGAIN,
             False,
             10,
-            "repetition of batch 1 (1 rows in t, not in Spark's commit log): not shown, "
+            "repetition of batch 1 (1 rows in the sink, not in Spark's commit log): not shown, "
             "batch 0 gives the same totals, and one lost would hide it",
         )
     ]
@@ -342,7 +341,7 @@ def test_a_lost_checkpoint_puts_what_was_committed_at_stake(make: Make) -> None:
             AGAIN,
             True,
             20,
-            "repetition of batch 1 (10 rows in t, not in Spark's commit log); "
+            "repetition of batch 1 (10 rows in the sink, not in Spark's commit log); "
             "repetition of 10 committed records: the next attempt began before them",
         )
     ]
@@ -475,7 +474,7 @@ def test_what_was_rolled_back_before_the_next_attempt_cannot_come_twice(
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        ({"writing": {"0": ("insert into t",)}}, "an open transaction had written into t"),
+        ({"writing": {"0": ("insert into t",)}}, "an open transaction had written into the sink"),
         ({"rows_counted": 17, "rows_before": 10}, "7 rows had been handed to the sink"),
     ],
 )
@@ -488,7 +487,7 @@ def test_offsets_saved_before_a_slice_is_whole_put_all_of_it_at_stake(
     begun, rest = (AGAIN, True, 10), (GONE, True, 10, f"loss of {SAVED} (not whole in the sink)")
     for rows, shown in (
         (bench.first(1), words),
-        (bench.first(1) + bench.rows(*batch(1))[:5], "5 rows in t"),
+        (bench.first(1) + bench.rows(*batch(1))[:5], "5 rows in the sink"),
     ):
         out = hit(bench, rows, own, **state)
         assert (out.point, out.again, out.missing) == (WRITING, batch(1), batch(1))
@@ -513,7 +512,7 @@ def test_a_slice_of_offsets_kept_by_hand_is_in_flight_only_if_something_shows_it
     assert (out.point, out.stakes) == (COMMITTED, ())
     assert out.why == "nothing shows that a slice was in flight: no row beyond the saved offsets, no open transaction"
     out = hit(bench, bench.first(2), own)
-    words = "repetition of the slice after the saved offsets (10 rows in t, not in the saved offsets)"
+    words = "repetition of the slice after the saved offsets (10 rows in the sink, not in the saved offsets)"
     assert (out.point, told(out)) == (WRITTEN, [(AGAIN, True, 10, words)])
     assert hit(bench, bench.first(1), own, writing={"": ("update progress",)}).stakes == (), "beside the sinks"
     out = hit(bench, bench.first(1), own, writing={"1": ("insert into audit",)})
@@ -664,13 +663,13 @@ def test_a_hit_that_another_query_took_is_void(folder: Folder) -> None:
 def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
     folder: Folder, guarantee: Guarantee, holds: int, reason: str, untried: tuple[str, ...]
 ) -> None:
-    folder.steps, folder.injections = [replace(HIT, point="after 3.0 s")], [Injected(holds=holds)]
+    folder.steps, folder.injections = [at_point(HIT, "after 3.0 s")], [Injected(holds=holds)]
     folder.claim(guarantee=guarantee)
     verdict = judge(folder.write())
     (said,) = verdict.reasons
     assert (verdict.word, said.startswith(f"{INCONSEQUENTIAL}: {reason}")) == (Word.VOID, True)
     assert said.endswith(f": {guarantee} allows it")
-    assert verdict.untried == tuple(f"postgres payments: {point}" for point in untried)
+    assert verdict.untried == tuple(("postgres payments", point) for point in untried)
 
 
 @pytest.mark.parametrize("other", [{"step": 2}, {"attempt": 7}])
@@ -689,9 +688,12 @@ def test_a_snapshot_of_another_step_or_attempt_shows_nothing(folder: Folder, oth
 def test_held_lists_what_was_at_stake_and_what_was_not_tried(folder: Folder) -> None:
     verdict = judge(folder.write())
     assert [stake.note for stake in verdict.stakes] == [
-        "repetition of batch 1 (10 rows in postgres payments, not in Spark's commit log)"
+        "repetition of batch 1 (10 rows in the sink, not in Spark's commit log)"
     ]
-    assert verdict.untried == (f"postgres payments: {PLANNED}", f"postgres payments: {WRITING}")
+    assert list(verdict.untried) == [
+        ("postgres payments", PLANNED),
+        ("postgres payments", WRITING),
+    ]
 
 
 def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: Folder) -> None:
@@ -701,11 +703,11 @@ def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: 
         {"attempt": 1, "at_s": 2.0, "next": {"0": 20}},
         {"attempt": 2, "at_s": 4.0, "next": {"0": 20}},
     ]
-    folder.steps = [replace(BEFORE, point="", batch=None, checkpoint="")]
+    folder.steps = [replace(at_point(BEFORE, ""), batch=None, checkpoint="")]
     folder.tables = [[row for row in payments(folder.records) if not 10 <= int(row[0] or 0) < 20]]
     verdict = judge(folder.write())
     assert (verdict.word, [stake.point for stake in verdict.stakes]) == (Word.VIOLATED, [EARLY])
-    assert verdict.untried == tuple(f"postgres payments: {point}" for point in (PLANNED, WRITING, WRITTEN))
+    assert [point for _, point in verdict.untried] == [PLANNED, WRITING, WRITTEN]
 
 
 def test_what_an_orphan_commits_before_the_next_attempt_counts(folder: Folder) -> None:
@@ -780,5 +782,5 @@ def test_what_another_query_begins_before_is_no_stake_of_this_one(make: Make) ->
     assert beyond.missing == batch(1), "nor what it begins beyond"
     out = hit(bench, bench.first(2), replace(reach(again=0), other=True))
     assert [each.note for each in out.stakes if each.harm is AGAIN] == [
-        "repetition of batch 1 (10 rows in t, not in Spark's commit log)"
+        "repetition of batch 1 (10 rows in the sink, not in Spark's commit log)"
     ]

@@ -11,12 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.verdict import SEVERITY, Facts, verdict, violates, worst
-from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Stake, StepOutcome, Verdict, Word
+from harness.scenario import (
+    CrashPoint,
+    Evidence,
+    Expect,
+    Finding,
+    Guarantee,
+    Harm,
+    Kind,
+    Stake,
+    StepOutcome,
+    Verdict,
+    Word,
+)
 
 EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
 HIT = StepOutcome(
     name="kill driver",
-    point="sink-committed",
+    point="in words",
+    crash_point=CrashPoint.SINK_COMMITTED,
     batch=2,
     hit=True,
     evidence=Evidence(
@@ -66,7 +79,7 @@ def test_held_only_if_everything_is_in_order() -> None:
         self_tests=FOUR,
         counts=COUNTS,
         stakes=(STAKE,),
-        points_hit=("t: batch planned, sink not written",),
+        points_hit=(("t", "batch planned, sink not written"),),
     )
 
 
@@ -165,11 +178,11 @@ def test_what_the_guarantee_allows_tests_nothing() -> None:
     assert word(stakes=(allowed, replace(shown, shown=False))) is Word.VOID
 
 
-@pytest.mark.parametrize("point", ["batch-planned", "sink-committed"])
-def test_evidence_that_contradicts_a_step_makes_it_void(point: str) -> None:
+@pytest.mark.parametrize("point", [CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED])
+def test_evidence_that_contradicts_a_step_makes_it_void(point: CrashPoint) -> None:
     def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:
         evidence = Evidence(signalled={"7": "SIGKILL"}, driver_status=-9, checkpoint_after=logs)
-        return (replace(HIT, point=point, evidence=evidence),)
+        return (replace(HIT, crash_point=point, evidence=evidence),)
 
     late = "step `kill driver` came too late: batch 2 is in the commit log"
     early = "step `kill driver` came too early: batch 2 is not in the offset log"
@@ -179,8 +192,8 @@ def test_evidence_that_contradicts_a_step_makes_it_void(point: str) -> None:
     assert reasons(steps=after(commits=(0, 1))) == ()
     assert reasons(steps=after(offsets=(2,))) == ()
     assert reasons(steps=(replace(after(offsets=(1,), commits=(2,))[0], batch=None),)) == ()
-    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], point="batch-committed"),)) == ()
-    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], point="row 7"),)) == ()
+    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], crash_point=CrashPoint.BATCH_COMMITTED),)) == ()
+    assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], crash_point=None),)) == ()
 
 
 @pytest.mark.parametrize(
@@ -338,11 +351,11 @@ def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
         replace(
             GOOD,
             stakes=(replace(STAKE, sink="t", point="x"),) * 2,
-            untried=("t: sink written in part",),
+            untried=(("t", "sink written in part"),),
             notes=("the sink folds",),
         )
     )
-    assert (out.word, out.points_hit, out.untried) == (Word.HELD, ("t: x",), ("t: sink written in part",))
+    assert (out.word, out.points_hit, out.untried) == (Word.HELD, (("t", "x"),), (("t", "sink written in part"),))
     assert out.notes == ("the sink folds",)
 
 

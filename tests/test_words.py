@@ -17,7 +17,7 @@ from harness.report import stakes, summary, table
 from harness.report.escape import cell, cells, dictionary, visible
 from harness.report.row_diff import row_diff
 from harness.report.summary import Run, error
-from harness.scenario import Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word
+from harness.scenario import CrashPoint, Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word
 from tests import sample_runs as sample
 
 FAILURE = """\
@@ -28,8 +28,8 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     rows the sink had been handed: 200
     in flight: 200 records
     note: the temporary file was there
-    at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)
-    at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed
+    at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
+    at stake and shown: postgres payments: loss of batch 3 (planned, not committed)
   crash points hit: sink-committed (repetition; loss)
   crash points not hit: batch-planned, while rows are written
 
@@ -79,7 +79,9 @@ def test_the_failure_text() -> None:
 
 
 def test_a_void_run_says_its_word_and_why() -> None:
-    step = StepOutcome(name="kill driver", point="sink-committed of batch 3", batch=3, hit=False)
+    step = StepOutcome(
+        name="kill driver", point="sink-committed", crash_point=CrashPoint.SINK_COMMITTED, batch=3, hit=False
+    )
     verdict = sample.verdict(
         word=Word.VOID,
         findings=(),
@@ -126,7 +128,7 @@ def test_many_records_and_batches_are_cut() -> None:
     ]
 
 
-LABEL = "kill driver at sink-committed of batch 3 of batch 3"
+LABEL = "kill driver at sink-committed of batch 3"
 
 
 def finding(**changes: Any) -> Finding:
@@ -136,7 +138,7 @@ def finding(**changes: Any) -> Finding:
 @pytest.mark.parametrize(
     ("steps", "fault", "said"),
     [
-        ((sample.STEP,), "kill driver", "after kill driver at sink-committed of batch 3, attempt 1"),
+        ((sample.STEP,), "kill driver", "after kill driver at sink-committed, attempt 1"),
         ((sample.STEP,), LABEL, f"after {LABEL}, attempt 1"),
         ((sample.STEP,), "another one, attempt 2", "after another one, attempt 2"),
         ((sample.STEP, replace(sample.STEP, attempt=2)), "kill driver", "after kill driver"),
@@ -165,32 +167,32 @@ def at_stake(*own: Stake, **changes: Any) -> list[str]:
     return stakes.of_step(sample.verdict(stakes=own, **changes), 1)
 
 
-SHOWN = "at stake and shown: repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)"
+SHOWN = "at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
 
 
 def test_a_hit_that_puts_only_loss_at_stake_says_so() -> None:
     assert at_stake(sample.repetition()) == [SHOWN]
-    assert at_stake(sample.loss(note="")) == [
-        "at stake and shown: loss of batch 3 in postgres payments: 99 records",
+    assert at_stake(sample.loss()) == [
+        "at stake and shown: postgres payments: loss of batch 3 (planned, not committed)",
         "only loss was at stake",
     ]
 
 
 def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
-    assert at_stake(sample.loss(shown=False, batch=None, note="none of its 100 records pass the effect")) == [
-        "at stake, would not show: loss in postgres payments: none of its 100 records pass the effect",
+    assert at_stake(sample.loss(shown=False, note="none of its 100 records pass the effect")) == [
+        "at stake, would not show: postgres payments: none of its 100 records pass the effect",
         "only loss was at stake",
         "inconsequential: nothing that was at stake would show",
     ]
     assert at_stake(sample.repetition(), sample.loss(shown=False, note="x"))[1:] == [
-        "at stake, would not show: loss of batch 3 in postgres payments: x"
+        "at stake, would not show: postgres payments: x"
     ]
 
 
 def test_what_the_guarantee_allows_is_inconsequential() -> None:
     assert at_stake(sample.repetition(allowed=True)) == [
         "at stake, and allowed by the guarantee: "
-        "repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)",
+        "postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
         "inconsequential: the guarantee allows what was at stake",
     ]
     one = sample.verdict(stakes=(sample.repetition(allowed=True),), word=Word.HELD)
@@ -218,17 +220,16 @@ def test_a_step_that_missed_put_nothing_at_stake() -> None:
 
 def test_where_several_queries_were_hit_each_stake_names_its_own() -> None:
     first, second = at_stake(sample.repetition(), sample.repetition(checkpoint="other"))
-    assert first.startswith("at stake and shown: repetition of batch 3 of checkpoint: ")
-    assert second.startswith("at stake and shown: repetition of batch 3 of other: ")
+    assert first.startswith("at stake and shown: postgres payments, checkpoint: repetition of batch 3 ")
+    assert second.startswith("at stake and shown: postgres payments, other: repetition of batch 3 ")
 
 
 def test_crash_points_are_told_by_sink() -> None:
     own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, shown=False))
-    verdict = sample.verdict(stakes=own, untried=(*sample.UNTRIED, "postgres third: sink-committed", "anywhere"))
+    verdict = sample.verdict(stakes=own, untried=(*sample.UNTRIED, ("postgres third", "a: b")))
     assert stakes.lines(verdict) == [
         "crash points hit: postgres payments: sink-committed (repetition)",
-        "crash points not hit: postgres payments: batch-planned, while rows are written; "
-        "postgres third: sink-committed; anywhere",
+        "crash points not hit: postgres payments: batch-planned, while rows are written; postgres third: a: b",
     ]
     assert stakes.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
     both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
@@ -245,7 +246,7 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
     verdict = replace(sample.held(), notes=("the sink's query folds equal rows: a repetition does not show in it",))
     assert stakes.rests(verdict) == [
         SHOWN,
-        "at stake and shown: loss of batch 3 in postgres payments: 99 records planned and not committed",
+        "at stake and shown: postgres payments: loss of batch 3 (planned, not committed)",
         "note: the sink's query folds equal rows: a repetition does not show in it",
         "crash points hit: sink-committed (repetition; loss)",
         "crash points not hit: batch-planned, while rows are written",
@@ -257,6 +258,20 @@ def test_many_stakes_are_cut_and_counted() -> None:
     own = tuple(sample.repetition(position=number) for number in range(20))
     assert at_stake(*own)[-1] == "and 8 more"
     assert stakes.harms(sample.verdict(stakes=(sample.loss(shown=False),))) == "-"
+
+
+@pytest.mark.parametrize(
+    ("point", "batch", "crash_point", "said"),
+    [
+        ("batch-planned", 3, True, " at batch-planned of batch 3"),
+        ("sink-committed", None, True, " at sink-committed"),
+        ("after 300 records sent", 3, False, ", after 300 records sent, batch 3"),
+        ("before the first row in the sink", None, False, ", before the first row in the sink"),
+        ("", 3, False, ", batch 3"),
+    ],
+)
+def test_where_a_step_hit(point: str, batch: int | None, crash_point: bool, said: str) -> None:
+    assert words.where(point, batch, crash_point=crash_point) == said
 
 
 def test_a_checkpoint_with_gaps_is_listed() -> None:

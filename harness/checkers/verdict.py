@@ -67,7 +67,7 @@ class Facts:
     unmatched: Mapping[int, str] = field(default_factory=dict)
     stakes: tuple[Stake, ...] = ()
     idle: tuple[str, ...] = ()
-    untried: tuple[str, ...] = ()
+    untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     why_open: bool = False
     writing: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ def verdict(facts: Facts) -> Verdict:
         self_tests=dict(facts.self_tests),
         counts=dict(facts.counts),
         stakes=facts.stakes,
-        points_hit=tuple(dict.fromkeys(f"{stake.sink}: {stake.point}" for stake in facts.stakes if stake.counts)),
+        points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in facts.stakes if stake.counts)),
         untried=facts.untried,
         notes=facts.notes,
     )
@@ -222,7 +222,7 @@ def _missed(step: StepOutcome) -> str:
     if step.evidence == Evidence():
         return "says that it hit and has no evidence"
     logs = _stood(step.evidence)
-    if step.batch is None or step.point not in (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED):
+    if step.batch is None or step.crash_point not in (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED):
         return ""
     if step.batch in logs.get("commits", ()):
         return f"came too late: batch {step.batch} is in the commit log"

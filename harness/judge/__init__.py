@@ -222,7 +222,7 @@ def _untested(examined: list[Examined]) -> list[str]:
     return [f"{name} was not put to the test: no hit would have shown anything there" for name in left if any(counting)]
 
 
-def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
+def _untried(run: Run, examined: list[Examined]) -> tuple[tuple[str, str], ...]:
     """The crash points at which each sink could have shown that the guarantee is broken, and no fault hit with that at
     stake."""
     out = []
@@ -231,7 +231,7 @@ def _untried(run: Run, examined: list[Examined]) -> tuple[str, ...]:
         points_hit = {weighed.point for weighed in sink.weighed if weighed.counting}
         own = any(weighed.reach and weighed.reach.own for weighed in sink.weighed)
         points = [point for point in ((EARLY, *POINTS) if own else POINTS) if point not in safe]
-        out += [f"{sink.name}: {point}" for point in points if sink.case is not None and point not in points_hit]
+        out += [(sink.name, point) for point in points if sink.case is not None and point not in points_hit]
     return tuple(out)
 
 

@@ -144,7 +144,8 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         since=last if committed else (),
         batch=batch,
         checkpoint=state.checkpoint,
-        after=step.point == CrashPoint.SINK_COMMITTED and (step.checkpoint, step.batch) == (state.checkpoint, batch),
+        after=step.crash_point is CrashPoint.SINK_COMMITTED
+        and (step.checkpoint, step.batch) == (state.checkpoint, batch),
     )
 
 

@@ -104,15 +104,17 @@ def step_lines(step: StepOutcome) -> list[str]:
     """One step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
     word = "hit" if step.hit else "MISSED"
-    head = f"{word}: {visible(step.name, 120)}{where(step.point, step.batch, step.attempt)}{at}"
+    place = where(step.point, step.batch, crash_point=step.crash_point is not None)
+    attempt = f", attempt {step.attempt}" if step.attempt else ""
+    head = f"{word}: {visible(step.name, 120)}{place}{attempt}{at}"
     return [head, *(f"  {line}" for line in evidence_lines(step.evidence))]
 
 
-def where(point: str, batch: int | None, attempt: int = 0) -> str:
-    """` at sink-committed of batch 3, attempt 1`; some points name their batch themselves."""
-    own = "" if batch is None or "batch" in point else f", batch {visible(str(batch), 30)}"
-    preposition = "" if point.startswith("after ") else "at "
-    return (f" {preposition}{visible(point, 80)}" if point else "") + own + (f", attempt {attempt}" if attempt else "")
+def where(point: str, batch: int | None, *, crash_point: bool) -> str:
+    """` at sink-committed of batch 3`; of what is no crash point `, after 300 records sent, batch 3`."""
+    at, of = (" at", " of") if crash_point else (",", ",")
+    of_batch = "" if batch is None else f"{of} batch {visible(str(batch), 30)}"
+    return (f"{at} {visible(point, 80)}" if point else "") + of_batch
 
 
 def evidence_lines(evidence: Evidence) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.report.escape import plural, visible
+from harness.report.escape import visible
 from harness.scenario import Harm, Stake, Verdict, Word
 
 MOST = 12
@@ -57,17 +57,10 @@ def verb(stake: Stake) -> str:
 
 
 def what(stake: Stake, verdict: Verdict) -> str:
-    """`repetition of batch 3 (99 rows in postgres payments, not in Spark's commit log)`."""
-    batch = "" if stake.batch is None else f" of batch {stake.batch}"
+    """`postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)`."""
     several = len({each.checkpoint for each in verdict.stakes}) > 1
-    query = f" of {visible(stake.checkpoint, NAME)}" if several and stake.checkpoint else ""
-    # The note of a stake may name its sink; said twice it only makes the line longer.
-    sink = "" if stake.sink in stake.note else f" in {visible(stake.sink, NAME)}"
-    note = visible(stake.note, NOTE) or plural(stake.records, "record")
-    # The judge's own notes begin with the harm and the batch.
-    if note.startswith(f"{stake.harm}{batch} ") and not query:
-        return f"{note}{sink}"
-    return f"{stake.harm}{batch}{query}{sink}: {note}"
+    query = f", {visible(stake.checkpoint, NAME)}" if several and stake.checkpoint else ""
+    return f"{visible(stake.sink, NAME)}{query}: {visible(stake.note, NOTE)}"
 
 
 def harms(verdict: Verdict) -> str:
@@ -77,19 +70,18 @@ def harms(verdict: Verdict) -> str:
 
 
 def points(verdict: Verdict) -> list[Points]:
-    """By sink, in the order of the scenario; the crash points that belong to no known sink come last."""
+    """By sink, in the order of the scenario; those at which no hit had anything at stake come last."""
     points_hit: dict[str, dict[str, list[Stake]]] = {}
     for stake in sorted(verdict.stakes, key=lambda stake: stake.position):
         points_hit.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
     untried: dict[str, list[str]] = {sink: [] for sink in points_hit}
-    for text in verdict.untried:
-        sink, point = _of_sink(text, points_hit)
+    for sink, point in verdict.untried:
         untried.setdefault(sink, []).append(point)
     counting = {
         sink: tuple(_point(name, own) for name, own in points.items() if any(stake.counts for stake in own))
         for sink, points in points_hit.items()
     }
-    return [Points(sink, counting.get(sink, ()), tuple(left)) for sink, left in untried.items()]
+    return [Points(sink, counting.get(sink, ()), tuple(names)) for sink, names in untried.items()]
 
 
 def points_hit(verdict: Verdict) -> list[str]:
@@ -125,14 +117,6 @@ def few(texts: Sequence[str], most: int = MOST) -> list[str]:
     """At most so many; the last line counts the others."""
     left = len(texts) - most
     return [*texts[:most], *([f"and {left:,} more"] if left > 0 else [])]
-
-
-def _of_sink(text: str, sinks: Iterable[str]) -> tuple[str, str]:
-    for sink in sinks:
-        if text.startswith(f"{sink}: "):
-            return sink, text.removeprefix(f"{sink}: ")
-    sink, _, point = text.rpartition(": ")
-    return sink, point
 
 
 def _point(name: str, stakes: Sequence[Stake]) -> str:

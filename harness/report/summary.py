@@ -102,7 +102,7 @@ def entry(run: Run) -> dict[str, Any]:
         "folder": str(run.folder) if run.folder else None,
         "stakes": [plain(stake) for stake in verdict.stakes],
         "points_hit": stakes.points_hit(verdict),
-        "untried": list(verdict.untried),
+        "untried": [f"{sink}: {point}" for sink, point in verdict.untried],
         "notes": list(verdict.notes),
     }
 

@@ -98,7 +98,8 @@ def line(event: Mapping[str, Any]) -> str | None:
         return f"driver {get('number')} launched"
     if what in {"step", "missed"}:
         hit = "hit" if get("hit") else "MISSED"
-        return f"fault {hit}: {visible(str(get('name')), 120)}{where(str(get('point') or ''), get('batch'))}"
+        place = where(str(get("point") or ""), get("batch"), crash_point=get("crash_point") is not None)
+        return f"fault {hit}: {visible(str(get('name')), 120)}{place}"
     if what == "control":
         number, state = get("number"), get("state")
         if state == "begins":

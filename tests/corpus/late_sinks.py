@@ -13,7 +13,7 @@ from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, blame, query, state
-from tests.folders import PER_RECORD, TOTALS
+from tests.folders import PER_RECORD, TOTALS, at_point
 
 ROWS = "after row 15"
 DOUBLES = replace(
@@ -103,7 +103,7 @@ def committed_by_sparks_own_word(run: RunBuilder) -> Iterator[str]:
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.injection(1, holds=10)
     yield "it was planned, and had not begun to write"
-    run.steps[0] = replace(run.steps[0], point="batch-planned")
+    run.steps[0] = at_point(run.steps[0], "batch-planned")
 
 
 @adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))

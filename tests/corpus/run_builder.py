@@ -20,7 +20,7 @@ from harness.run_folder import ledger
 from harness.run_folder.snapshot import INJECTION, Batch, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome, plain
 from harness.sinks.table import SinkTable, save
-from tests.folders import SCENARIO, STEP, Folder, Injected
+from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point
 
 CHECKPOINT = "checkpoint"
 EVERYTHING = 10**9
@@ -139,6 +139,7 @@ class RunBuilder(Folder):
                 at_s=moment.at_s,
                 attempt=attempt,
                 checkpoint=checkpoint,
+                crash_point=crash_point(point),
             )
         )
         self.moments.append(moment)

@@ -12,7 +12,7 @@ from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
-from tests.folders import PER_RECORD, TOTALS
+from tests.folders import PER_RECORD, TOTALS, at_point
 
 LOST, WRONG = Kind.LOST, Kind.WRONG_AGGREGATE
 PLANNED = blame(1, point="batch-planned")
@@ -30,7 +30,7 @@ def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "the next attempt had not written it either"
-    run.steps[1] = replace(run.steps[1], point="batch-planned")
+    run.steps[1] = at_point(run.steps[1], "batch-planned")
     run.found(2, holds=10)
 
 
@@ -171,7 +171,7 @@ def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
     run.calm()
     yield "it had come once, and the batch in flight was there"
     run.found(2, tables=[run.rows((0, 11))])
-    run.steps[1] = replace(run.steps[1], point="sink-committed")
+    run.steps[1] = at_point(run.steps[1], "sink-committed")
 
 
 @adversary(5, violated(WRONG, 4, blame(1), blame(2, attempt=2), batches=(1, 2)), twin=violated(

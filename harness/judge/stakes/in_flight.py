@@ -52,7 +52,7 @@ def handed(scale: Scale, injection: Injection) -> str:
     assert injection.at is not None
     snapshot = injection.at.snapshot
     if snapshot.writing.get(str(scale.position)):
-        return f"an open transaction had written into {scale.case.sink}"
+        return "an open transaction had written into the sink"
     counted, before = snapshot.rows_counted, snapshot.rows_before
     rows = counted - before if counted is not None and before is not None else 0
     ours = injection.counted in (None, scale.position)

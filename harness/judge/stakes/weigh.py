@@ -199,7 +199,7 @@ class _Weighing:
     def begun(self) -> str:
         """What shows that the batch had begun to write; empty if nothing does."""
         if self.touched:
-            return f"{sum(self._more(key) for key in self.touched)} rows in {self.scale.case.sink}"
+            return f"{sum(self._more(key) for key in self.touched)} rows in the sink"
         said = "Spark says that its sink is committed" if self.reach.after else ""
         return handed(self.scale, self.injection) or said
 

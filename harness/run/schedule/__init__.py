@@ -78,18 +78,15 @@ class Schedule:
             self.failure = failure
 
     def _perform(self, number: int, step: Step) -> StepOutcome:
-        outcome = StepOutcome(name=step.name, point=step.when.place, batch=step.when.batch, hit=False)
+        when = step.when
+        outcome = missed = StepOutcome(
+            name=step.name, point=when.place, crash_point=when.point, batch=when.batch, hit=False
+        )
         for later in range(TRIES):
             try:
                 hit = self._wait(step, later)
             except WaitError as never:
-                return StepOutcome(
-                    name=step.name,
-                    point=step.when.place,
-                    batch=step.when.batch,
-                    hit=False,
-                    evidence=Evidence(note=str(never)),
-                )
+                return replace(missed, evidence=Evidence(note=str(never)))
             self._acted.set()
             hit.step = number
             self._injecting.set()

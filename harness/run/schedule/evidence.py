@@ -40,6 +40,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     return StepOutcome(
         name=step.name,
         point=step.when.place,
+        crash_point=step.when.point,
         batch=hit.batch,
         hit=not why,
         evidence=Evidence(
