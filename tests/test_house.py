@@ -166,6 +166,33 @@ def test_nothing_sleeps() -> None:
     assert sleeps == []
 
 
+WORDS = re.compile(r"[A-Za-z]{3}| ")
+
+
+def words(node: ast.expr) -> bool:
+    """Is it a literal with a word or a blank in it?"""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return any(isinstance(each, ast.Constant) and WORDS.search(str(each.value)) for each in parts)
+
+
+def reads(node: ast.AST, texts: set[str]) -> bool:
+    """Does it ask a text for words of ours: how it begins or ends, or whether one of the `texts` holds them?"""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("startswith", "endswith") and any(map(words, node.args))
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return False
+    return words(node.left) and ast.unparse(node.comparators[0]) in texts
+
+
+def test_no_decision_reads_prose() -> None:
+    found = []
+    for name, node in functions(*(f"harness/{room}" for room in ("checkers", "faults", "judge", "report", "triggers"))):
+        arguments = [*positional(node), *node.args.kwonlyargs]
+        texts = {each.arg for each in arguments if each.annotation and ast.unparse(each.annotation) == "str"}
+        found += [f"{name}: {ast.unparse(each)}" for each in ast.walk(node) if reads(each, texts)]
+    assert found == []
+
+
 def test_pipelines_import_only_the_failpoint() -> None:
     found = []
     for module in modules("pipelines"):
