@@ -11,7 +11,7 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import AtPoint, Planned, Trait, has
+from harness.triggers.base import Planned, Trait, at_point, has
 
 NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
@@ -33,8 +33,9 @@ class CrashBeforeOffsetCommit:
 
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
         """The crash point between the sink's commit and Spark's."""
-        at = next(kind for kind in TRIGGERS if isinstance(kind, AtPoint))
-        return WHERE if batch is None else at.implied_at(CrashPoint.SINK_COMMITTED, batch=batch, query=query)
+        if batch is None:
+            return WHERE
+        return at_point(CrashPoint.SINK_COMMITTED, batch=batch, query=query, implied=True)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Any other trigger says something else."""

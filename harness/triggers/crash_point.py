@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
@@ -13,14 +12,14 @@ from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger, Victim
 from harness.stack import Process
-from harness.triggers.base import Planned, Trait, wait_until
+from harness.triggers.base import POINT, Planned, Trait, at_point, wait_until
 
 
 class CrashPointTrigger:
     """Watches the files of the checkpoint; a batch without a record is passed over for the next one."""
 
     about = About(
-        name="point",
+        name=POINT,
         summary="a crash point of one batch: batch-planned, sink-committed or batch-committed",
         example="{point: sink-committed, batch: 3}",
         options=v.Place,
@@ -29,12 +28,7 @@ class CrashPointTrigger:
 
     def trigger(self, value: CrashPoint | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """At the crash point `value`."""
-        point = CrashPoint(value)
-        return Trigger(kind=self.about.name, value=str(point), place=str(point), batch=batch, query=query, point=point)
-
-    def implied_at(self, point: CrashPoint, *, batch: int, query: str | None = None) -> Trigger:
-        """The one that a fault implies."""
-        return replace(self.trigger(point, batch=batch, query=query), implied=True)
+        return at_point(CrashPoint(value), batch=batch, query=query)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """It needs a batch, and a checkpoint."""

@@ -16,6 +16,7 @@ from harness.wait import Waiting, until
 
 TICK_S = 0.004
 LONGEST_S = 3600.0
+POINT = "point"
 HOP_S = 8.0
 """How long a query that is waited for by name may show nothing once the first ones have done all their input: another
 one's output may be its input."""
@@ -34,7 +35,7 @@ class Planned:
 
 
 class Trait(Enum):
-    """What else is so of a kind of trigger, for whoever has to know it without knowing the kind: its `traits`."""
+    """What else may be so of a kind of trigger, for whoever has to know it without knowing the kind."""
 
     RETRIES = auto()
     """It can be tried again at a later batch, if the crash point had passed before anything was hit."""
@@ -68,11 +69,12 @@ class TriggerKind(Protocol):
 
 
 @runtime_checkable
-class AtPoint(Protocol):
-    """A trigger that waits for a crash point."""
+class HasTraits(Protocol):
+    """A trigger of which more is so."""
 
-    def implied_at(self, point: CrashPoint, *, batch: int, query: str | None = None) -> Trigger:
-        """The noun for one that a fault implies."""
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """What."""
 
 
 @runtime_checkable
@@ -113,7 +115,13 @@ def _lags(run: RunContext, trigger: Trigger) -> bool:
 
 def has(kind: TriggerKind, trait: Trait) -> bool:
     """Is that so of it?"""
-    return trait in getattr(kind, "traits", ())
+    return isinstance(kind, HasTraits) and trait in kind.traits
+
+
+def at_point(point: CrashPoint, *, batch: int | None, query: str | None = None, implied: bool = False) -> Trigger:
+    """The trigger at a crash point, which a file may name, or a fault imply."""
+    place = str(point)
+    return Trigger(kind=POINT, value=place, place=place, batch=batch, query=query, point=point, implied=implied)
 
 
 def alone(run: RunContext, trigger: Trigger) -> None:
