@@ -79,6 +79,7 @@ class Impact(StrEnum):
     DRIVER_PAUSED = "driver paused"
     DRIVER_CUT_OFF = "driver cut off"
     EXECUTOR_KILLED = "executor killed"
+    EXECUTORS_KILLED = "executors killed"
     NONE = "none"
 
 
@@ -101,7 +102,7 @@ class Pipeline:
     executors: int = 1
     progress: str = "checkpoint"
     """How far it says it is: `checkpoint` (Spark's), `group` (what `{group}` committed), or a query that gives
-    (partition, next offset), put to the component `progress_in`: empty for the first sink's."""
+    (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     interval_s: float | None = None
     """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means

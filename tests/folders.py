@@ -20,6 +20,7 @@ from harness.run_folder import ledger, sealed
 from harness.run_folder.snapshot import INJECTION, QueryState, Snapshot
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, plain
+from harness.sinks import counted
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
 from harness.workloads import Record
@@ -198,6 +199,7 @@ class Folder:
             position=injected.position,
             sent={0: len(self.records)},
             writing=injected.writing,
+            counted=counted(self.scenario.sinks),
             rows_counted=injected.rows_counted,
             rows_before=injected.rows_before,
             left=injected.left,

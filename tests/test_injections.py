@@ -429,7 +429,7 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
     assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
     assert (two.number, two.moving, two.restart) == (3, False, None)
-    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit", counted=0)
+    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit")
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -444,7 +444,7 @@ def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     assert part.at is not None
     change(folder, "1-injection", error="the server is gone", queries=[])
     (none,) = read_injections(read_run(folder.path))
-    assert none == Injection(number=1, outcome=HIT, why="its snapshot failed: the server is gone", counted=0)
+    assert none == Injection(number=1, outcome=HIT, why="its snapshot failed: the server is gone")
     change(folder, "1-injection", position={"0": 10})
     (own,) = read_injections(read_run(folder.path))
     assert own.at is not None
@@ -455,11 +455,11 @@ def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothi
     change(folder, "1-injection", alive=None)
     (unseen,) = read_injections(read_run(folder.path))
     words = "nobody could look whether its victims were gone"
-    assert unseen == Injection(number=1, outcome=HIT, why=words, counted=0)
+    assert unseen == Injection(number=1, outcome=HIT, why=words)
     nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
     run = replace(read_run(folder.path), steps=(nobody,))
     (none,) = read_injections(run)
-    assert none == Injection(number=1, outcome=nobody, why="its evidence names no victim", counted=0)
+    assert none == Injection(number=1, outcome=nobody, why="its evidence names no victim")
 
 
 def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
@@ -468,7 +468,7 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     assert read_injections(read_run(folder.path))[0].why == ""
     change(folder, "1-injection", alive=["4712", "4711", "driver 1"])
     (hit,) = read_injections(read_run(folder.path))
-    assert hit == Injection(number=1, outcome=HIT, why="4711, driver 1 lived on when the fault had hit", counted=0)
+    assert hit == Injection(number=1, outcome=HIT, why="4711, driver 1 lived on when the fault had hit")
     plan = folder.path / "plan.json"
     plan.write_text(plan.read_text().replace('"impact": "driver killed"', '"impact": "driver paused"'))
     assert read_injections(read_run(folder.path))[0].why == ""

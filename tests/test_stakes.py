@@ -123,6 +123,7 @@ def test_a_batch_that_is_written_in_part_puts_both_at_stake(make: Make) -> None:
         ({"writing": {"0": ("insert",)}}, "an open transaction had written into the sink"),
         ({"rows_counted": 14, "rows_before": 10}, "4 rows had been handed to the sink"),
         ({"rows_counted": 1, "rows_before": 0}, "1 rows had been handed to the sink"),
+        ({"rows_counted": 1, "rows_before": 0, "counted": 0}, "1 rows had been handed to the sink"),
     ],
 )
 def test_writing_that_shows_no_row_yet_puts_both_at_stake(make: Make, snapshot: dict[str, Any], words: str) -> None:
@@ -138,6 +139,7 @@ def test_writing_that_shows_no_row_yet_puts_both_at_stake(make: Make, snapshot: 
         {"writing": {"1": ("insert",), "": ("update",)}},
         {"writing": {"0": ()}},
         {"rows_counted": 10, "rows_before": 10},
+        {"rows_counted": 14, "rows_before": 10, "counted": 1},
         {"rows_counted": 14, "rows_before": None},
         {"rows_counted": None, "rows_before": None},
         {"rows_counted": None, "rows_before": 0},

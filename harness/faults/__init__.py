@@ -3,7 +3,7 @@ it has."""
 
 from __future__ import annotations
 
-from harness.faults.base import FaultKind
+from harness.faults.base import FaultKind, VariesImpact
 from harness.kinds import Registry
 from harness.scenario import Fault
 
@@ -16,4 +16,6 @@ def fault(kind: str, **options: str | int | float) -> Fault:
     """A fault in code, as `do: kind` is in a file; `options` by the names that its model has, a time in seconds. Raises
     UsageError for one that it does not take."""
     known = FAULTS[kind]
-    return Fault(kind=kind, impact=known.impact, options=known.about.said(options))
+    said = known.about.said(options)
+    impact = known.impact_of(said) if isinstance(known, VariesImpact) else known.impact
+    return Fault(kind=kind, impact=impact, options=said)

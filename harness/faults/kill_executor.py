@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from harness.context import RunContext, TriggerHit
 from harness.errors import WaitError
@@ -50,6 +50,10 @@ class KillExecutor:
     )
     impact = Impact.EXECUTOR_KILLED
     needs = frozenset({Means.SIGNAL_EXECUTORS})
+
+    def impact_of(self, options: Mapping[str, Any]) -> Impact:
+        """That of every query of the driver, if all die."""
+        return Impact.EXECUTORS_KILLED if options.get("which") == Which.ALL else self.impact
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """Not at a crash point at which the driver works alone."""

@@ -12,11 +12,12 @@ from harness.run_folder.snapshot import INJECTION, RESTART, Progressed, Snapshot
 from harness.scenario import Impact, StepOutcome
 from harness.sinks.table import SinkTable, load
 
-SPARES = (Impact.EXECUTOR_KILLED, Impact.DRIVER_CUT_OFF, Impact.NONE)
+EXECUTORS = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
+SPARES = (*EXECUTORS, Impact.DRIVER_CUT_OFF, Impact.NONE)
 """Under these a driver neither dies nor is paused."""
 FREE = (Impact.DRIVER_CUT_OFF, Impact.NONE)
 """Under these it is not frozen while the snapshot is taken either."""
-KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, Impact.EXECUTOR_KILLED)
+KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, *EXECUTORS)
 """Here the victims must be gone when the snapshot is taken."""
 
 
@@ -52,8 +53,6 @@ class Injection:
     """An executor died, and its driver did not: it retries the tasks that had not finished, and no others."""
     lasts: bool = False
     """It went on to do harm when the snapshot had been taken."""
-    counted: int | None = None
-    """The place of the sink whose rows were counted."""
     beside: bool = False
     """There are several checkpoints, each with batches of its own."""
 
@@ -91,7 +90,6 @@ def died(step: StepOutcome) -> bool:
 def read_injections(run: Run) -> tuple[Injection, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
-    counted = next((place for place, sink in enumerate(run.scenario.sinks) if sink.own_table), None)
     alone, worked, beside = ended(run), _worked(run), len(_folders(run.progressed)) > 1
     made = [(number, step, _injection(run, number, step)) for number, step in hits]
     return tuple(
@@ -102,9 +100,8 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             only=_only(run, number, step, injection.at),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
-            retried=_impact(run, number) is Impact.EXECUTOR_KILLED and not died(step) and step.attempt not in alone,
+            retried=_impact(run, number) in EXECUTORS and not died(step) and step.attempt not in alone,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
-            counted=counted,
             beside=beside,
         )
         for number, step, injection in made
@@ -121,8 +118,6 @@ def _only(run: Run, number: int, step: StepOutcome, at: Seen | None) -> str | No
     """The query whose executor died, where others live on: tasks of another query may have been on those. Of several
     queries at work, only a writer that was held says whose executor it was."""
     if _impact(run, number) is not Impact.EXECUTOR_KILLED or run.scenario.pipeline.executors < 2:
-        return ""
-    if run.scenario.schedule[number - 1].do.options.get("which") == "all":
         return ""
     busy = [state for state in at.snapshot.queries if set(state.offsets) - set(state.commits)] if at else []
     if len(busy) < 2:
@@ -175,7 +170,7 @@ def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
     impact = _impact(run, number)
     if impact in KILLS and (why := _undead(step, at.snapshot)):
         return Injection(number=number, outcome=step, why=why)
-    if impact is Impact.EXECUTOR_KILLED and (why := _later(step, at.snapshot)):
+    if impact in EXECUTORS and (why := _later(step, at.snapshot)):
         return Injection(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Injection(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")

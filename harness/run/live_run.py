@@ -27,8 +27,8 @@ from harness.run.supervisor import Supervisor, tail
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
-from harness.scenario import Pipeline, Scenario, Sink
-from harness.sinks import SINKS
+from harness.scenario import Pipeline, Scenario
+from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
@@ -73,6 +73,7 @@ class Live:
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.own)
         self._ends: Offsets | None = None
+        self._counted = counted(scenario.sinks)
         self.since: dict[str, int] = {}
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
@@ -141,21 +142,17 @@ class Live:
         self.schedule = Schedule(self.scenario.schedule, self._context())
         self._exit.callback(self.schedule.stop)
 
-    def _counted(self) -> list[Sink]:
-        """The sinks that are tables of the run's own; rows are counted in the first."""
-        return [sink for sink in self.scenario.sinks if sink.own_table]
-
     def _tripwire(self) -> Tripwire | None:
-        tables = self._counted()
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
-        if not tables or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
+        if self._counted is None or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
             return None
-        first = SINKS[tables[0].kind].open(tables[0], self.own.parts)
-        if not isinstance(first, HoldsWriter):
+        sink = self.scenario.sinks[self._counted]
+        found = SINKS[sink.kind].open(sink, self.own.parts)
+        if not isinstance(found, HoldsWriter):
             return None
-        tripwire = first.tripwire()
+        tripwire = found.tripwire()
         self._exit.callback(tripwire.close)
-        self.journal.write("tripwire", table=tables[0].target, changes="adds a row trigger to the sink's table")
+        self.journal.write("tripwire", table=sink.target, changes="adds a row trigger to the sink's table")
         return tripwire
 
     def _context(self) -> RunContext:
@@ -171,7 +168,7 @@ class Live:
             hopeless=self._hopeless,
             has_progress=self.has_progress,
             snapshots=self.snapshots,
-            feeds=next((sink.query for sink in self._counted()), None),
+            feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
         )
 
     def _looked_at(self) -> Parts:
@@ -184,6 +181,7 @@ class Live:
             observer=self.observer,
             journal=self.journal,
             tripwire=self.tripwire,
+            counted=self._counted,
             sent=lambda: self.producer.reached,
             position=self.progress.committed if by_hand else lambda: None,
             moved=self.positions.moved if by_hand else lambda attempt: False,

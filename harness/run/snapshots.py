@@ -51,7 +51,7 @@ class Parts:
     """What a snapshot looks at. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
     offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
     `start_s`: how long a start takes, as far as is known; `saving`: the statements of open transactions that have
-    written where such a pipeline saves its offsets."""
+    written where such a pipeline saves its offsets; `counted`: the place of the sink whose rows the tripwire counts."""
 
     folder: Path
     sinks: tuple[Sink, ...]
@@ -65,6 +65,7 @@ class Parts:
     moved: Callable[[int], bool]
     start_s: Callable[[], float]
     saving: Callable[[], tuple[str, ...]] = lambda: ()
+    counted: int | None = None
 
 
 class Snapshots:
@@ -203,6 +204,7 @@ class Snapshots:
             position=position,
             sent=sent or {},
             writing=writers,
+            counted=parts.counted,
             rows_counted=rows,
             rows_before=before,
             alive=look.at(self._alive, None),

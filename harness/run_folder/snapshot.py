@@ -44,7 +44,8 @@ class Snapshot:
     checkpoint. `sent` is how far sends were acknowledged. `writing` has, by sink, the statements of the open
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
     those into what the progress query reads).
-    `rows_counted` is how many rows the sink had been handed, `rows_before` how many when the batch began. `alive` names
+    `rows_counted` is how many rows the sink at the place `counted` had been handed, `rows_before` how many when the
+    batch began. `alive` names
     the run's processes that the process table still showed, None if it could not be read. `error` says what could not
     be looked at; empty if all could. `left` is `writing` once more, of those that were still there when all had been
     read; None if nobody looked."""
@@ -57,6 +58,7 @@ class Snapshot:
     position: Offsets | None = None
     sent: Offsets = field(default_factory=dict)
     writing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    counted: int | None = None
     rows_counted: int | None = None
     rows_before: int | None = None
     alive: tuple[str, ...] | None = ()

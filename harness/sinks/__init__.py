@@ -6,9 +6,18 @@ table     what was read of one sink, and how it lies there
 
 from __future__ import annotations
 
-from harness.kinds import Registry
-from harness.sinks.base import SinkKind
+from collections.abc import Sequence
 
-__all__ = ["SINKS"]
+from harness.kinds import Registry
+from harness.scenario import Sink
+from harness.sinks.base import CountsRows, SinkKind
+
+__all__ = ["SINKS", "counted"]
 
 SINKS: Registry[SinkKind] = Registry("sink", "harness.sinks")
+
+
+def counted(sinks: Sequence[Sink]) -> int | None:
+    """The place of the sink whose rows are counted: the first that can be; None if there is none."""
+    kinds = ((place, sink, SINKS[sink.kind]) for place, sink in enumerate(sinks))
+    return next((at for at, sink, kind in kinds if isinstance(kind, CountsRows) and kind.countable(sink.target)), None)

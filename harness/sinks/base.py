@@ -96,7 +96,7 @@ class Queries(Protocol):
 
 @runtime_checkable
 class CountsRows(Protocol):
-    """A kind whose rows can be counted as they are written."""
+    """A kind whose rows can be counted as they are written: such a sink, once it is open, `HoldsWriter`."""
 
     def countable(self, target: str) -> bool:
         """Can they, of this one?"""

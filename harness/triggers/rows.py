@@ -36,7 +36,7 @@ class Rows:
         yield from no_query(trigger)
         yield from unseen(trigger, planned)
         if not planned.countable:
-            yield Refusal(self.about.name, "cannot be counted: no sink is a Postgres table named without a schema")
+            yield Refusal(self.about.name, "cannot be counted: no sink counts its rows; name a table of the run's own")
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
         """The server holds the writer, so nothing has to be frozen."""

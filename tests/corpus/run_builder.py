@@ -19,6 +19,7 @@ from harness.effect import Effects, Source
 from harness.run_folder import ledger
 from harness.run_folder.snapshot import INJECTION, Batch, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome, plain
+from harness.sinks import counted
 from harness.sinks.table import SinkTable, save
 from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point
 
@@ -207,6 +208,7 @@ class RunBuilder(Folder):
             position=injected.position,
             sent={0: len(self.records)},
             writing=injected.writing,
+            counted=counted(self.scenario.sinks),
             rows_counted=injected.rows_counted,
             rows_before=injected.rows_before,
             left=injected.left,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
 from harness.fields.shape import Shape
@@ -81,6 +81,14 @@ class Freezes(Protocol):
 
     def freezes(self, fault: Fault) -> bool:
         """Can it, of this one?"""
+
+
+@runtime_checkable
+class VariesImpact(Protocol):
+    """A fault whose options decide what it does to the attempt."""
+
+    def impact_of(self, options: Mapping[str, Any]) -> Impact:
+        """In place of `impact`."""
 
 
 @runtime_checkable

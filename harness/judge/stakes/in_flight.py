@@ -55,7 +55,7 @@ def handed(scale: Scale, injection: Injection) -> str:
         return "an open transaction had written into the sink"
     counted, before = snapshot.rows_counted, snapshot.rows_before
     rows = counted - before if counted is not None and before is not None else 0
-    ours = injection.counted in (None, scale.position)
+    ours = snapshot.counted in (None, scale.position)
     return f"{rows} rows had been handed to the sink" if rows > 0 and ours else ""
 
 
