@@ -179,12 +179,26 @@ class KeepsGroups(Protocol):
         """The group that the run was given. Raises StackError."""
 
 
+@runtime_checkable
+class NeedsComponents(Protocol):
+    """A trigger or a fault that asks or hits components: a run with it in its schedule is given a part of each."""
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Their names."""
+
+
 COMPONENTS: Registry[Component] = Registry("component", "harness.components")
 
 
 def component(label: str) -> Component:
     """The component of a label. Raises UsageError if there is none."""
     return COMPONENTS[component_of(label)]
+
+
+def needs(kind: object) -> tuple[str, ...]:
+    """The components that a trigger or a fault needs."""
+    return kind.components if isinstance(kind, NeedsComponents) else ()
 
 
 def able(label: str, ability: type[Any], words: str) -> Any:

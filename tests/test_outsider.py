@@ -111,10 +111,34 @@ def test_its_kinds_are_known_without_a_stack(place: Place) -> None:
     assert [name for name in KINDS if f"\n  {name}\n" not in kinds] == []
     assert "gives {redis.url}, {redis.prefix}\n    on processes, external\n" in kinds
     schema = json.loads(place.call(module="harness.load").stdout)["$defs"]
+    assert kinds.count("    needs the component redis\n") == 2
     assert "redis" in schema["sink"]["properties"] and "redis_rows" in schema["when"]["properties"]
     assert "restart redis" in schema["step"]["properties"]["do"]["enum"]
     done = place.call("validate", "scenarios")
     assert (done.returncode, done.stdout) == (0, "OK: 2 scenarios\n"), done.stderr
+
+
+ELSEWHERE = """\
+name: nothing but a step names Redis
+pipeline: {entry: pipelines/orders_in_a_hash.py, env: {REDIS: none, PREFIX: none}}
+sink: {postgres: orders, effect: select id from ledger, key: [id]}
+schedule: [{when: WHEN, do: DO}]
+"""
+ASKS = (
+    "import sys; from pathlib import Path; from harness.load import load; from harness.stacks.needed_parts import parts"
+)
+
+
+@pytest.mark.parametrize(
+    ("when", "do"), [("{redis_rows: 9}", "kill driver"), ("{point: batch-planned, batch: 2}", "restart redis")]
+)
+def test_a_step_brings_the_component_that_it_needs(place: Place, when: str, do: str) -> None:
+    (place.folder / "elsewhere.yaml").write_text(ELSEWHERE.replace("WHEN", when).replace("DO", do))
+    code = f"{ASKS}; print(*parts(load(Path('elsewhere.yaml'))))"
+    done = subprocess.run(
+        [place.python, "-c", code], cwd=place.folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("kafka postgres redis\n", "")
 
 
 def test_mistakes_in_its_parts_are_said_as_ours(place: Place) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
-from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress
+from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress, needs
 from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.kinds import About, Registry
@@ -35,12 +35,12 @@ class Section(NamedTuple):
 
     registry: Registry[Any]
     place: str
-    needs: Callable[[Any], Collection[str]] = lambda kind: getattr(kind, "components", ())
+    needs: Callable[[Any], Collection[str]] = needs
 
 
 SECTIONS = (
     Section(COMPONENTS, "by their placeholders, `setup`, sinks and sources"),
-    Section(SOURCES, "what the pipeline reads", lambda kind: components(kind.asks(Input()))),
+    Section(SOURCES, "under `input`", lambda kind: components(kind.asks(Input()))),
     Section(WORKLOADS, "under `input`"),
     Section(SINKS, "under `sink`", lambda kind: [kind.component] if kind.component else ()),
     Section(TRIGGERS, "under `when`, one a step; some take `batch: N` and `query: NAME` beside it"),

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.checkpoint import Offsets
 from harness.kinds import About
 from harness.resources import Resources
-from harness.run_folder.ledger import Answer
 from harness.scenario import Input
 from harness.workloads.base import Record
+
+if TYPE_CHECKING:
+    # Scenario files are read without what reads tables.
+    from harness.run_folder.ledger import Answer
 
 
 class Sender(Protocol):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.errors import UsageError
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.steps import check_step
@@ -20,6 +21,8 @@ from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.sinks import SINKS
 from harness.sinks.base import CountsRows, Queries, SinkKind
+from harness.sources import SOURCES
+from harness.stacks.needed_parts import asked, grouped
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
@@ -36,6 +39,8 @@ def check(claim: Claim, *, root: Path) -> None:
     for step in claim.top.sections("schedule"):
         if step.get("do"):
             check_step(step, planned(claim))
+    if not claim.top.mistakes:
+        offsets(claim)
 
 
 def sinks(claim: Claim) -> None:
@@ -113,13 +118,15 @@ def names(query: str | None) -> set[str]:
 
 
 def data(given: Section, *, root: Path) -> None:
-    """What the input says belongs to its workload, and fits."""
-    name = build.workload(given)
+    """What the input says belongs to its workload or to its source, and fits."""
+    name, place = build.workload(given), build.source(given)
     kind = WORKLOADS[name]
-    others = keys(WORKLOADS) | ({"workload": "the key says what is sent"} if unsaid(kind.about) else {})
-    for key, words in others.items():
-        if key not in own(kind.about) and given.has(key):
-            given.wrong(f"{given.path}.{key} means nothing for {name}: {words[:1].lower()}{words[1:]}", key)
+    mine = own(kind.about) | own(SOURCES[place].about)
+    workloads = keys(WORKLOADS) | ({"workload": "the key says what is sent"} if unsaid(kind.about) else {})
+    for whose, others in ((name, workloads), (place, keys(SOURCES))):
+        for key, words in others.items():
+            if key not in mine and given.has(key):
+                given.wrong(f"{given.path}.{key} means nothing for {whose}: {words[:1].lower()}{words[1:]}", key)
     for refusal in kind.refusals(build.told(given, kind.about), root=root):
         given.refuse(refusal)
 
@@ -179,6 +186,19 @@ def asked_of_component(claim: Claim) -> None:
     if owner.get("progress_in") and claim.get("progress", "checkpoint") in OWN_PROGRESS:
         path = ".".join(filter(None, (owner.path, "progress_in")))
         owner.wrong(f"{path} is for a query under progress, and there is none", "progress_in")
+
+
+def offsets(claim: Claim) -> None:
+    """One component alone may be asked for the offsets that the pipeline keeps itself."""
+    scenario, owner = build.scenario(claim, path=""), claim.owner("progress")
+    try:
+        if scenario.pipeline.progress == "group":
+            grouped(scenario)
+        elif scenario.pipeline.progress not in OWN_PROGRESS:
+            asked(scenario)
+    except UsageError as refused:
+        path = ".".join(filter(None, (owner.path, "progress")))
+        owner.wrong(f"{path}: {refused}", "progress")
 
 
 def sent_in_time(claim: Claim) -> None:

@@ -11,8 +11,7 @@ from harness.fields.placeholders import filled
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.scenario import Scenario
-from harness.sources import SOURCES
-from harness.stacks.needed_parts import asked
+from harness.stacks.needed_parts import asked, grouped
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progr
     if kind == "checkpoint":
         return Progress(kind, observer.planned, observer.committed, lambda: None)
     if kind == "group":
-        label = next(iter(SOURCES[scenario.input.source].asks(scenario.input)))
+        label = grouped(scenario)
         found: Followed = able(label, KeepsGroups, "has no consumer groups").group(own.part(label))
     else:
         label, query = asked(scenario), filled(kind, own.placeholders())

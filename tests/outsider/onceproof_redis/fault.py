@@ -20,6 +20,7 @@ class RestartRedis:
         example="{when: {redis_rows: 150}, do: restart redis}",
         options=NoOptions,
     )
+    components = ("redis",)
     impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
 

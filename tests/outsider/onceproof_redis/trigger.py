@@ -26,6 +26,7 @@ class RedisRows:
         example="{redis_rows: 150}",
         options=v.counted(1, ROWS_MAX),
     )
+    components = ("redis",)
 
     def trigger(self, value: Any, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """From `value` entries on."""
