@@ -112,15 +112,16 @@ class Pipeline:
 @dataclass(frozen=True, kw_only=True)
 class Input:
     """What the pipeline is fed, and where: `records` of a workload, or all that it has if that is 0. `options` is what
-    else the file says of the workload, by the names that its model has (`keys`, `skew`, `replay`). `rate_per_s` None
-    means: in portions, each as soon as the pipeline has planned the one before."""
+    else the file says of the workload, by the names that its model has (`keys`, `skew`, `replay`), `source_options` of
+    the source (`partitions`). `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one
+    before."""
 
     workload: str = "transactions"
     source: str = "kafka"
     records: int = 600
-    partitions: int = 3
     rate_per_s: float | None = None
     options: Mapping[str, str | int | float] = field(default_factory=dict)
+    source_options: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,11 +159,6 @@ class Sink:
         short = " ".join(self.target.split())
         where = f"{self.kind}.{self.part}" if self.part else self.kind
         return (f"{where} {short}" if len(short) <= 60 else f"{where} {short[:57]}...").strip()
-
-    @property
-    def own_table(self) -> bool:
-        """Is it named by a plain name, as a table in the run's own schema is?"""
-        return self.target.replace("_", "a").isalnum()
 
 
 @dataclass(frozen=True, kw_only=True)

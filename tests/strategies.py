@@ -127,16 +127,16 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
 def inputs(draw: st.DrawFn) -> Input:
     """A workload or a replayed file."""
     rate = draw(st.none() | st.integers(1, 10**8).map(lambda n: n / 100))
-    partitions = draw(st.integers(1, 1000))
+    place = draw(st.fixed_dictionaries({}, optional={"partitions": st.integers(1, 1000).filter(lambda n: n != 3)}))
     if draw(st.booleans()):
         key = draw(st.none() | columns)
         records = draw(st.integers(0, 10_000_000))
         options = {"replay": DATA} if key is None else {"replay": DATA, "key": key}
-        return Input(workload="replay", records=records, partitions=partitions, rate_per_s=rate, options=options)
+        return Input(workload="replay", records=records, rate_per_s=rate, options=options, source_options=place)
     return Input(
         workload=draw(st.sampled_from(["transactions", "access_logs"])),
         records=draw(st.integers(1, 10_000_000)),
-        partitions=partitions,
+        source_options=place,
         rate_per_s=rate,
         options=draw(
             st.fixed_dictionaries(

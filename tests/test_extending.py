@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -21,18 +22,27 @@ from harness.errors import WaitError
 from harness.faults import FAULTS
 from harness.kinds import Registry
 from harness.load import dump, load
+from harness.resources import Resources
+from harness.run_folder import ledger
 from harness.scenario import Scenario
+from harness.sources import SOURCES
+from harness.sources.producer import Producer
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS, make
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 OUTSIDER = Path(__file__).parent / "outsider" / "onceproof_redis"
-NAMES: dict[str, Registry[Any]] = {"run command": FAULTS, "driver_log": TRIGGERS, "orders": WORKLOADS}
+NAMES: dict[str, Registry[Any]] = {
+    "run command": FAULTS,
+    "driver_log": TRIGGERS,
+    "orders": WORKLOADS,
+    "redis_list": SOURCES,
+}
 SCENARIO = """\
 name: a broker is restarted when the driver says so
 pipeline: pay.py
 sink: {postgres: orders, effect: "select id, shop from ledger", key: [id]}
-input: {workload: orders, records: 20, keys: 3}
+input: {workload: orders, source: redis_list, records: 20, keys: 3}
 schedule: [{when: {driver_log: ready}, do: run command, command: COMMAND}]
 """
 
@@ -78,6 +88,42 @@ def test_the_workload_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> 
     records = list(make(given, seed=1, root=tmp_path).records())
     assert len(records) == 20 and records == list(make(given, seed=1, root=tmp_path).records())
     assert records != list(make(given, seed=2, root=tmp_path).records())
+
+
+class FakeRedis:
+    """What is used of a client. It takes the third row, and the answer is lost."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    def rpush(self, key: str, row: str) -> int:
+        self.rows.append(row)
+        if len(self.rows) == 3:
+            raise ConnectionError("gone")
+        return len(self.rows)
+
+    def llen(self, key: str) -> int:
+        return len(self.rows)
+
+    def lrange(self, key: str, first: int, last: int) -> list[str]:
+        return self.rows
+
+
+def test_the_source_takes_the_records_and_is_read_back(tmp_path: Path) -> None:
+    given, server = scenario(tmp_path).input, FakeRedis()
+    kind = SOURCES[given.source]
+    own = {
+        label: Resources(label=label, at=SimpleNamespace(client=lambda: server, prefix="r"))
+        for label in kind.asks(given)
+    }
+    source = kind.open(given, own)
+    producer = Producer(make(given, seed=1, root=tmp_path), ledger.Attempts(tmp_path / "attempts.log"), source.sender())
+    assert producer.send(given.records) == given.records
+    producer.close()
+    assert (producer.acknowledged, producer.unknown, producer.failed) == (19, 1, 0)
+    assert source.ends() == source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 20}
+    assert pq.read_table(tmp_path / "source.parquet")["seq"].to_pylist() == list(range(20))
+    assert (source.offsets("17"), source.offsets('{"topic": {"0": 17}}')) == ({0: 17}, None)
 
 
 @pytest.mark.parametrize(("command", "victims"), [("true", {"true": "exit status 0"}), ("false", {})])

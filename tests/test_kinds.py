@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from click.testing import CliRunner
 
 from harness import kinds
 from harness.cli import main
-from harness.component import COMPONENTS, component
+from harness.component import COMPONENTS, AnswersQueries, Component, component
 from harness.context import RunContext, TriggerHit
 from harness.errors import HarnessError, ScenarioError, UsageError
 from harness.faults import FAULTS, fault
-from harness.faults.base import Injection, NoOptions
+from harness.faults.base import FaultKind, Injection, NoOptions
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals, Registry
 from harness.load import dump, load, schema
 from harness.load.models import own
-from harness.scenario import Fault, Impact, Step, Trigger
-from harness.sinks import SINKS
+from harness.resources import Resources
+from harness.scenario import Fault, Impact, Input, Sink, Step, Trigger
+from harness.sinks import SINKS, counted
+from harness.sinks.base import SinkKind
 from harness.sources import SOURCES
+from harness.sources.base import OpenSource, SourceKind
 from harness.stacks.needed_parts import asked, parts
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Planned
+from harness.triggers.base import Planned, TriggerKind
 from harness.workloads import WORKLOADS
+from harness.workloads.base import WorkloadKind
 
 ROOT = Path(__file__).parents[1]
 HARNESS = ROOT / "harness"
@@ -50,6 +54,24 @@ class By(Shape):
     """How much slower."""
 
     by: v.Duration = 0.1
+
+
+class Shelves(Shape):
+    """How many shelves there are."""
+
+    shelves: Annotated[int, v.whole(1, 9)] = 2
+
+
+class Shelf:
+    """A source of somebody else's, which keeps no consumer groups."""
+
+    about = About(name="shelf", summary="records lie on shelves", example="", options=Shelves)
+
+    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+        return {"postgres.shelf": {"shelves": given.source_options.get("shelves", 2)}}
+
+    def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
+        raise NotImplementedError
 
 
 @dataclass
@@ -76,6 +98,17 @@ def slow() -> Iterator[SlowDisk]:
     del FAULTS._known["slow disk"]
 
 
+@pytest.fixture
+def other() -> Iterator[str]:
+    """The name of a component that answers queries as another one does."""
+    COMPONENTS.all()
+    ours: Any = next(kind for kind in COMPONENTS if isinstance(kind, AnswersQueries))
+    about = replace(ours.about, name="ducks")
+    COMPONENTS.register(SimpleNamespace(about=about, gives=("dsn",), bare=(), followed=ours.followed))
+    yield about.name
+    del COMPONENTS._known[about.name]
+
+
 def written(folder: Path, text: str = SCENARIO) -> Path:
     (folder / "pay.py").write_text("")
     (folder / "scenarios").mkdir(exist_ok=True)
@@ -98,6 +131,55 @@ def test_a_fault_that_a_repository_registers_is_known_everywhere(tmp_path: Path,
     path.write_text(SCENARIO.replace("slow disk, by: 250ms", "kill driver, by: 250ms"))
     with pytest.raises(ScenarioError, match=r":5:68: schedule\[0\].by means nothing for kill driver: how much slower$"):
         load(path)
+
+
+def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
+    SOURCES.all()
+    SOURCES.register(Shelf())
+    try:
+        head = SCENARIO.partition("schedule")[0]
+        path = written(tmp_path, f"{head}input: {{source: shelf, shelves: 3, records: 9}}\n")
+        found = load(path)
+        assert (found.input.source, found.input.source_options) == ("shelf", {"shelves": 3})
+        assert parts(found) == {"postgres.shelf": {"shelves": 3}, "postgres": {}}
+        path.write_text(dump(found))
+        assert load(path).input == found.input
+        keys = schema()["$defs"]["input"]["properties"]
+        assert keys["source"]["enum"] == ["kafka", "shelf"] and "shelves" in keys and "partitions" in keys
+        said = CliRunner().invoke(main, ["kinds"]).stdout
+        assert (
+            "  shelf\n    records lie on shelves\n" in said
+            and "    takes shelves, a whole number from 1 to 9 (2 if" in said
+        )
+        path.write_text(f"{head}input: {{source: shelf, partitions: 3}}\n")
+        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions the"):
+            load(path)
+        path.write_text(f"{head}input: {{shelves: 3}}\n")
+        with pytest.raises(ScenarioError, match=r"input.shelves means nothing for kafka: how many shelves there are"):
+            load(path)
+        head = head.replace("pay.py", "{entry: pay.py, progress: group}")
+        path.write_text(f"{head}input: {{source: shelf}}\n")
+        with pytest.raises(
+            ScenarioError, match=r":2:37: pipeline.progress: .*the source shelf keeps none. Let a query"
+        ):
+            load(path)
+    finally:
+        del SOURCES._known["shelf"]
+
+
+def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
+    with pytest.raises(ScenarioError, match=r"input.source must be one of kafka, not 'kafca'.*did you mean 'kafka'"):
+        load(written(tmp_path, text))
+
+
+def test_a_fault_and_a_trigger_bring_the_components_that_they_need(tmp_path: Path, slow: SlowDisk, other: str) -> None:
+    slow.components = (other,)  # type: ignore[attr-defined]
+    path = written(tmp_path)
+    assert list(parts(load(path))) == ["kafka", "postgres", other]
+    assert list(parts(replace(load(path), schedule=()))) == ["kafka", "postgres"]
+    said = CliRunner().invoke(main, ["kinds"]).stdout
+    assert f": how much slower\n    needs the component {other}\n" in said
 
 
 def test_without_it_its_name_is_refused(tmp_path: Path) -> None:
@@ -136,6 +218,11 @@ def test_an_option_that_a_fault_does_not_take_is_refused() -> None:
     with pytest.raises(UsageError, match="asked for 'kill driver' with victm; it takes victim"):
         fault("kill driver", victm="jvm")
     assert fault("kill driver", victim="tree") == fault("kill driver")
+
+
+def test_a_fault_says_by_its_options_what_it_does_to_the_attempt() -> None:
+    assert fault("kill executor").impact is fault("kill executor", which="one").impact is Impact.EXECUTOR_KILLED
+    assert fault("kill executor", which="all").impact is Impact.EXECUTORS_KILLED
 
 
 def test_a_registry_that_could_not_be_filled_is_not_taken_for_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +279,11 @@ def test_a_package_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatc
         registry.all()
 
 
+@pytest.mark.parametrize("kind", [Component, FaultKind, SinkKind, SourceKind, TriggerKind, WorkloadKind])
+def test_a_kind_is_made_of_five_members_at_most(kind: type[Any]) -> None:
+    assert len([name for name in {*vars(kind), *kind.__annotations__} if not name.startswith("_")]) <= 5
+
+
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda each: each.noun)
 def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Registry[Any], tmp_path: Path) -> None:
     for kind in registry:
@@ -201,7 +293,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
             "fault": f"schedule: [{about.example}]",
             "trigger": f"schedule: [{{when: {about.example}, do: kill driver}}]",
             "workload": f"input: {about.example}",
-            "source": about.example,
+            "source": f"input: {about.example}",
             "sink": "",
             "component": "",
         }[registry.noun]
@@ -295,7 +387,9 @@ OTHERWISE = {
         "report/failure_text.py", "suite/progress.py",
     },
     "rows": {"components/postgres/sink/tripwire.py", "report/snapshots.py", "sinks/table.py"},  # how many
-    "point": {"report/summary.py", "run/progress/commit_gaps.py", "suite/progress.py"},  # the crash point of an event
+    "point": {  # the crash point of an event; the trigger that a fault implies
+        "report/summary.py", "run/progress/commit_gaps.py", "suite/progress.py", "triggers/base/__init__.py",
+    },
     "kafka": {"scenario.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario.py"},  # the default
     "postgres": {"session/reaper.py"},  # the name of a process, which has overwritten its environment
@@ -360,3 +454,37 @@ def test_a_query_for_offsets_is_put_to_the_component_that_it_names(tmp_path: Pat
         path.write_text(text.format(named).replace("select 1, 2", "'select 1, 2'"))
         scenario = load(path)
         assert (asked(scenario), label in parts(scenario)) == (label, True)
+
+
+def test_a_query_for_offsets_that_several_components_may_answer_is_refused(tmp_path: Path, other: str) -> None:
+    query = "pipeline: {entry: pay.py, progress: 'select 1, 2'MORE}"
+    text = f"name: n\n{query}\nsink: {{console: true}}\n"
+    with pytest.raises(ScenarioError, match=rf":2:37: pipeline.progress: .*put to {other} or postgres. Name one under"):
+        load(written(tmp_path, text.replace("MORE", "")))
+    assert asked(load(written(tmp_path, text.replace("MORE", ", progress_in: postgres.second")))) == "postgres.second"
+    for named in ("ducks.second", "postgres"):
+        own = text.replace("MORE", f', args: ["{{{named}.dsn}}"]')
+        assert asked(load(written(tmp_path, own))) == named.partition(".")[0]
+    both = SCENARIO.partition("schedule")[0].replace(
+        "pipeline: pay.py", query.replace("MORE", ", args: ['{ducks.dsn}']")
+    )
+    with pytest.raises(ScenarioError, match="Name one under progress_in"):
+        load(written(tmp_path, both))
+
+
+class Jar:
+    """A sink whose rows nobody counts."""
+
+    about = About(name="jar", summary="", example="", options=Shape)
+
+
+def test_rows_are_counted_in_the_first_sink_that_can() -> None:
+    SINKS.all()
+    SINKS.register(jar := Jar())  # type: ignore[arg-type]
+    try:
+        table = Sink(kind="postgres", target="payments")
+        query = replace(table, target="select id from payments")
+        assert counted([Sink(kind=jar.about.name, target="payments"), query, table]) == 2
+        assert counted([query]) is None
+    finally:
+        del SINKS._known[jar.about.name]

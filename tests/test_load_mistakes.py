@@ -581,12 +581,12 @@ CASES = [
             "sink: {postgres: select id from t, effect: select id from ledger, key: [id]}\n"
             "schedule: [{when: {rows: 3}, do: kill driver}]\n"
         ),
-        ["4:26: schedule[0].when.rows cannot be counted: no sink is a Postgres table named without a schema"],
+        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
     ),
     Case(
         "rows at a console",
         PIPELINE + ("sink: {console: true}\nschedule: [{when: {rows: 3}, do: kill driver}]\n"),
-        ["4:26: schedule[0].when.rows cannot be counted: no sink is a Postgres table named without a schema"],
+        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
     ),
     Case(
         "points without a checkpoint",

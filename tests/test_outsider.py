@@ -111,7 +111,7 @@ def test_its_kinds_are_known_without_a_stack(place: Place) -> None:
     assert [name for name in KINDS if f"\n  {name}\n" not in kinds] == []
     assert "gives {redis.url}, {redis.prefix}\n    on processes, external\n" in kinds
     schema = json.loads(place.call(module="harness.load").stdout)["$defs"]
-    assert kinds.count("    needs the component redis\n") == 2
+    assert kinds.count("    needs the component redis\n") == 3
     assert "redis" in schema["sink"]["properties"] and "redis_rows" in schema["when"]["properties"]
     assert "restart redis" in schema["step"]["properties"]["do"]["enum"]
     done = place.call("validate", "scenarios")

@@ -128,7 +128,13 @@ def parts_with(text: str) -> Parts:
         "guarantee": text,
         "pipeline": {"entry": text, "args": [text]},
         "sinks": [{"kind": text, "target": text, "effect": text, "key": [text]}],
-        "input": {"workload": text, "records": text, "partitions": text},
+        "input": {
+            "workload": text,
+            "source": text,
+            "records": text,
+            "options": {text: text},
+            "source_options": {text: text},
+        },
     }
     run = {
         "scenario": text,

@@ -25,6 +25,7 @@ from harness.scenario import (
     Word,
 )
 from harness.sinks import SINKS
+from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 
@@ -84,11 +85,15 @@ def sink(section: Section) -> Sink:
 
 def given(section: Section) -> Input:
     """The input."""
-    kind = WORKLOADS[workload(section)]
-    values = {"records": kind.records} | named(
-        section, {"records": "records", "partitions": "partitions", "rate": "rate_per_s"}
-    )
-    return Input(workload=kind.about.name, options=told(section, kind.about), **values)
+    kind, place = WORKLOADS[workload(section)], SOURCES[source(section)].about
+    values = {"records": kind.records} | named(section, {"records": "records", "rate": "rate_per_s"})
+    options, more = told(section, kind.about), told(section, place)
+    return Input(workload=kind.about.name, source=place.name, options=options, source_options=more, **values)
+
+
+def source(section: Section) -> str:
+    """The kind of source."""
+    return str(section.get("source", Input().source))
 
 
 def workload(section: Section) -> str:

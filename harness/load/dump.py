@@ -22,6 +22,7 @@ from harness.kinds import About
 from harness.load.models import annotated, own, unsaid
 from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Trigger
 from harness.sinks import SINKS
+from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 
@@ -127,9 +128,10 @@ def given(i: Input) -> CommentedMap:
     kind = WORKLOADS[i.workload].about
     values = {
         "workload": None if unsaid(kind) else i.workload,
+        "source": i.source,
         **extras(kind, i.options),
+        **extras(SOURCES[i.source].about, i.source_options),
         "records": i.records or None,
-        "partitions": i.partitions,
         "rate": None if i.rate_per_s is None else f"{v.short(Decimal(repr(i.rate_per_s)))}/s",
     }
     return flow(values)

@@ -20,6 +20,7 @@ from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Registry
 from harness.sinks import SINKS
+from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 from harness.workloads.base import RECORDS_MAX
@@ -44,7 +45,7 @@ class LaunchShape(Shape):
         v.Progress, Field(None, description="checkpoint, group, or a query for (partition, next offset)")
     ]
     progress_in: Annotated[
-        v.Queried, Field(None, description="the component that the query is put to; else that of the first sink")
+        v.Queried, Field(None, description="the component that the query is put to, if several may be meant")
     ]
     interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
 
@@ -120,6 +121,7 @@ class ClaimShape(DefaultsShape):
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]
 
 
+REGISTRIES: tuple[Registry[Any], ...] = (TRIGGERS, FAULTS, WORKLOADS, SINKS, SOURCES)
 SEVERAL = "one or several; the pipeline's header may give it"
 
 
@@ -132,14 +134,14 @@ class Shapes(NamedTuple):
 
 def shapes() -> Shapes:
     """With the kinds that there are here."""
-    kinds = tuple(tuple(kind.about for kind in registry) for registry in (TRIGGERS, FAULTS, WORKLOADS, SINKS))
+    kinds = tuple(tuple(kind.about for kind in registry) for registry in REGISTRIES)
     known = tuple(id(about) for part in kinds for about in part)
     if known not in _MADE:
-        triggers, faults, workloads, sinks = kinds
+        triggers, faults, workloads, sinks, sources = kinds
         step: Any = _step(_when(triggers), faults)
         both: Any = {
             "sink": (list[_sink(sinks)], Field(None, description=SEVERAL)),  # type: ignore[misc]
-            "input": (_input(workloads), Field(None)),
+            "input": (_input(workloads, sources), Field(None)),
         }
         steps: Any = {"schedule": (list[step], Field(None))}
         claim = create_model("ScenarioShape", __base__=ClaimShape, __doc__="A scenario file.", **both, **steps)
@@ -204,17 +206,17 @@ def _sink(sinks: tuple[About, ...]) -> type[Shape]:
     )
 
 
-def _input(workloads: tuple[About, ...]) -> type[Shape]:
+def _input(workloads: tuple[About, ...], sources: tuple[About, ...]) -> type[Shape]:
     names = [kind.name for kind in workloads if not unsaid(kind)]
     return create_model(
         "InputShape",
         __base__=Shape,
         __doc__="What the pipeline is fed.",
         workload=(Annotated[str, v.one_of(names)], Field(None)),
+        source=(Annotated[str, v.one_of([kind.name for kind in sources])], Field(None)),
         records=(v.counted(1, RECORDS_MAX), Field(None)),
-        partitions=(v.counted(1, 1000), Field(None)),
         rate=(v.Rate, Field(None)),
-        **_merged("input", workloads, ("workload", "records", "partitions", "rate")),
+        **_merged("input", (*workloads, *sources), ("workload", "source", "records", "rate")),
     )
 
 

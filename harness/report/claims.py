@@ -38,7 +38,7 @@ COUNTS = {
     "records": "Records committed in the source",
     "expected_rows": "Rows that the sink should hold",
     "sink_rows": "Rows that the sink holds",
-    "acknowledged": "Sends acknowledged by Kafka",
+    "acknowledged": "Sends acknowledged",
     "failed": "Sends refused",
     "unknown": "Sends whose answer is unknown",
 }
@@ -62,11 +62,12 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
         out.append((f"Its effect {number}", str(sink.get("effect") or "")))
         out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
     if fed:
-        words = [f"{name} {value}" for name, value in _mapping(fed.get("options")).items()]
-        many = f"{fed.get('records') or 'all its'} records"
-        out.append(
-            ("Input", ", ".join([str(fed.get("workload")), *words, many, f"{fed.get('partitions')} partitions"]))
+        words, more = (
+            [f"{name} {value}" for name, value in _mapping(fed.get(key)).items()]
+            for key in ("options", "source_options")
         )
+        many = f"{fed.get('records') or 'all its'} records"
+        out.append(("Input", ", ".join([str(fed.get("workload")), *words, many, f"source {fed.get('source')}", *more])))
     return [(name, text) for name, text in out if text]
 
 

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.faults import FAULTS
+from harness.kinds import About
 from harness.scenario import Input, Scenario, Step, plain
 from harness.sinks.names import sink_names
+from harness.sources import SOURCES
 from harness.workloads import WORKLOADS
 
-VERSION = 5
+VERSION = 6
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
@@ -40,16 +42,20 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
 
 def sent(input: Input, *, seed: int) -> dict[str, Any]:
     """What the producer does. 0 records are all that the workload has; without a rate, portions follow the pipeline."""
-    fields = WORKLOADS[input.workload].about.options.model_fields
-    usual = {name: info.default for name, info in fields.items() if not info.is_required() and info.default is not None}
     return {
         **{key: value for key, value in plain(input).items() if value is not None},
-        "options": {**usual, **input.options},
-        "partitions": list(range(input.partitions)),
+        "options": {**usual(WORKLOADS[input.workload].about), **input.options},
+        "source_options": {**usual(SOURCES[input.source].about), **input.source_options},
         "seed": seed,
         "rate": "as planned by the pipeline" if input.rate_per_s is None else f"{input.rate_per_s:g} records a second",
         "all": input.records == 0,
     }
+
+
+def usual(kind: About) -> dict[str, Any]:
+    """The options of a kind that go without saying."""
+    fields = kind.options.model_fields.items()
+    return {name: info.default for name, info in fields if not info.is_required() and info.default is not None}
 
 
 def opened(number: int, step: Step) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from harness.workloads.base import Record
 TRAINING_APP = Path(__file__).with_name("application.py")
 TOPIC = "training"
 RECORDS = 240
-INPUT = Input(partitions=2)
+INPUT = Input(source_options={"partitions": 2})
 ASKED = SOURCES[INPUT.source].asks(INPUT)
 (LABEL,) = ASKED
 DRIVER_S = 600.0

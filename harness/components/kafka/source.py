@@ -6,17 +6,28 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harness.checkpoint import Offsets
-from harness.components.kafka.run_topic import Topic
+from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.resources import Resources, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
 
+if TYPE_CHECKING:
+    # Scenario files are read without a client of any server.
+    from harness.components.kafka.run_topic import Topic
+
 LABEL = "kafka"
+PARTITIONS = 3
+
+
+class Parted(Shape):
+    """How many partitions the topic has."""
+
+    partitions: Annotated[int, v.whole(1, 1000)] = PARTITIONS
 
 
 def offsets_of(topic: str, line: str) -> Offsets | None:
@@ -62,11 +73,16 @@ class OpenTopic:
 class KafkaTopic:
     """Read by Spark's Kafka source, or by the pipeline itself."""
 
-    about = About(name="kafka", summary="a topic of the run's own", example="input: {partitions: 3}", options=Shape)
+    about = About(
+        name="kafka",
+        summary="a topic of the run's own",
+        example="{source: kafka, partitions: 3}",
+        options=Parted,
+    )
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A topic with so many partitions."""
-        return {LABEL: {"partitions": given.partitions}}
+        return {LABEL: {"partitions": given.source_options.get("partitions", PARTITIONS)}}
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The topic."""

@@ -17,6 +17,7 @@ from harness.wait import Waiting, until
 TICK_S = 0.004
 LONGEST_S = 3600.0
 POINT = "point"
+"""The trigger at a crash point, which a fault may imply: the same one whatever else is installed."""
 HOP_S = 8.0
 """How long a query that is waited for by name may show nothing once the first ones have done all their input: another
 one's output may be its input."""
