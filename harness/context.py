@@ -55,7 +55,7 @@ class TriggerHit:
     folder: Path | None = None
     before: Listing = field(default_factory=dict)
     frozen: list[Process] = field(default_factory=list)
-    held: BlockedWriter | None = None
+    blocked: BlockedWriter | None = None
     step: int = 0
 
 
@@ -87,7 +87,7 @@ class Drivers(Protocol):
     def ended(self, number: int) -> bool:
         """Is that attempt known to be dead?"""
 
-    def held(self) -> AbstractContextManager[None]:
+    def without_restarts(self) -> AbstractContextManager[None]:
         """Deaths are noted, and nothing is started again until this is left."""
 
 
@@ -141,10 +141,10 @@ class Tripwire(Protocol):
     def rows(self) -> int:
         """How many rows the sink has been handed so far, committed or not."""
 
-    def hold_after(self, rows: int) -> None:
+    def block_after(self, rows: int) -> None:
         """Hold the writer of the row after so many."""
 
-    def held(self) -> BlockedWriter | None:
+    def blocked(self) -> BlockedWriter | None:
         """The writer that is held now, if any."""
 
     def release(self) -> None:
@@ -158,11 +158,11 @@ class Snapshots(Protocol):
     """Keeps where everything stands: `harness.run.snapshots`."""
 
     def injection(
-        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None
+        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
     ) -> None:
         """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
 
-    def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
+    def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
 
     def restart(self, step: int, attempt: int) -> None:
@@ -205,7 +205,7 @@ class RunContext:
     def release(self, hit: TriggerHit) -> None:
         """Undo what was held: frozen processes, the sink's writer."""
         signals.thaw(hit.frozen)
-        if self.tripwire is not None and hit.held is not None:
+        if self.tripwire is not None and hit.blocked is not None:
             self.tripwire.release()
 
     def look(self, hit: TriggerHit) -> None:
@@ -213,12 +213,12 @@ class RunContext:
         if self.snapshots is not None:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
-            self.snapshots.injection(hit.step, attempt, folder=self.injected(hit), batch=hit.batch, held=hit.held)
+            self.snapshots.injection(hit.step, attempt, folder=self.injected(hit), batch=hit.batch, blocked=hit.blocked)
 
     def glance(self, hit: TriggerHit) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""
         if self.snapshots is not None:
-            self.snapshots.glance(self.injected(hit), hit.batch, held=hit.held)
+            self.snapshots.glance(self.injected(hit), hit.batch, blocked=hit.blocked)
 
 
 def running(batch: int | None, listing: Listing) -> bool:

@@ -108,7 +108,7 @@ def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Pa
         with socket.create_connection(server.getsockname()) as writer:
             held = BlockedWriter(rows=20, backend=1, client=writer.getsockname())
             found = w.world.stack.executors(w.world.own)
-            assert executors(found, TriggerHit(2, held=held), every=which == "all") == []
+            assert executors(found, TriggerHit(2, blocked=held), every=which == "all") == []
     sleeper.wait()
 
 

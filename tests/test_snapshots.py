@@ -230,7 +230,7 @@ def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_pat
     with world(tmp_path, step_s=SLOW_S) as w:
         w.supervisor.start(Restart(), w.attempt)
         until("the first attempt", w.observer.has_progress, within_s=20.0)
-        with w.supervisor.held():
+        with w.supervisor.without_restarts():
             for process in w.supervisor.processes():
                 process.send(signal.SIGKILL)
             w.supervisor.death_of(1, within_s=10.0)
@@ -239,7 +239,7 @@ def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_pat
 
 
 def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
-    with world(tmp_path, "--broken", "crash") as w, w.supervisor.held():
+    with world(tmp_path, "--broken", "crash") as w, w.supervisor.without_restarts():
         w.supervisor.start(Restart(), w.attempt)
         w.supervisor.death_of(1, within_s=10.0)
         w.supervisor.stop()

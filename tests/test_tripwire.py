@@ -89,13 +89,13 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     own: RunResources, write: Callable[[Any], None], rows: int, seen_while_held: int, seen_after_death: int
 ) -> None:
     tripwire = Tripwire(dsn(own), schema(own), "sink")
-    assert (tripwire.rows(), tripwire.held()) == (0, None)
-    tripwire.hold_after(rows)
+    assert (tripwire.rows(), tripwire.blocked()) == (0, None)
+    tripwire.block_after(rows)
     writer = psycopg2.connect(dsn(own))
     thread = threading.Thread(target=lambda: attempt(write, writer), daemon=True)
     thread.start()
-    until("the writer to stand", tripwire.held, within_s=10.0)
-    held = tripwire.held()
+    until("the writer to stand", tripwire.blocked, within_s=10.0)
+    held = tripwire.blocked()
     assert held is not None
     assert (held.rows, held.backend) == (rows, writer.info.backend_pid)
     assert held.client is not None and held.client[0] == "127.0.0.1"
@@ -139,7 +139,7 @@ def test_rows_of_a_transaction_that_never_commits_are_counted(own: RunResources)
 def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
     tripwire = Tripwire(dsn(own), schema(own), "sink")
     for round_ in range(2):
-        tripwire.hold_after(tripwire.rows())
+        tripwire.block_after(tripwire.rows())
         writer = psycopg2.connect(dsn(own))
         writer.autocommit = True
         row = (round_, "a")
@@ -147,7 +147,7 @@ def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
             target=lambda w=writer, r=row: w.cursor().execute("insert into sink values (%s, %s)", r)
         )
         thread.start()
-        until("the writer to stand", tripwire.held, within_s=10.0)
+        until("the writer to stand", tripwire.blocked, within_s=10.0)
         tripwire.release()
         thread.join(10.0)
         writer.close()
@@ -228,7 +228,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
             until("the plan", lambda: observer.newest_batch() == int(empty), within_s=10.0)
             writer = inserted(own, 1, 2)
             moment = waiting.result(10.0)
-        assert moment.held is not None and moment.held.rows == 0
+        assert moment.blocked is not None and moment.blocked.rows == 0
         assert moment.batch == int(empty), "an empty batch has no row to stand at"
         assert ROWS_KIND.agrees(when, moment, observer.listing(moment.folder))
         assert count(own) == 0
@@ -258,7 +258,7 @@ def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: R
             written.plan(1, 5)
             writer = inserted(own, 4, 5)
             moment = waiting.result(10.0)
-        assert moment.held is not None and (moment.held.rows, moment.batch) == (3, 1)
+        assert moment.blocked is not None and (moment.blocked.rows, moment.batch) == (3, 1)
         assert count(own) == 3
         tripwire.release()
         writer.join(10.0)
@@ -270,7 +270,7 @@ def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: R
 def test_a_row_that_slips_by_while_the_next_one_is_asked_for_leaves_it_unarmed() -> None:
     counts = iter([5, 7, 7, 7])
     hold: list[int] = []
-    slippery: Any = SimpleNamespace(rows=lambda: next(counts), hold_after=hold.append, held=lambda: None)
+    slippery: Any = SimpleNamespace(rows=lambda: next(counts), block_after=hold.append, blocked=lambda: None)
     assert not armed(slippery, 0)
     assert armed(slippery, 0)
     assert hold == [5, 7]

@@ -71,7 +71,7 @@ class KillExecutor:
         done = killing.kill(run, hit, targets)
 
         def confirm() -> str:
-            return "" if hit.held is not None or lost_task(run, log, size) else IDLE
+            return "" if hit.blocked is not None or lost_task(run, log, size) else IDLE
 
         return replace(done, proof=Proof.IN_PROGRESS, confirm=confirm)
 
@@ -79,7 +79,7 @@ class KillExecutor:
 def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequence[Process]:
     """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
     then an executor has nothing in flight."""
-    client = hit.held.client if hit.held else None
+    client = hit.blocked.client if hit.blocked else None
     owner = signals.owner(found, *client) if client else None
     if client and owner is None:
         return []

@@ -119,7 +119,7 @@ class Drain:
         live = self._live
         supervisor = live.supervisor
         ended = any(death.status == 0 and death.number > supervisor.last_ended_by_fault for death in supervisor.deaths)
-        if not supervisor.deaths or supervisor.gave_up or ended or live.has_progress(whole=True):
+        if not supervisor.deaths or supervisor.gave_up or ended or live.has_progress(all_queries=True):
             return True
         return self._silent()
 

@@ -200,12 +200,13 @@ class Live:
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
         self.stalls.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
-    def has_progress(self, *, whole: bool = False) -> bool:
-        """Has the newest attempt of the driver done something, and is it there? `whole`: has each of its queries?"""
+    def has_progress(self, *, all_queries: bool = False) -> bool:
+        """Has the newest attempt of the driver done something, and is it there? `all_queries`: has each
+        of its queries?"""
         if not self.supervisor.alive:
             return False
         if self.progress.kind == "checkpoint":
-            return self.observer.all_queries_active() if whole else self.observer.has_progress()
+            return self.observer.all_queries_active() if all_queries else self.observer.has_progress()
         return self.progress.committed() != self._found
 
     def _hopeless(self) -> str:

@@ -82,16 +82,16 @@ class Snapshots:
         if parts.tripwire is not None:
             parts.observer.listen(self._count)
 
-    def glance(self, folder: Path | None, batch: int | None, *, held: BlockedWriter | None) -> None:
+    def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
-        _, empty = self._counted(_Look(), self._own(folder, batch), held)
+        _, empty = self._counted(_Look(), self._own(folder, batch), blocked)
         self._glanced = self._writing(_Look(), empty)
 
     def injection(
-        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, held: BlockedWriter | None
+        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
     ) -> None:
         """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
-        self._take(step, INJECTION, attempt, before=self._own(folder, batch), held=held)
+        self._take(step, INJECTION, attempt, before=self._own(folder, batch), blocked=blocked)
 
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""
@@ -178,7 +178,7 @@ class Snapshots:
         return self._parts.folder / "snapshots" / f"{step}-{moment}"
 
     def _take(
-        self, step: int, moment: str, attempt: int, *, before: int | None = None, held: BlockedWriter | None = None
+        self, step: int, moment: str, attempt: int, *, before: int | None = None, blocked: BlockedWriter | None = None
     ) -> None:
         """Where the pipeline stands first, then who writes, then the sinks: what is committed meanwhile shows once at
         least."""
@@ -186,7 +186,7 @@ class Snapshots:
         at_s = round(parts.journal.elapsed_s(), 3)
         queries = look.at(parts.observer.states, _NONE)
         position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
-        rows, empty = self._counted(look, before, held)
+        rows, empty = self._counted(look, before, blocked)
         writers = self._writing(look, empty)
         if moment == INJECTION:
             writers = _both(self._glanced, writers)
@@ -215,13 +215,13 @@ class Snapshots:
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
         parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
 
-    def _counted(self, look: _Look, before: int | None, held: BlockedWriter | None) -> tuple[int | None, int | None]:
+    def _counted(self, look: _Look, before: int | None, blocked: BlockedWriter | None) -> tuple[int | None, int | None]:
         """How many rows the sink was handed, and the server's process that is held before its first one."""
         tripwire = self._parts.tripwire
         rows = look.at(tripwire.rows, None) if tripwire else None
         # The one that is held has drawn its number, and is not in.
-        rows = rows if rows is None or held is None else rows - 1
-        return rows, held.backend if held is not None and rows == (before or 0) else None
+        rows = rows if rows is None or blocked is None else rows - 1
+        return rows, blocked.backend if blocked is not None and rows == (before or 0) else None
 
     def _alive(self) -> tuple[str, ...]:
         """Asked of the process table, not of who signalled."""

@@ -103,7 +103,7 @@ class Supervisor:
         return True
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def without_restarts(self) -> Iterator[None]:
         """Deaths are noted, and nothing is started again until this is left. For one thread at a time."""
         self._free.clear()
         try:

@@ -46,17 +46,17 @@ class Rows:
         alone(run, when)
         try:
             _hold(run, tripwire, when)
-            wait_until(run, when, lambda: tripwire.held() is not None)
+            wait_until(run, when, lambda: tripwire.blocked() is not None)
         except WaitError as failure:
             tripwire.release()
             raise WaitError(f"{failure}. Only rows that are inserted count, not those that are updated") from failure
         folder = _fed(run)
         listing = run.observer.listing(folder)
-        return TriggerHit(_filled(run, when.batch, folder), folder=folder, before=listing, held=tripwire.held())
+        return TriggerHit(_filled(run, when.batch, folder), folder=folder, before=listing, blocked=tripwire.blocked())
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
         """A writer is held, in the batch that was asked for."""
-        return hit.held is not None and (trigger.batch is None or running(hit.batch, listing))
+        return hit.blocked is not None and (trigger.batch is None or running(hit.batch, listing))
 
 
 def _fed(run: RunContext) -> Path | None:
@@ -87,7 +87,7 @@ def _hold(run: RunContext, tripwire: Tripwire, when: Trigger) -> None:
     def hold(after: int) -> None:
         with lock:
             if not met.is_set():
-                tripwire.hold_after(after)
+                tripwire.block_after(after)
                 met.set()
 
     def hook(seen: CheckpointEvent) -> None:
@@ -112,8 +112,8 @@ def armed(tripwire: Tripwire, rows: int) -> bool:
     """Hold the row after `rows`; where more have gone in already, the next one is the first that can be held. False if
     a row slipped by while that was asked for."""
     hold = max(rows, tripwire.rows())
-    tripwire.hold_after(hold)
-    return tripwire.rows() <= hold or tripwire.held() is not None
+    tripwire.block_after(hold)
+    return tripwire.rows() <= hold or tripwire.blocked() is not None
 
 
 def begun(listing: Listing, batch: int) -> bool:

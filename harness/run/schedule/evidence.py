@@ -19,7 +19,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     driver = run.supervisor.driver
     attempt = driver.number if driver else 0
     # Whoever is started again must not touch what the dead one left before it is looked at.
-    with run.supervisor.held():
+    with run.supervisor.without_restarts():
         try:
             if open_still:
                 done = FAULTS[step.do.kind].inject(run, step, hit)
@@ -48,7 +48,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             driver_status=done.driver_status,
             checkpoint_before=hit.before,
             checkpoint_after=after,
-            rows_seen=hit.held.rows if hit.held else None,
+            rows_seen=hit.blocked.rows if hit.blocked else None,
             in_flight=in_flight,
             asked=step.do.impact is Impact.DRIVER_STOPPED,
             note="; ".join([*filter(None, (why, beside(run, hit))), *notes(step, hit, done, after)]),
@@ -110,6 +110,6 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
         words.append(done.note)
     if done.lived:
         words.append(f"it was signalled and lived on for {killing.DEATH_WITHIN_S:g} s")
-    if hit.held is not None:
-        words.append(f"the server's process {hit.held.backend} stood before row {hit.held.rows + 1}")
+    if hit.blocked is not None:
+        words.append(f"the server's process {hit.blocked.backend} stood before row {hit.blocked.rows + 1}")
     return words

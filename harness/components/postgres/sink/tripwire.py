@@ -81,14 +81,14 @@ class Tripwire:
             f'select case when is_called then last_value + 1 else 0 end from "{self._schema}".onceproof_rows'
         )
 
-    def hold_after(self, rows: int) -> None:
+    def block_after(self, rows: int) -> None:
         """Let rows in all reach the table and hold the next one (the first row has number 0)."""
         if not self._locked:
             self._ask("select 1 from (select pg_advisory_lock(%s, %s)) as locked", LOCK, self._slot)
             self._locked = True
         self._ask("select setval(%s, %s)", f'"{self._schema}".onceproof_hold', rows)
 
-    def held(self) -> BlockedWriter | None:
+    def blocked(self) -> BlockedWriter | None:
         """The writer that waits at the tripwire now, if any."""
         with self._asking() as cursor:
             cursor.execute(
