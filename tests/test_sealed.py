@@ -162,7 +162,8 @@ def test_many_mismatches_are_counted(run: RunFolder) -> None:
         (lambda path: path.write_text(path.read_text() + " "), "altered: its own seal does not fit"),
         (lambda path: forge(path, files={}), "altered: its own seal does not fit"),
         (lambda path: forge(path, seal="0" * 64), "altered: its own seal does not fit"),
-        (lambda path: forge(path, form=1), "altered, or of another version: its form is 1, and this version reads 4"),
+        (lambda path: forge(path, form=1), "altered: its own seal does not fit"),
+        (lambda path: forge(path, form="4"), "altered: its own seal does not fit"),
         (folder, "is no plain file"),
         (lambda path: (path.unlink(), path.symlink_to("nowhere")), "is no plain file"),
     ],
@@ -173,6 +174,20 @@ def test_torn_digests_are_told_apart_from_torn_files(run: RunFolder, tear: Calla
     assert mismatches(run.path) == [Mismatch(DIGESTS, f"{what}; so no other file can be held against it")]
     with pytest.raises(HarnessError, match="run the scenario again"):
         opened(run.path, only=sealed.PLANNED, unjudged=True)
+
+
+@pytest.mark.parametrize(("form", "whose"), [(sealed.FORM - 1, "an older"), (sealed.FORM + 1, "a newer")])
+def test_a_folder_of_another_form_is_refused_by_name(
+    run: RunFolder, form: int, whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed, "FORM", form)
+    sealed.write(run.path)
+    monkeypatch.undo()
+    saw = (
+        f"{whose} version of onceproof made it, in form {form}. This version reads form {sealed.FORM}: run the scenario"
+    )
+    with pytest.raises(HarnessError, match=saw):
+        opened(run.path)
 
 
 @pytest.mark.parametrize("cut", [0, 0.5, 0.99])

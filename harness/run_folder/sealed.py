@@ -47,11 +47,12 @@ def write(folder: Path) -> None:
     """Seal the run folder as it stands. Raises HarnessError if a file cannot be read, or the disk refuses."""
     with store.disk("seal the run folder", folder):
         files = {_name(folder, path): store.digest(path) for path in _paths(folder) if _plain(path)}
-    store.write(folder / DIGESTS, _text(files))
+    store.write(folder / DIGESTS, _text(files, FORM))
 
 
 def mismatches(folder: Path, *, only: Collection[str] = ()) -> list[Mismatch]:
-    """What in a sealed run folder is not as the run left it; with `only`, among these names alone."""
+    """What in a sealed run folder is not as the run left it; with `only`, among these names alone. Raises HarnessError
+    for one of another form."""
     try:
         saved = _saved(folder / DIGESTS)
     except (OSError, ValueError) as failure:
@@ -119,21 +120,22 @@ def _saved(path: Path) -> dict[str, str]:
     try:
         data = json.loads(text)
         files = {str(name): str(digest) for name, digest in data["files"].items()}
-        form = data["form"]
+        form = int(data["form"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("altered: it is torn") from None
-    if form != FORM:
-        raise ValueError(
-            f"altered, or of another version: its form is {ascii(form)[:20]}, and this version reads {FORM}"
-        )
     # Byte for byte, or a line that stands twice would pass.
-    if text != _text(files).encode():
+    if text != _text(files, form).encode():
         raise ValueError("altered: its own seal does not fit")
+    if form != FORM:
+        saw = f"{'a newer' if form > FORM else 'an older'} version of onceproof made it, in form {form}"
+        raise HarnessError(
+            f"asked for the run in {path.parent}; {saw}. This version reads form {FORM}: run the scenario again"
+        )
     return files
 
 
-def _text(files: dict[str, str]) -> str:
-    sealed = {"form": FORM, "files": dict(sorted(files.items()))}
+def _text(files: dict[str, str], form: int) -> str:
+    sealed = {"form": form, "files": dict(sorted(files.items()))}
     seal = sha256(json.dumps(sealed, separators=(",", ":")).encode()).hexdigest()
     return json.dumps({**sealed, "seal": seal}, indent=1) + "\n"
 
