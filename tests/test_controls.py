@@ -26,6 +26,7 @@ from harness.run.controls.runs import control, digest
 from harness.run_folder.journal import Journal
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink, Step, Word
+from harness.sinks import SINKS
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
 
@@ -33,7 +34,7 @@ SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", 
 CLAIM = Scenario(
     name="payments",
     pipeline=Pipeline(entry="jobs/p.py", args=("--topic", "{topic}"), env={"A": "1"}, conf={"spark.x": "1"}),
-    setup={"main": "create table payments (id bigint)"},
+    setup={"postgres": "create table payments (id bigint)"},
     sinks=(SINK,),
 )
 STACK = {"stack": "processes", "session": "s1", "java": "17", "kafka": {"version": "4.2.0", "cluster_id": "k1"}}
@@ -250,6 +251,16 @@ def test_a_control_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_ca
         assert [path.name for path in folder.parent.iterdir()] == ["1"]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_IMODE((folder / "plan.json").stat().st_mode) == 0o600
+
+
+def test_a_control_whose_kinds_are_of_others_is_never_taken_from_the_cache(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = type("Theirs", (type(SINKS["postgres"]),), {"__module__": "conftest"})()
+    monkeypatch.setattr("harness.run.controls.runs.SINKS", {"postgres": theirs})
+    play = Played()
+    assert [run_of(made(root, play, run=run))["cached"] for run in ("run", "later")] == [False, False]
+    assert play.times == 2
 
 
 def test_each_number_is_a_run_of_its_own(root: Path) -> None:

@@ -203,6 +203,32 @@ def test_a_stored_run_never_decides_which_code_is_run(tmp_path: Path) -> None:
         assert asked(here, verb, str(run)).stdout == "here\n"
 
 
+def test_a_folder_with_a_conftest_is_a_repository_whatever_lies_above(tmp_path: Path) -> None:
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    (tmp_path / ".git").mkdir()
+    here = tmp_path / "here"
+    (here / "scenarios").mkdir(parents=True)
+    (here / "conftest.py").write_text(blocks)
+    (here / "pay.py").touch()
+    (here / "scenarios" / "it.yaml").write_text(SCENARIO.replace("COMMAND", "'true'"))
+    assert asked(here, "validate", "scenarios").stdout == "OK: 1 scenario\n"
+    shown = asked(here, "kinds").stdout
+    assert [name for name in NAMES if name not in shown] == []
+
+
+@pytest.mark.parametrize(
+    "end", ["import sys; sys.exit('REDIS_URL is not set')", "import pytest; pytest.skip('no redis')"]
+)
+def test_a_conftest_that_ends_early_is_one_error(tmp_path: Path, end: str) -> None:
+    here = repository(
+        tmp_path / "here", f"from harness.faults import FAULTS\nFAULTS.register\n{end}\nFAULTS.register(1)"
+    )
+    done = asked(here, "validate", "it.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "conftest.py for the kinds that it registers; saw" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_json_schema_has_the_kinds_of_the_folder(tmp_path: Path) -> None:
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     schema = asked(repository(tmp_path / "here", blocks), module="harness.load").stdout

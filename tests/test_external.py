@@ -188,7 +188,8 @@ for each in ("high_shelf", "low_shelf"):
 def test_what_is_dropped_at_last_is_known_by_a_conftest_and_one_failure_keeps_no_other(
     conftest: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "pytest.ini").touch()
+    # A repository above it is not where the conftest lies.
+    (tmp_path.parent / ".git").mkdir(exist_ok=True)
     (tmp_path / "conftest.py").write_text(conftest)
     folders = [tmp_path / "a", tmp_path / "b"]
     made = [

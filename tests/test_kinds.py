@@ -450,7 +450,13 @@ def test_a_query_for_offsets_is_put_to_the_component_that_it_names(tmp_path: Pat
     for name in ("p.py", "pytest.ini"):
         (tmp_path / name).write_text("")
     path = tmp_path / "s.yaml"
-    for named, label in (("", "postgres"), (", progress_in: postgres.second", "postgres.second")):
+    once = ', args: ["{postgres.dsn}"]'
+    for named, label in (
+        (once, "postgres"),
+        (", progress_in: postgres.second", "postgres.second"),
+        (once.replace("dsn", "second.dsn"), "postgres.second"),
+        (once.replace("}", "} {postgres.second.dsn}"), "postgres"),
+    ):
         path.write_text(text.format(named).replace("select 1, 2", "'select 1, 2'"))
         scenario = load(path)
         assert (asked(scenario), label in parts(scenario)) == (label, True)
@@ -459,16 +465,18 @@ def test_a_query_for_offsets_is_put_to_the_component_that_it_names(tmp_path: Pat
 def test_a_query_for_offsets_that_several_components_may_answer_is_refused(tmp_path: Path, other: str) -> None:
     query = "pipeline: {entry: pay.py, progress: 'select 1, 2'MORE}"
     text = f"name: n\n{query}\nsink: {{console: true}}\n"
-    with pytest.raises(ScenarioError, match=rf":2:37: pipeline.progress: .*put to {other} or postgres. Name one under"):
+    with pytest.raises(
+        ScenarioError, match=r":2:37: pipeline.progress: .*names no component that answers one. Name one"
+    ):
         load(written(tmp_path, text.replace("MORE", "")))
     assert asked(load(written(tmp_path, text.replace("MORE", ", progress_in: postgres.second")))) == "postgres.second"
     for named in ("ducks.second", "postgres"):
         own = text.replace("MORE", f', args: ["{{{named}.dsn}}"]')
-        assert asked(load(written(tmp_path, own))) == named.partition(".")[0]
+        assert asked(load(written(tmp_path, own))) == named
     both = SCENARIO.partition("schedule")[0].replace(
         "pipeline: pay.py", query.replace("MORE", ", args: ['{ducks.dsn}']")
     )
-    with pytest.raises(ScenarioError, match="Name one under progress_in"):
+    with pytest.raises(ScenarioError, match=f"put to (postgres or {other}|{other} or postgres). Name one under"):
         load(written(tmp_path, both))
 
 

@@ -130,6 +130,21 @@ def test_settings_that_it_reads_are_never_answered_from_the_cache(driver: Driver
     assert driver.prepared({**CONF, **conf}) == {}
 
 
+def test_a_spark_with_settings_of_its_own_is_left_to_it(driver: Driver) -> None:
+    (driver.folder / "pyspark" / "conf").mkdir()
+    (driver.folder / "pyspark" / "conf" / "spark-defaults.conf").write_text("spark.driver.memory 4g\n")
+    assert driver.prepared() == {}
+
+
+def test_a_variable_that_is_no_text_is_left_to_it(driver: Driver) -> None:
+    assert driver.prepared(CONF, SPARK_NAME="\udcff") == {}
+
+
+def test_what_it_writes_is_for_its_user_alone(driver: Driver) -> None:
+    driver.prepared()
+    assert (driver.folder / "launch").stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.parametrize("more", [{"SPARK_CONF_DIR": "/etc/spark"}, {"SPARK_SUBMIT_OPTS": "'-Dspaced=a b'"}])
 def test_an_environment_that_it_cannot_be_sure_of_is_left_to_it(driver: Driver, more: dict[str, str]) -> None:
     assert driver.prepared(CONF, **more) == {}

@@ -17,15 +17,17 @@ import pytest
 
 from harness.context import BlockedWriter, RunContext, TriggerHit
 from harness.faults import FAULTS, kill_executor
-from harness.faults.base import killing
+from harness.faults.base import Injection, NoOptions, Proof, killing
 from harness.faults.kill_executor import executors
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
+from harness.kinds import About, Refusals
 from harness.run.schedule import Schedule
 from harness.run.schedule.evidence import agrees
-from harness.scenario import CrashPoint, Restart, Step, Trigger, Victim
+from harness.scenario import CrashPoint, Fault, Impact, Restart, Step, Trigger, Victim
 from harness.stack import Process
 from harness.triggers import base, trigger
+from harness.triggers.base import Planned
 from harness.wait import until
 from tests.worlds import BATCHES, SLOW_S, at, step, world
 
@@ -451,3 +453,30 @@ def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypat
         missing = "no query's checkpoint is a folder 'nowhere', there are checkpoint"
         never_came = "sink-committed of batch 1 of query nowhere never came"
         assert outcome.evidence.note == f"{never_came}: {missing}; all batches are done"
+
+
+class SilentKill:
+    """A fault of somebody else's that kills the driver and does not say how it ended."""
+
+    about = About(name="silent kill", summary="", example="", options=NoOptions)
+    impact = Impact.DRIVER_KILLED
+    needs: frozenset[Any] = frozenset()
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        return iter(())
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        targets = run.supervisor.processes()
+        killing.scheduled(run, run.supervisor.driver, targets)
+        gone = signals.kill(targets)
+        return Injection(signalled=dict.fromkeys(gone, "killed"), proof=Proof.AFTER)
+
+
+def test_a_fault_that_ends_the_driver_and_does_not_say_how_is_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.run.schedule.evidence.FAULTS", {"kill driver": SilentKill()})
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver"), finish=True)
+        assert outcome.hit
+        assert outcome.evidence.driver_status == -signal.SIGKILL

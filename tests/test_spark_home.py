@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from harness.errors import StackError
 from harness.machine import cache
 from harness.machine import spark_home as home
 
@@ -38,6 +40,25 @@ def test_the_copy_has_jars_and_scripts_and_none_of_the_package(wheel: Path) -> N
     assert (found / home.SPARKS_OWN).read_text() == "bin/spark-submit"
 
 
+def test_sparks_compiler_is_taken_out_of_its_signature_and_nothing_else_is(wheel: Path) -> None:
+    for name in ("janino-3.1.jar", "bcprov.jar"):
+        with zipfile.ZipFile(wheel / "jars" / name, "w") as jar:
+            for entry in ("META-INF/MANIFEST.MF", "META-INF/A.SF", "META-INF/a.dsa", "org/A.class", "org/A.SF"):
+                jar.writestr(entry, entry)
+    found = home.spark_home() / "jars"
+    with zipfile.ZipFile(found / "janino-3.1.jar") as jar:
+        assert jar.namelist() == ["META-INF/MANIFEST.MF", "org/A.class", "org/A.SF"]
+        assert jar.read("org/A.class") == b"org/A.class"
+    assert (found / "bcprov.jar").read_bytes() == (wheel / "jars/bcprov.jar").read_bytes()
+    assert sorted(path.name for path in found.iterdir()) == ["bcprov.jar", "janino-3.1.jar", "spark.jar"]
+
+
+def test_a_jar_that_is_torn_is_one_error(wheel: Path) -> None:
+    (wheel / "jars/janino-3.1.jar").write_text("no jar")
+    with pytest.raises(StackError, match="File is not a zip file"):
+        home.spark_home()
+
+
 def test_two_environments_with_the_same_files_share_it(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,8 +84,9 @@ def test_a_pyspark_that_somebody_changed_has_another_one(wheel: Path, change: st
 
 
 @pytest.mark.parametrize("damage", ["gone", "altered", "more"])
-def test_a_damaged_copy_is_made_again(wheel: Path, damage: str) -> None:
-    jar = home.spark_home() / "jars/spark.jar"
+def test_a_damaged_copy_is_left_to_who_uses_it_and_another_one_made(wheel: Path, damage: str) -> None:
+    first = home.spark_home()
+    jar = first / "jars/spark.jar"
     if damage == "gone":
         jar.unlink()
     elif damage == "altered":
@@ -72,6 +94,9 @@ def test_a_damaged_copy_is_made_again(wheel: Path, damage: str) -> None:
     else:
         jar.with_name("stray.jar").write_text("stray", encoding="utf-8")
     again = home.spark_home()
+    assert again != first
+    assert first.exists()
+    assert home.spark_home() == again
     assert [path.name for path in again.glob("jars/*")] == ["spark.jar"]
     assert (again / "jars/spark.jar").read_text() == "jars/spark.jar"
 

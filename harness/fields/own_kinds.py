@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -20,20 +21,37 @@ def load_own_kinds(paths: Iterable[Path]) -> None:
     """Run, once, the `conftest.py` of each project that one of `paths` is in. Raises UsageError if one cannot be
     run."""
     for path in paths:
-        found = conftest_of(path)
-        if found is not None and found not in _LOADED:
-            _run(found)
-            _LOADED.add(found)
+        if (found := conftest_of(path)) is not None:
+            load_conftest(found)
+
+
+def load_conftest(path: Path) -> None:
+    """Run this `conftest.py`, once. Raises UsageError if it cannot be run."""
+    if path not in _LOADED:
+        _run(path)
+        _LOADED.add(path)
 
 
 def conftest_of(path: Path) -> Path | None:
-    """The `conftest.py` that registers kinds for `path`: that of its project, else that of the current folder's. One
-    that registers none is left to pytest."""
-    for each in (path, Path.cwd()):
-        found = project_root(each / FILE if each.is_dir() else each) / FILE
-        if found.is_file() and registers(found):
-            return found
-    return None
+    """The `conftest.py` that registers kinds for `path`: that of the folder itself, of its project, or else of the
+    current folder's. One that registers none is left to pytest."""
+    files = (folder.resolve() / FILE for folder in _folders(path))
+    return next((file for file in files if file.is_file() and registers(file)), None)
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    yield from _above(path)
+    with suppress(FileNotFoundError):  # a current folder that somebody has removed
+        yield from _above(Path.cwd())
+
+
+def _above(path: Path) -> Iterator[Path]:
+    """The folder itself, and its project's."""
+    if path.is_dir():
+        yield path
+        yield project_root(path / FILE)
+    else:
+        yield project_root(path)
 
 
 def _run(path: Path) -> None:
@@ -48,7 +66,9 @@ def _run(path: Path) -> None:
         spec.loader.exec_module(module)
     except HarnessError as failure:
         raise UsageError(f"{asked}: {failure}") from failure
-    except Exception as failure:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as failure:  # one that ends pytest, or skips in it, too
         raise UsageError(
             f"{asked}; saw {type(failure).__name__}: {failure}. Mend it, or run pytest instead"
         ) from failure

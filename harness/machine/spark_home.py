@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,27 +21,44 @@ from harness.machine import cache
 from harness.machine.jars import spark_home as wheel
 from harness.run_folder.store import digest
 
-PARTS = ("bin", "jars", "python", "sbin")
+PARTS = ("bin", "conf", "data", "examples", "jars", "python", "sbin")
 """What of the installed pyspark makes a Spark home; the rest is its Python package."""
 SPARKS_OWN = "bin/spark-submit.spark"
 """Spark's own spark-submit in the copy; in its place stands the one beside this file, which may save the launcher."""
 SUBMIT = Path(__file__).with_name("spark-submit.sh")
+UNSIGNED = ("commons-compiler-*.jar", "janino-*.jar")
+"""Spark's Java compiler. A JVM checks the signature of each class of a signed jar, and no class data archive takes one:
+half a CPU-second of every driver and executor."""
+SIGNATURES = (".SF", ".RSA", ".DSA", ".EC")
 LOCK_S = 600.0
+KEPT = 4
+"""Of those used last."""
 
 
 def spark_home() -> Path:
     """The copy for the installed pyspark; made when it is missing (some 450 MB). Raises StackError."""
     source = wheel()
-    state = f"{_state(source)} {digest(SUBMIT)}"
+    state = " ".join([_state(source), *UNSIGNED, digest(SUBMIT)])
     memo = cache.folder("spark") / f"{_short(str(source))}.json"
-    if (known := _known(memo, state)) is not None and _state(known) == _kept(known):
+    if (known := _known(memo, state)) is not None and _whole(known):
+        os.utime(known)  # those that nobody used for longest are the first to go
         return known
     with cache.locked(cache.folder("spark") / ".lock", within_s=LOCK_S):
-        home = cache.folder("spark") / _content(source)
-        if _kept(home) != _state(home) or not _kept(home):
+        name = _content(source)
+        # One that somebody changed may be in use: its place is never taken.
+        named = (cache.folder("spark") / f"{name}{suffix}" for suffix in ("", *(f"-{n}" for n in range(1, 100))))
+        home = next(path for path in named if _whole(path) or not path.exists())
+        if not home.exists():
             _copy(source, home)
+        os.utime(home)
         memo.write_text(json.dumps({"state": state, "home": home.name}), encoding="utf-8")
+        cache.trim(home.parent, most=KEPT)
     return home
+
+
+def _whole(home: Path) -> bool:
+    """Is the copy there, and as it was made?"""
+    return (kept := _kept(home)) != "" and kept == _state(home)
 
 
 def _copy(source: Path, home: Path) -> None:
@@ -51,9 +70,23 @@ def _copy(source: Path, home: Path) -> None:
             (temporary / "bin" / "spark-submit").rename(temporary / SPARKS_OWN)
             shutil.copy(SUBMIT, temporary / "bin" / "spark-submit")
             (temporary / "bin" / "spark-submit").chmod(0o755)
+            for pattern in UNSIGNED:
+                for jar in (temporary / "jars").glob(pattern):
+                    unsign(jar)
             (temporary / "state").write_text(_state(temporary), encoding="utf-8")
-    except OSError as error:
-        raise StackError(f"cannot copy {source} into the cache, {home}: {error.strerror}; make room for it") from error
+    except (OSError, zipfile.BadZipFile) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StackError(f"cannot copy {source} into the cache, {home}: {why}. Free disk space, or mend it") from error
+
+
+def unsign(jar: Path) -> None:
+    """Write the jar again without the files of its signature. Every class stays as it is."""
+    bare = jar.with_suffix(".bare")
+    with zipfile.ZipFile(jar) as signed, zipfile.ZipFile(bare, "w", zipfile.ZIP_DEFLATED) as out:
+        for entry in signed.infolist():
+            if not (entry.filename.startswith("META-INF/") and entry.filename.upper().endswith(SIGNATURES)):
+                out.writestr(entry, signed.read(entry))
+    bare.replace(jar)
 
 
 def _files(home: Path) -> Iterator[Path]:
@@ -72,7 +105,7 @@ def _content(home: Path) -> str:
     files = list(_files(home))
     with ThreadPoolExecutor(2) as pool:
         lines = [f"{path.relative_to(home)} {sum_}" for path, sum_ in zip(files, pool.map(digest, files), strict=True)]
-    return _short("\n".join([*lines, digest(SUBMIT)]))
+    return _short("\n".join([*lines, *UNSIGNED, digest(SUBMIT)]))
 
 
 def _kept(home: Path) -> str:

@@ -23,7 +23,7 @@ from harness import failpoint
 from harness.component import Addressed, AtAddress, Server, able
 from harness.components.spark import driver_process
 from harness.errors import StackError, UsageError
-from harness.fields.own_kinds import conftest_of, load_own_kinds
+from harness.fields.own_kinds import conftest_of, load_conftest
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
 from harness.machine import class_data, jars, java
@@ -248,7 +248,7 @@ def _not(given: str) -> str:
 def remembered(at: Mapping[str, str], made: Collection[Made]) -> dict[str, Any]:
     """What `main` has to be told: it runs in no repository, so also where the kinds of these runs are registered."""
     conftests = {conftest_of(each.root or Path.cwd()) for each in made} - {None}
-    return {"at": at, "conftests": list(conftests), "made": [asdict(each) for each in made]}
+    return {"at": at, "conftests": list(conftests), "path": sys.path, "made": [asdict(each) for each in made]}
 
 
 def main(path: Path) -> int:
@@ -257,9 +257,10 @@ def main(path: Path) -> int:
     made = [Made(run_id=e["run_id"], labels=tuple(e["labels"]), folder=Path(e["folder"])) for e in said["made"]]
     failures: list[Exception] = []
     servers: dict[str, Addressed] = {}
+    sys.path += [entry for entry in said.get("path", ()) if entry not in sys.path]
     for conftest in said.get("conftests", ()):
         with _noted([]):
-            load_own_kinds([Path(conftest)])
+            load_conftest(Path(conftest))
     for name in components(label for each in made for label in each.labels):
         with _noted(failures):
             servers[name] = _at(name, said["at"][name])
@@ -277,7 +278,7 @@ def _noted(failures: list[Exception]) -> Iterator[None]:
     try:
         yield
     except Exception as failure:
-        print(failure, file=sys.stderr)
+        print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
         failures.append(failure)
 
 

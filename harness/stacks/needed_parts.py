@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from harness.component import COMPONENTS, AnswersQueries, KeepsGroups, component, needs
+from harness.component import AnswersQueries, KeepsGroups, component, needs
 from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.fields.placeholders import label, used
@@ -53,18 +53,19 @@ def _texts(pipeline: Pipeline) -> Iterator[str]:
 
 
 def asked(scenario: Scenario) -> str:
-    """The part that a query for the pipeline's own offsets is put to: the one that it names, else the plain one of the
-    only component that may be meant. Raises UsageError if that is none, or several."""
+    """The part that a query for the pipeline's own offsets is put to: the one that it names, else the only one of the
+    scenario that answers queries, or the plain one of several of one component. Raises UsageError if there is none, or
+    several."""
     if scenario.pipeline.progress_in:
         return scenario.pipeline.progress_in
-    # What is installed decides nothing: two that the scenario does not name are one too many.
-    able = [kind.about.name for kind in COMPONENTS if isinstance(kind, AnswersQueries)]
-    own = components((*_source(scenario), *_named(scenario)))
-    meant = [name for name in able if name in own] or able
-    if len(meant) != 1:
-        saw = f"it may be put to {' or '.join(meant) or 'no component'}"
+    # What is installed decides nothing.
+    own = dict.fromkeys((*_source(scenario), *_named(scenario)))
+    meant = [part for part in own if isinstance(component(part), AnswersQueries)]
+    plain = components(meant)
+    if len(meant) != 1 and not (len(plain) == 1 and plain[0] in meant):
+        saw = f"it may be put to {' or '.join(meant)}" if meant else "the scenario names no component that answers one"
         raise UsageError(f"asked for the pipeline's offsets by a query; {saw}. Name one under progress_in")
-    return meant[0]
+    return meant[0] if len(meant) == 1 else plain[0]
 
 
 def grouped(scenario: Scenario) -> str:

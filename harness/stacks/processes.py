@@ -14,6 +14,7 @@ from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.hosts.processes import ProcessHost
 from harness.machine import class_data, jars, java
+from harness.machine.spark_home import UNSIGNED
 from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
 from harness.scenario import Pipeline
@@ -117,6 +118,8 @@ class ProcessesStack(StartingStack):
             **self._described(components),
             "spark": {
                 "version": importlib.metadata.version("pyspark"),
+                "home": self.spark.home.name,
+                "unsigned": [*UNSIGNED] if self._tuned else [],
                 "cores": self.spark.cores,
                 "settings": dict(spark.SETTINGS),
             },
@@ -142,4 +145,5 @@ class ProcessesStack(StartingStack):
 
     def _spark(self, session: Session) -> spark.Spark:
         flags = self._flags[class_data.Kind.DAEMON]
-        return spark.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags)
+        home = None if self._tuned else jars.spark_home()
+        return spark.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags, home=home)

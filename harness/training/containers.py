@@ -42,7 +42,7 @@ def train(stack: ContainersStack) -> Path:
 
 
 def _run(stack: ContainersStack, class_archives: Path) -> None:
-    own = stack.provide(RUN, training.ASKED)
+    own = stack.provide(RUN, training.asked())
     try:
         # Here, since this is what its containers may write to.
         made = {kind: own.folder / f"{kind}.jsa" for kind in IN_CONTAINERS}

@@ -25,7 +25,7 @@ from harness.hosts.logs import tail
 from harness.hosts.processes import ProcessHost
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
-from harness.resources import RunResources
+from harness.resources import Parts, RunResources
 from harness.run_folder.ledger import State
 from harness.scenario import Input, Pipeline
 from harness.session.session import Session
@@ -37,8 +37,6 @@ TRAINING_APP = Path(__file__).with_name("application.py")
 TOPIC = "training"
 RECORDS = 240
 INPUT = Input(source_options={"partitions": 2})
-ASKED = SOURCES[INPUT.source].asks(INPUT)
-(LABEL,) = ASKED
 DRIVER_S = 600.0
 DUMP_S = 300.0
 LOCK_S = 600.0
@@ -75,13 +73,24 @@ def provide(say: Callable[[str], object]) -> None:
         say(f"going on without class archives, which takes about twice as long: {error}")
 
 
+def asked() -> Parts:
+    """What the training app is given of the components, by label."""
+    return SOURCES[INPUT.source].asks(INPUT)
+
+
+def label() -> str:
+    """Where its input goes in."""
+    (only,) = asked()
+    return only
+
+
 def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
     logs = into / "logs"
     logs.mkdir()
     flags = {kind: _flags(into, kind) for kind in Kind}
     with Session() as session:
         host = ProcessHost(session=session, logs=logs, java=found, jars=resolved, flags=flags)
-        broker: Started = able(LABEL, AsProcesses, "does not run as child processes").as_processes(host)
+        broker: Started = able(label(), AsProcesses, "does not run as child processes").as_processes(host)
         spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON])
         try:
             broker.start()
@@ -118,14 +127,14 @@ def feed(own: RunResources) -> None:
     with closing(SOURCES[INPUT.source].open(INPUT, own.parts).sender()) as sender:
         answers = sender.send(records)
     if failed := [answer.error for answer in answers if answer.state is not State.ACKNOWLEDGED]:
-        raise StackError(f"asked {LABEL} to take {RECORDS} records to train with; saw {failed[0]}; run it again")
+        raise StackError(f"asked {label()} to take {RECORDS} records to train with; saw {failed[0]}; run it again")
 
 
 def resources(session: Session, broker: Started, spark: Spark) -> RunResources:
     """What the training app is given: a topic, and no database."""
     folder = session.folder / TOPIC
     folder.mkdir()
-    given = broker.provide(TOPIC, {"": ASKED[LABEL]})
+    given = broker.provide(TOPIC, {"": asked()[label()]})
     return RunResources(
         run_id=TOPIC,
         parts={each.label: each for each in given.values()},
@@ -140,7 +149,7 @@ def training_app(
     own: RunResources, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
 ) -> Pipeline:
     """The program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it stops."""
-    given = own.part(LABEL).placeholders
+    given = own.part(label()).placeholders
     arguments = (given["bootstrap"], given["topic"], str(RECORDS), str(own.checkpoint))
     return Pipeline(
         entry=str(TRAINING_APP), args=(*arguments, *([str(gate)] if gate else ())), conf=conf, env=env or {}

@@ -94,6 +94,7 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
     conf = {**settings(own, pipeline, machine), **pipeline.conf}
+    arguments = submit_arguments(own, conf)
     out = {
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
@@ -101,7 +102,7 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
         "SPARK_LOCAL_IP": machine.bind,
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit_arguments(own, conf),
+        launcher.ARGUMENTS: arguments,
         "SPARK_SUBMIT_OPTS": jvm_flags(machine.flags, temporary),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
@@ -109,7 +110,9 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
         **own.environment,
         **pipeline.env,
     }
-    return {**out, **(launcher.prepare(own.folder, out, conf, MEMORY) if machine.flags else {})}
+    # Arguments of the pipeline's own say more than `conf` does.
+    ours = bool(machine.flags) and out[launcher.ARGUMENTS] == arguments
+    return {**out, **(launcher.prepare(own.folder, out, conf, MEMORY) if ours else {})}
 
 
 def jvm_flags(archive: Sequence[str], temporary: Path) -> str:

@@ -58,12 +58,20 @@ def prepare(folder: Path, environment: Mapping[str, str], conf: Mapping[str, str
     """Write down in `folder` how a driver with this environment is started; the variable that says where.
 
     Empty where Spark has to be asked itself: it is no copy of ours, or the launcher would read more than is here."""
-    home, options = Path(environment["SPARK_HOME"]), environment[OPTIONS].split()
+    home = Path(environment["SPARK_HOME"])
     unknown = [name for name in conf if name.startswith(DECIDES) and name not in KNOWN]
-    if not (home / SPARKS_OWN).is_file() or "SPARK_CONF_DIR" in environment or unknown or _quoted(environment[OPTIONS]):
+    configured = "SPARK_CONF_DIR" in environment or (home / "conf").exists()
+    if not (home / SPARKS_OWN).is_file() or configured or unknown or _quoted(environment[OPTIONS]):
         return {}
-    if (answer := _asked(environment, conf[CLASS_PATH], memory)) is None:
-        return {}
+    try:
+        answer = _asked(folder, environment, conf[CLASS_PATH], memory)
+        return _written(folder / "launch", environment, answer) if answer is not None else {}
+    except UnicodeError:
+        return {}  # a variable that is no text
+
+
+def _written(path: Path, environment: Mapping[str, str], answer: Answer) -> dict[str, str]:
+    options = environment[OPTIONS].split()
     at = answer.options.index(MARK)
     command = [_java(environment), *answer.options[:at], *options, *answer.options[at + 1 :]]
     texts: list[str] = []
@@ -71,7 +79,8 @@ def prepare(folder: Path, environment: Mapping[str, str], conf: Mapping[str, str
     exported = [f"{name}={value}" for name, value in answer.exported.items()]
     for part in (shlex.split(environment[ARGUMENTS]), [f"{n}={value}" for n, value in reads.items()], exported):
         texts += [str(len(part)), *part]
-    path = folder / "launch"
+    # It holds variables that only the processes of the run could see.
+    path.touch(mode=0o600)
     path.write_text("".join(f"{text}\0" for text in (*texts, *command)), encoding="utf-8")
     return {VARIABLE: str(path)}
 
@@ -89,7 +98,7 @@ def _read(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(READS)}
 
 
-def _asked(environment: Mapping[str, str], class_path: str, memory: str) -> Answer | None:
+def _asked(folder: Path, environment: Mapping[str, str], class_path: str, memory: str) -> Answer | None:
     """What the launcher answers, from the cache if it was asked before. None: it failed, or answers nothing of use."""
     arguments = ["--master", "spark://127.0.0.1:1", "--driver-memory", memory, "--conf", f"{CLASS_PATH}={class_path}"]
     reads = {**_read(environment), **ADDED, OPTIONS: MARK}
@@ -100,7 +109,7 @@ def _asked(environment: Mapping[str, str], class_path: str, memory: str) -> Answ
         return _answer(json.loads(kept.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    found = _ask([*arguments, "pyspark-shell"], reads)
+    found = _ask(folder, [*arguments, "pyspark-shell"], reads)
     if found is not None:
         with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as file:
             json.dump(found, file)
@@ -121,10 +130,10 @@ def _answer(found: Any) -> Answer | None:
     return Answer(options, dict(found["exported"])) if options.count(MARK) == 1 and options[-1] == MAIN else None
 
 
-def _ask(arguments: Sequence[str], reads: Mapping[str, str]) -> dict[str, Any] | None:
+def _ask(own: Path, arguments: Sequence[str], reads: Mapping[str, str]) -> dict[str, Any] | None:
     """Have Spark's own scripts start a JVM, and take down which."""
     limit = Deadline(ASK_S)
-    with tempfile.TemporaryDirectory(prefix="onceproof-launcher-") as name:
+    with tempfile.TemporaryDirectory(prefix="launcher-", dir=own) as name:
         folder = Path(name)
         java = folder / "bin" / "java"
         java.parent.mkdir()

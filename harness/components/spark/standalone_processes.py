@@ -40,18 +40,26 @@ SETTINGS = {
 
 
 class Spark:
-    """Master and worker. `flags` are more JVM flags for both (a class data archive)."""
+    """Master and worker. `flags` are more JVM flags for both (a class data archive), `home` another
+    Spark than the copy of the installed pyspark."""
 
     name = "spark"
 
     def __init__(
-        self, session: Session, java: Java, *, logs: Path, executors: int = 2, flags: Sequence[str] = ()
+        self,
+        session: Session,
+        java: Java,
+        *,
+        logs: Path,
+        executors: int = 2,
+        flags: Sequence[str] = (),
+        home: Path | None = None,
     ) -> None:
         self._session, self._java, self._flags = session, java, tuple(flags)
         self._ports = {name: Port(what=f"Spark's {name}") for name in ("master", "master-ui", "worker", "worker-ui")}
         self._running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
         self._logs = logs
-        self.home = spark_home()
+        self.home = home or spark_home()
         self.folder = session.folder / "spark"
         # Twice what the executors need: a killed driver's share is still counted while the next one starts.
         self.cores = max(8, 4 * executors)

@@ -22,8 +22,10 @@ from time import monotonic
 from typing import Any
 
 from harness import __version__
+from harness.component import COMPONENTS
 from harness.errors import SetupError, WaitError
 from harness.machine import cache
+from harness.resources import components
 from harness.run.controls.digest import files
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
@@ -33,10 +35,12 @@ from harness.run_folder.redact import Redactor, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.run_folder.store import digest as file_sum
 from harness.scenario import Scenario, plain
+from harness.sinks import SINKS
 from harness.sinks.table import load
+from harness.sources import SOURCES
 from harness.stack import Stack
-from harness.stacks.needed_parts import needed
-from harness.workloads import make, read_files
+from harness.stacks.needed_parts import needed, parts
+from harness.workloads import WORKLOADS, make, read_files
 
 MOST = 3
 """Controls of one run."""
@@ -97,16 +101,16 @@ def control(
     disk."""
     target = folder / FOLDER / str(number)
     key = digest(scenario, stack.describe(needed([scenario])), seed=seed, root=root, excluded=folder.parent.parent)
-    kept = cache.folder(FOLDER) / key / str(number)
+    kept, ours = cache.folder(FOLDER) / key / str(number), of_ours(scenario)
     journal.write("control", number=number, state="begins", digest=key)
     began = monotonic()
     with disk("keep a control", target), fresh(target) as run_folder:
-        cached = cache.taken(kept, run_folder.path)
+        cached = ours and cache.taken(kept, run_folder.path)
         if not cached:
             (play or without_faults)(scenario, stack, run_folder, seed=seed, root=root, portions=tuple(portions or ()))
         run_folder.save(1, run={"cached": cached, "digest": key})
         outcome = run_folder.read()["run"]["outcome"]
-        if not cached and _done(run_folder, outcome, scenario):
+        if ours and not cached and _done(run_folder, outcome, scenario):
             _keep(run_folder, kept)
     journal.write(
         "control",
@@ -117,6 +121,14 @@ def control(
         failed=bool(outcome["error"]),
     )
     return target
+
+
+def of_ours(scenario: Scenario) -> bool:
+    """Are all kinds that feed and read the run ours? The digest knows nothing of the code of others."""
+    kinds: list[Any] = [SOURCES[scenario.input.source], WORKLOADS[scenario.input.workload]]
+    kinds += [SINKS[sink.kind] for sink in scenario.sinks]
+    kinds += [COMPONENTS[name] for name in components(parts(scenario))]
+    return all(type(kind).__module__.startswith("harness.") for kind in kinds)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
@@ -9,6 +11,7 @@ from harness.scenario import CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.triggers import TRIGGERS, release
 
 NOBODY = Injection(signalled={})
+ENDS_DRIVER = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
 
 
 def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
@@ -22,7 +25,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     with run.supervisor.without_restarts():
         try:
             if open_still:
-                done = FAULTS[step.do.kind].inject(run, step, hit)
+                done = _ended(run, step, FAULTS[step.do.kind].inject(run, step, hit), attempt)
             # Before anything is released: this is how the fault left it.
             after = run.observer.listing(hit.folder)
             if done.signalled and not done.looked:
@@ -57,6 +60,14 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
         attempt=attempt if done.signalled else 0,
         checkpoint=run.observer.name(injected) if injected else "",
     )
+
+
+def _ended(run: RunContext, step: Step, done: Injection, attempt: int) -> Injection:
+    """The same, with the driver's exit status where the fault ends the driver and did not say how."""
+    if step.do.impact not in ENDS_DRIVER or not done.signalled or done.lived or done.driver_status is not None:
+        return done
+    status = run.supervisor.ending(attempt, within_s=killing.DEATH_WITHIN_S)
+    return replace(done, driver_status=status, lived=status is None)
 
 
 def beyond(run: RunContext, hit: TriggerHit) -> str:
