@@ -12,6 +12,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -19,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.cli import doctor
+from harness.component import Look
 from harness.errors import StackError, WaitError
 from harness.machine import cache, jars, java
 
@@ -308,6 +311,13 @@ def test_the_real_jars_are_all_pinned_and_whole() -> None:
     assert {path.name for path in (*found.broker, *found.spark)} == set(jars.pins())
 
 
+class Listed(list[Any]):
+    """Stands in for a registry."""
+
+    def all(self) -> dict[str, Any]:
+        return {each.about.name: each for each in self}
+
+
 class TestDoctor:
     def test_each_lack_has_a_cure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(java.VARIABLE, str(fake_java(tmp_path / "java", "25.0.1")))
@@ -343,6 +353,27 @@ class TestDoctor:
         lacks = [each for each in doctor.check() if not each.ok]
         assert {each.name for each in lacks} >= {"java", "jars", "spark", "disk", "postgres"}
         assert any("out of order" in each.found for each in lacks)
+
+    def test_a_component_that_cannot_say_what_it_needs_hides_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Broken:
+            about = SimpleNamespace(name="broken")
+
+            @property
+            def looks(self) -> list[Look]:
+                raise RuntimeError("out of order")
+
+        whole = SimpleNamespace(about=SimpleNamespace(name="whole"), looks=[Look("whole", "any", lambda: "there", "")])
+        monkeypatch.setattr(doctor, "COMPONENTS", Listed([Broken(), whole]))
+        seen = {each.name: each for each in doctor.check()}
+        assert seen["broken"].found == "RuntimeError: out of order"
+        assert seen["whole"].ok
+
+    def test_it_makes_no_copy_of_spark(self, ivy: java.Java, monkeypatch: pytest.MonkeyPatch) -> None:
+        jars.resolve(ivy)
+        monkeypatch.setattr(java, "find", lambda: ivy)
+        seen = {each.name: each for each in doctor.check()}
+        assert seen["archives"].found == "none: Spark's jars are not in the cache yet"
+        assert not list((cache.root() / "spark").iterdir())
 
     def test_the_page(self) -> None:
         met = doctor.Requirement(name="java", wanted="17 or 21", found="17", ok=True)

@@ -19,7 +19,7 @@ import psutil
 
 from harness.component import COMPONENTS, Look, NeedsOfMachine
 from harness.errors import HarnessError
-from harness.machine import cache, class_data, jars, java
+from harness.machine import cache, class_data, jars, java, spark_home
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -97,9 +97,23 @@ def _looks() -> list[Look]:
 
 def _of_components() -> list[Look]:
     try:
-        return [look for component in COMPONENTS if isinstance(component, NeedsOfMachine) for look in component.looks]
+        found = list(COMPONENTS)
     except HarnessError:  # told by the look at all of them
         return []
+    out: list[Look] = []
+    for component in found:
+        try:
+            out += component.looks if isinstance(component, NeedsOfMachine) else ()
+        except Exception as failure:
+            out.append(_unknown(component.about.name, failure))
+    return out
+
+
+def _unknown(name: str, failure: Exception) -> Look:
+    def see() -> str:
+        raise failure
+
+    return Look(name, "to say what it needs of this machine", see, f"mend or remove the package that has {name}")
 
 
 class _Unmet(HarnessError):
@@ -128,6 +142,8 @@ def _class_archives() -> str:
     if found is None:
         raise _Unmet("no jars yet to make them from")
     java_found = java.find()
+    if spark_home.known() is None:  # asking for the archives would copy it
+        raise _Unmet("none: Spark's jars are not in the cache yet")
     if not class_data.trained(java_found, found):
         raise _Unmet("none for this Java and these jars")
     return str(class_data.folder(java_found, found))

@@ -37,12 +37,28 @@ KEPT = 4
 
 def spark_home() -> Path:
     """The copy for the installed pyspark; made when it is missing (some 450 MB). Raises StackError."""
+    return known() or _made(wheel())
+
+
+def known() -> Path | None:
+    """The copy for the installed pyspark; None if it is not there, or somebody changed it."""
     source = wheel()
-    state = " ".join([_state(source), *UNSIGNED, digest(SUBMIT)])
-    memo = cache.folder("spark") / f"{_short(str(source))}.json"
-    if (known := _known(memo, state)) is not None and _whole(known):
-        os.utime(known)  # those that nobody used for longest are the first to go
-        return known
+    found = _known(_memo(source), _installed(source))
+    if found is None or not _whole(found):
+        return None
+    os.utime(found)  # those that nobody used for longest are the first to go
+    return found
+
+
+def _installed(source: Path) -> str:
+    return " ".join([_state(source), *UNSIGNED, digest(SUBMIT)])
+
+
+def _memo(source: Path) -> Path:
+    return cache.folder("spark") / f"{_short(str(source))}.json"
+
+
+def _made(source: Path) -> Path:
     with cache.locked(cache.folder("spark") / ".lock", within_s=LOCK_S):
         name = _content(source)
         # One that somebody changed may be in use: its place is never taken.
@@ -51,7 +67,7 @@ def spark_home() -> Path:
         if not home.exists():
             _copy(source, home)
         os.utime(home)
-        memo.write_text(json.dumps({"state": state, "home": home.name}), encoding="utf-8")
+        _memo(source).write_text(json.dumps({"state": _installed(source), "home": home.name}), encoding="utf-8")
         cache.trim(home.parent, most=KEPT)
     return home
 
