@@ -188,7 +188,7 @@ class NeedsComponents(Protocol):
         """Their names."""
 
 
-COMPONENTS: Registry[Component] = Registry("component", "harness.components")
+COMPONENTS: Registry[Component] = Registry("component", "harness.components", Component)
 
 
 def component(label: str) -> Component:

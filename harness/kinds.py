@@ -73,6 +73,8 @@ class Registry(Generic[K]):
 
     noun: str
     package: str
+    protocol: Any = None
+    """What each of them has."""
     _known: dict[str, K] = field(default_factory=dict)
     _origin: dict[str, str] = field(default_factory=dict)
     _found: bool = False
@@ -85,7 +87,10 @@ class Registry(Generic[K]):
         self._add(kind, origin)
 
     def _add(self, kind: K, origin: str = "") -> None:
-        name, origin = kind.about.name, origin or type(kind).__module__
+        origin = origin or type(kind).__module__
+        if wrong := misshapen(kind, self.protocol):
+            raise UsageError(f"asked to register a {self.noun} of {origin}; {wrong}. See docs/extending.md")
+        name = kind.about.name
         if name in self._known and self._known[name] is not kind:
             asked = f"asked to register the {self.noun} {name!r} of {origin}"
             raise UsageError(f"{asked}; {self._origin[name]} has registered one of that name. Give it another name")
@@ -133,6 +138,21 @@ class Registry(Generic[K]):
                 asked = f"asked {origin} for the {self.noun} {point.name!r}, its entry point in {group}"
                 raise HarnessError(f"{asked}; saw {failure!r}. Mend or remove that package") from failure
             self._add(kind, origin)
+
+
+def misshapen(kind: object, protocol: Any) -> str:
+    """What keeps an object from being a kind; empty if nothing does."""
+    if isinstance(kind, type):
+        return f"saw the class {kind.__name__}, not an object of it: {kind.__name__}()"
+    about = getattr(kind, "about", None)
+    if not isinstance(about, About):
+        return f"saw {type(kind).__name__}, whose `about` is no About"
+    members = [name for name in vars(protocol or Kind) if not name.startswith("_")]
+    if lacks := [name for name in members if getattr(kind, name, None) is None]:
+        return f"saw {about.name!r}, which has no {', '.join(lacks)}"
+    if isinstance(getattr(kind, "components", ()), str):
+        return f"saw {about.name!r}, whose `components` is a text: put it into a tuple"
+    return ""
 
 
 def _modules(package: str) -> list[str]:

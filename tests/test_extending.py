@@ -216,6 +216,13 @@ def test_a_folder_with_a_conftest_is_a_repository_whatever_lies_above(tmp_path: 
     assert [name for name in NAMES if name not in shown] == []
 
 
+def test_a_conftest_with_a_mistake_is_told_of(tmp_path: Path) -> None:
+    here = repository(tmp_path / "here", "from harness.faults import FAULTS\n\ndef (\n")
+    done = asked(here, "validate", "it.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "conftest.py for the kinds that it registers; saw invalid syntax in its line 3. Mend it" in done.stderr
+
+
 @pytest.mark.parametrize(
     "end", ["import sys; sys.exit('REDIS_URL is not set')", "import pytest; pytest.skip('no redis')"]
 )

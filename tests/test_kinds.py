@@ -28,7 +28,7 @@ from harness.load.models import own
 from harness.resources import Resources
 from harness.scenario import Fault, Impact, Input, Sink, Step, Trigger
 from harness.sinks import SINKS, counted
-from harness.sinks.base import SinkKind
+from harness.sinks.base import OpenSink, SinkKind
 from harness.sources import SOURCES
 from harness.sources.base import OpenSource, SourceKind
 from harness.stacks.needed_parts import asked, parts
@@ -445,6 +445,29 @@ def test_an_import_is_seen_however_it_is_written(line: str) -> None:
     assert any(within(each, "harness.components.kafka") for each in imported(ast.parse(line)))
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (SlowDisk, r"saw the class SlowDisk, not an object of it: SlowDisk\(\)"),
+        (SimpleNamespace(about="slow disk"), "saw SimpleNamespace, whose `about` is no About"),
+        (
+            SimpleNamespace(about=SlowDisk.about, inject=None),
+            "saw 'slow disk', which has no impact, needs, refusals, inject",
+        ),
+    ],
+)
+def test_what_is_no_kind_is_refused_when_it_is_registered(kind: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=rf"asked to register a fault of .*; {said}. See docs/extending.md"):
+        Registry("fault", "harness.faults", FaultKind).register(kind)
+
+
+def test_components_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SlowDisk, "components", "redis", raising=False)
+    known: Registry[Any] = Registry("fault", "harness.faults", FaultKind)
+    with pytest.raises(UsageError, match="whose `components` is a text: put it into a tuple"):
+        known.register(SlowDisk())
+
+
 def test_a_query_for_offsets_is_put_to_the_component_that_it_names(tmp_path: Path) -> None:
     text = "name: n\npipeline: {{entry: p.py, progress: select 1, 2{}}}\nsink: {{console: true}}\n"
     for name in ("p.py", "pytest.ini"):
@@ -484,11 +507,18 @@ class Jar:
     """A sink whose rows nobody counts."""
 
     about = About(name="jar", summary="", example="", options=Shape)
+    component, unread = "", ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        return iter(())
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        raise NotImplementedError
 
 
 def test_rows_are_counted_in_the_first_sink_that_can() -> None:
     SINKS.all()
-    SINKS.register(jar := Jar())  # type: ignore[arg-type]
+    SINKS.register(jar := Jar())
     try:
         table = Sink(kind="postgres", target="payments")
         query = replace(table, target="select id from payments")

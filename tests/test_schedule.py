@@ -472,6 +472,43 @@ class SilentKill:
         return Injection(signalled=dict.fromkeys(gone, "killed"), proof=Proof.AFTER)
 
 
+class Liar(SilentKill):
+    """Says that it ended somebody, and hits nobody."""
+
+    def __init__(self, impact: Impact, status: int | None) -> None:
+        self.impact, self._status = impact, status
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        return Injection(signalled={"pod driver-0": "deleted"}, driver_status=self._status)
+
+
+@pytest.mark.parametrize("status", [None, -9])
+@pytest.mark.parametrize("impact", [Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED])
+def test_that_the_driver_died_is_never_a_faults_own_word(
+    tmp_path: Path, impact: Impact, status: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.run.schedule.evidence.FAULTS", {"kill driver": Liar(impact, status)})
+    monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.3)
+    asked = step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver")
+    with world(tmp_path) as w:
+        (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=impact)))
+        assert not outcome.hit
+        assert outcome.evidence.driver_status is None
+        assert "it was signalled and lived on" in outcome.evidence.note
+
+
+def test_that_an_executor_died_is_never_a_faults_own_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.run.schedule.evidence.FAULTS", {"kill driver": Liar(Impact.EXECUTOR_KILLED, None)})
+    asked = step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver")
+    command = [sys.executable, "-c", "import threading; threading.Event().wait(60)"]
+    with world(tmp_path) as w, subprocess.Popen(command) as child, monkeypatch.context() as patch:
+        patch.setattr(w.world.stack, "executors", lambda own: [LocalProcess(psutil.Process(child.pid))])
+        (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=Impact.EXECUTOR_KILLED)))
+        child.kill()
+        assert not outcome.hit
+        assert "it was signalled and lived on" in outcome.evidence.note
+
+
 def test_a_fault_that_ends_the_driver_and_does_not_say_how_is_asked_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

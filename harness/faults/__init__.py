@@ -9,7 +9,7 @@ from harness.scenario import Fault
 
 __all__ = ["FAULTS", "fault"]
 
-FAULTS: Registry[FaultKind] = Registry("fault", "harness.faults")
+FAULTS: Registry[FaultKind] = Registry("fault", "harness.faults", FaultKind)
 
 
 def fault(kind: str, **options: str | int | float) -> Fault:

@@ -84,7 +84,12 @@ def registers(conftest: Path) -> bool:
         seen.add(path)
         try:
             nodes = list(ast.walk(ast.parse(path.read_bytes(), str(path))))
-        except (OSError, SyntaxError, ValueError):
+        except SyntaxError as failure:
+            if path == conftest and b"harness" in path.read_bytes():
+                saw = f"{failure.msg} in its line {failure.lineno}"
+                raise UsageError(f"asked {path} for the kinds that it registers; saw {saw}. Mend it") from failure
+            continue
+        except (OSError, ValueError):
             continue
         imported = set(_imported(nodes, path, conftest.parent))
         others = {module for module in imported if not module.is_relative_to(ours)}

@@ -14,7 +14,7 @@ from harness.sinks.base import CountsRows, SinkKind
 
 __all__ = ["SINKS", "counted"]
 
-SINKS: Registry[SinkKind] = Registry("sink", "harness.sinks")
+SINKS: Registry[SinkKind] = Registry("sink", "harness.sinks", SinkKind)
 
 
 def counted(sinks: Sequence[Sink]) -> int | None:

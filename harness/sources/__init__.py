@@ -5,4 +5,4 @@ from __future__ import annotations
 from harness.kinds import Registry
 from harness.sources.base import SourceKind
 
-SOURCES: Registry[SourceKind] = Registry("source", "harness.sources")
+SOURCES: Registry[SourceKind] = Registry("source", "harness.sources", SourceKind)

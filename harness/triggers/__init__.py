@@ -11,7 +11,7 @@ from harness.triggers.base import Releases, TriggerKind
 
 __all__ = ["TRIGGERS", "release", "trigger"]
 
-TRIGGERS: Registry[TriggerKind] = Registry("trigger", "harness.triggers")
+TRIGGERS: Registry[TriggerKind] = Registry("trigger", "harness.triggers", TriggerKind)
 
 
 def trigger(kind: str, value: Any, *, batch: int | None = None, query: str | None = None) -> Trigger:

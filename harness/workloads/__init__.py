@@ -12,7 +12,7 @@ from harness.workloads.base import Column, ReadsFiles, Record, Workload, Workloa
 
 __all__ = ["WORKLOADS", "Column", "Record", "Workload", "make", "read_files"]
 
-WORKLOADS: Registry[WorkloadKind] = Registry("workload", "harness.workloads")
+WORKLOADS: Registry[WorkloadKind] = Registry("workload", "harness.workloads", WorkloadKind)
 
 
 def make(input: Input, *, seed: int, root: Path) -> Workload:

@@ -12,6 +12,7 @@ from harness.triggers import TRIGGERS, release
 
 NOBODY = Injection(signalled={})
 ENDS_DRIVER = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
+ENDS_EXECUTOR = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
 
 
 def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
@@ -25,7 +26,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     with run.supervisor.without_restarts():
         try:
             if open_still:
-                done = _ended(run, step, FAULTS[step.do.kind].inject(run, step, hit), attempt)
+                done = _injected(run, step, hit, attempt)
             # Before anything is released: this is how the fault left it.
             after = run.observer.listing(hit.folder)
             if done.signalled and not done.looked:
@@ -62,9 +63,15 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     )
 
 
-def _ended(run: RunContext, step: Step, done: Injection, attempt: int) -> Injection:
-    """The same, with the driver's exit status where the fault ends the driver and did not say how."""
-    if step.do.impact not in ENDS_DRIVER or not done.signalled or done.lived or done.driver_status is not None:
+def _injected(run: RunContext, step: Step, hit: TriggerHit, attempt: int) -> Injection:
+    """Do the fault. Whether the driver or an executor died of it is never the fault's own word alone."""
+    executors = run.stack.executors(run.own) if step.do.impact in ENDS_EXECUTOR else ()
+    done = FAULTS[step.do.kind].inject(run, step, hit)
+    if not done.signalled or done.lived:
+        return done
+    if executors and all(executor.alive() for executor in executors):
+        return replace(done, lived=True)
+    if step.do.impact not in ENDS_DRIVER:
         return done
     status = run.supervisor.ending(attempt, within_s=killing.DEATH_WITHIN_S)
     return replace(done, driver_status=status, lived=status is None)
