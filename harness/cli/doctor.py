@@ -19,6 +19,8 @@ import psutil
 
 from harness.component import COMPONENTS, Look, NeedsOfMachine
 from harness.errors import HarnessError
+from harness.fields.own_kinds import load_own_kinds
+from harness.load.models import REGISTRIES
 from harness.machine import cache, class_data, jars, java, spark_home
 
 GIB = 1024**3
@@ -77,7 +79,7 @@ def _looks() -> list[Look]:
     return [
         Look("python", "3.11 or newer", _python, "install Python 3.11 (Debian and Ubuntu: python3 python3-venv)"),
         Look("java", "17 or 21", _java, java.CURE),
-        Look("components", "each can be loaded", lambda: ", ".join(COMPONENTS.all()), "mend or remove what is named"),
+        Look("kinds", "each can be loaded", _kinds, "mend or remove what is named"),
         *_of_components(),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
         Look(
@@ -118,6 +120,12 @@ def _unknown(name: str, failure: Exception) -> Look:
 
 class _Unmet(HarnessError):
     """What was found does not do."""
+
+
+def _kinds() -> str:
+    load_own_kinds([Path.cwd()])
+    counts = [(len(registry.all()), registry.noun) for registry in (COMPONENTS, *REGISTRIES)]
+    return ", ".join(f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts)
 
 
 def _python() -> str:
