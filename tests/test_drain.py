@@ -33,7 +33,7 @@ def live(
     ended_by_fault: int = 1,
 ) -> Any:
     return SimpleNamespace(
-        has_progress=lambda *, whole: has_progress,
+        has_progress=lambda *, all_queries: has_progress,
         observer=SimpleNamespace(attempt=2),
         start_s=1.0,
         scenario=SimpleNamespace(restart=Restart()),
