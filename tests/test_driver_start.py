@@ -1,24 +1,33 @@
-"""What a program can see of how its driver was started is the same with and without Spark's launcher."""
+"""What a program can see of how its driver was started is the same with and without Spark's launcher, and where a
+driver waited ready for it, but for what is listed here."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.components.spark import driver_process, launcher
+from harness.components.spark import driver_process, launcher, standby, standby_program
+from harness.components.spark.driver_process import Machine, ProcessDriver
+from harness.components.spark.standalone_processes import Spark
+from harness.hosts.local import carrying
 from harness.machine import class_data, jars, java
-from harness.machine.spark_home import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.stack import Start
 from harness.wait import until
 
+pytestmark = pytest.mark.stack
 PROGRAM = Path(__file__).parent / "programs" / "observed.py"
 START_S = 300.0
+ASKED = [("spark.app.name", "observed"), ("spark.sql.shuffle.partitions", "3")]
+"""What the program gives to spark-submit, where nothing else is asked of it."""
 EACH_ITS_OWN = {
     "jvm.environment": {"_PYSPARK_DRIVER_CONN_INFO_PATH", "PWD", "OLDPWD", "SHLVL", "_"},
     "jvm.properties": {"sun.java.command", "spark.app.startTime", "spark.app.submitTime"},
@@ -28,45 +37,135 @@ EACH_ITS_OWN = {
 """By what, names of which each start has a value of its own."""
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    with Session() as made:
-        yield made
+ALSO = {
+    "jvm.listeners": [
+        "org.apache.spark.sql.execution.streaming.StreamingQueryListenerBus",
+        "org.apache.spark.sql.execution.ui.SQLAppStatusListener",
+    ],
+    "threads": ["Thread (run)", "Thread (run)"],
+}
+"""What a program finds besides, where a driver waited ready: a query has run in that JVM (docs/stacks.md)."""
 
 
-def seen(session: Session, folder: Path, log: Path) -> tuple[dict[str, Any], bool]:
-    """What the program saw, and whether the launcher was left out."""
+@dataclass
+class Place:
+    """A master and a worker, and a run's resources there."""
+
+    session: Session
+    machine: Machine
+    own: RunResources
+
+    def program(self, *words: str) -> Pipeline:
+        return Pipeline(entry=str(PROGRAM), args=(str(self.own.folder / "seen.json"), *words))
+
+    def cold(self, log: Path, *words: str) -> ProcessDriver:
+        return driver_process.launch(self.session, self.own, self.program(*words), self.machine, number=1, log=log)
+
+    def ready(self, log: Path, *words: str) -> standby.StandbyDriver:
+        made = standby.begin(self.session, self.own, self.program(*words), self.machine, number=1, log=log, asked=ASKED)
+        assert made.ready(stop=lambda: False), log.read_text(encoding="utf-8")
+        return made
+
+    def seen(self, driver: ProcessDriver, *, status: int = 0) -> dict[str, Any]:
+        """What the program saw, without what each start has of its own."""
+        until("the program to end", lambda: driver.poll() is not None, within_s=START_S)
+        assert driver.poll() == status, driver.log.read_text(encoding="utf-8")
+        out: dict[str, Any] = json.loads((self.own.folder / "seen.json").read_text(encoding="utf-8"))
+        scratch = self.own.folder.parent / "scratch"
+        out["path"] = [entry for entry in out["path"] if not Path(entry).is_relative_to(scratch)]
+        out["threads"] = sorted(re.sub(r"-\d+", "", name) for name in out["threads"])
+        out["jvm.listeners"] = [re.sub(r"@[0-9a-f]+", "", each) for each in out["jvm.listeners"]]
+        for part, names in EACH_ITS_OWN.items():
+            out[part] = {name: value for name, value in out[part].items() if name not in names}
+        for part in ("environment", "jvm.environment"):
+            for name in (launcher.VARIABLE, "PYTEST_CURRENT_TEST"):
+                out[part].pop(name, None)
+        return out
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    root = tmp_path_factory.mktemp("place")
     found = java.find()
     resolved = jars.resolve(found)
-    own = RunResources(
-        run_id="observed", parts={}, spark_master="local[1]", spark_home=spark_home(), folder=folder,
-        checkpoint=folder / "checkpoint",
-    )  # fmt: skip
-    machine = driver_process.Machine(
-        java=found, jars=resolved, flags=class_data.flags(class_data.Kind.DRIVER, found, resolved)
-    )
-    program = Pipeline(entry=str(PROGRAM), args=(str(folder / "seen.json"),))
-    driver = driver_process.launch(session, own, program, machine, number=1, log=log)
-    until("the program to end", lambda: driver.poll() is not None, within_s=START_S)
-    assert driver.poll() == 0, log.read_text(encoding="utf-8")
-    out: dict[str, Any] = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
-    # The launcher puts the settings into an order of its own, the master first; PySpark the program's own first.
-    quick = out["jvm.properties"]["sun.java.command"].split()[1] == "--conf"
-    out["path"] = [entry for entry in out["path"] if not Path(entry).is_relative_to(folder.parent / "scratch")]
-    for part, names in EACH_ITS_OWN.items():
-        out[part] = {name: value for name, value in out[part].items() if name not in names}
-    for part in ("environment", "jvm.environment"):
-        out[part].pop(launcher.VARIABLE, None)
-    return out, quick
-
-
-@pytest.mark.stack
-def test_a_program_sees_no_difference(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "run"
+    folder = root / "run"
     folder.mkdir()
-    without, quick = seen(session, folder, tmp_path / "without.log")
-    assert quick
+    with Session() as session:
+        spark = Spark(session, found, logs=root)
+        spark.start()
+        own = RunResources(
+            run_id="observed", parts={}, spark_master=spark.master, spark_home=spark.home, folder=folder,
+            checkpoint=folder / "checkpoint",
+        )  # fmt: skip
+        machine = Machine(java=found, jars=resolved, flags=class_data.flags(class_data.Kind.DRIVER, found, resolved))
+        yield Place(session, machine, own)
+        spark.close()
+
+
+@pytest.fixture(scope="module")
+def cold(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return place.seen(place.cold(tmp_path_factory.mktemp("cold") / "log"))
+
+
+def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """By part what only one of them has, but for the modules that were imported."""
+    out: dict[str, Any] = {}
+    for part in sorted({*one, *other} - {"modules"}):
+        a, b = one[part], other[part]
+        if isinstance(a, dict):
+            a, b = ([f"{name}={value}" for name, value in each.items()] for each in (a, b))
+        if a != b:
+            out[part] = [each for each in a if each not in b], [each for each in b if each not in a]
+    return out
+
+
+def test_a_program_sees_no_launcher(
+    place: Place, cold: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(launcher, "prepare", lambda *given: {})
-    asked, quick = seen(session, folder, tmp_path / "asked.log")
-    assert not quick
-    assert without == asked
+    asked = place.seen(place.cold(tmp_path / "asked.log"))
+    assert not unlike(asked, cold)
+    assert asked["modules"] == cold["modules"]
+
+
+def test_a_session_that_was_ready_is_the_one_that_a_program_makes(
+    place: Place, cold: dict[str, Any], tmp_path: Path
+) -> None:
+    waiting = place.ready(tmp_path / "log")
+    assert waiting.go()
+    warm = place.seen(waiting.driver)
+    assert waiting.got() is Start.WARM
+    # PySpark is imported before the program asks for it, and so is what our batch needs.
+    extra = set(warm["modules"]) - set(cold["modules"])
+    assert not [name for name in extra if name.startswith("harness")]
+    assert unlike(warm, cold) == {part: (more, []) for part, more in ALSO.items()} | {
+        "conf": ([f"spark.sql.warehouse.dir=file:{place.own.folder}/spark-warehouse"], [])
+    }
+
+
+@pytest.mark.parametrize("word", ["--other", "--context", "--variable"])
+def test_a_program_that_asks_for_another_session_gets_a_jvm_of_its_own(place: Place, word: str, tmp_path: Path) -> None:
+    expected = place.seen(place.cold(tmp_path / "cold.log", word))
+    waiting = place.ready(tmp_path / "log", word)
+    assert waiting.go()
+    found = place.seen(waiting.driver)
+    assert waiting.got() is Start.FRESH
+    assert not unlike(found, expected)
+
+
+def test_an_error_of_the_program_is_told_as_without(place: Place, tmp_path: Path) -> None:
+    waiting = place.ready(tmp_path / "log", "--raise")
+    assert waiting.go()
+    place.seen(waiting.driver, status=1)
+    text = waiting.driver.log.read_text(encoding="utf-8")
+    assert "RuntimeError: an error of its own" in text
+    assert Path(standby_program.__file__).name not in text
+
+
+def test_one_that_nobody_wants_is_gone_with_its_log(place: Place, tmp_path: Path) -> None:
+    waiting = place.ready(tmp_path / "log")
+    assert [each for each in carrying(*waiting.marks) if waiting.hides(each)]
+    waiting.drop()
+    assert not carrying(*waiting.marks)
+    assert not waiting.folder.exists()
+    assert not (tmp_path / "log").exists()

@@ -55,7 +55,7 @@ class Driver:
 
     def prepared(self, conf: Mapping[str, str] = CONF, **more: str) -> dict[str, str]:
         self.environment |= {"SPARK_HOME": str(homes.spark_home()), **more}
-        return launcher.prepare(self.folder, self.environment, conf, "512m")
+        return launcher.prepare(self.folder / "launch", self.environment, conf, "512m")
 
     def submit(self, *head: str, arguments: list[str] = ARGUMENTS, **more: Any) -> str:
         """What the JVM printed, when PySpark calls spark-submit with settings of the program before ours."""

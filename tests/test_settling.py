@@ -65,8 +65,8 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
 ) -> None:
     kept = tmp_path / "cache"
     kept.mkdir()
-    folder = cache.folder
-    monkeypatch.setattr(cache, "folder", lambda *parts: kept if parts == (controls.FOLDER,) else folder(*parts))
+    others = cache.folder
+    monkeypatch.setattr(cache, "folder", lambda *parts: kept if parts == (controls.FOLDER,) else others(*parts))
     monkeypatch.setattr(loop, "judged", lambda folder: replace(judged(folder), wants=1))
     monkeypatch.setattr(loop, "wants", lambda folder: 1)
     claim = scenario(tmp_path, UPSERT)

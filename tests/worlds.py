@@ -55,19 +55,25 @@ class FakeStack:
     batches: int = BATCHES
     step_s: float = STEP_S
     helpers: list[LocalProcess] = field(default_factory=list)
+    births: list[float] = field(default_factory=list)
 
     def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
         places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
         argv = [sys.executable, str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
         with log.open("ab") as output:
             child = subprocess.Popen(argv, stdout=output, stderr=output)
+        self.births.append(psutil.Process(child.pid).create_time())
         return ProcessDriver(number, log, child)
 
-    def executors(self, own: Any) -> list[LocalProcess]:
-        return [process for process in self.helpers if process.alive()]
+    def executors(self, own: Any, *, attempt: int | None = None) -> list[LocalProcess]:
+        return [process for process in self.helpers if process.alive() and attempt in (None, self.of(process))]
 
-    def processes(self, own: Any) -> list[LocalProcess]:
-        return self.executors(own)
+    def of(self, helper: LocalProcess) -> int:
+        """The attempt that a helper is of: the last that was launched before it was born."""
+        return sum(born <= helper.born for born in self.births)
+
+    def processes(self, own: Any, *, attempt: int | None = None) -> list[LocalProcess]:
+        return self.executors(own, attempt=attempt)
 
 
 @dataclass

@@ -110,9 +110,9 @@ def processes(ids: Iterable[reaper.ProcessId]) -> list[LocalProcess]:
     return found
 
 
-def carrying(mark: str) -> list[LocalProcess]:
-    """Every living process whose environment began with `mark` (`NAME=value`)."""
-    return processes(row.id for row in reaper.table().values() if reaper.carries(row.id.pid, mark))
+def carrying(*marks: str) -> list[LocalProcess]:
+    """Every living process whose environment began with each of the marks (`NAME=value`)."""
+    return processes(row.id for row in reaper.table().values() if reaper.carries(row.id.pid, *marks))
 
 
 def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:

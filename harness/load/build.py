@@ -39,7 +39,9 @@ def scenario(claim: Claim, *, path: str) -> Scenario:
         sinks=tuple(sink(each) for each in claim.sinks),
         input=given(claim.input),
         schedule=tuple(step(each) for each in top.sections("schedule")),
-        restart=Restart(**named(top.section("restart"), {"after": "delay_s", "max_restarts": "max_restarts"})),
+        restart=Restart(
+            **named(top.section("restart"), {"after": "delay_s", "max_restarts": "max_restarts", "cold": "cold"})
+        ),
         expect=expect(top.section("expect")),
         tags=tuple(top.get("tags", ())),
         path=path,
@@ -130,6 +132,12 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
         return given[0].trigger(when.get(given[0].about.name), batch=batch, query=query)
     kind = FAULTS[do.kind]
     return kind.trigger(batch, query) if isinstance(kind, Implies) else None
+
+
+def restart(section: Section) -> Restart:
+    """What the supervisor does after a death of the driver."""
+    names = {"after": "delay_s", "max_restarts": "max_restarts", "cold": "cold"}
+    return Restart(**named(section, names))
 
 
 def expect(section: Section) -> Expect:

@@ -20,7 +20,7 @@ from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.kinds import About
 from harness.load.models import annotated, own, unsaid
-from harness.scenario import Expect, Input, Pipeline, Scenario, Sink, Step, Trigger
+from harness.scenario import Expect, Input, Pipeline, Restart, Scenario, Sink, Step, Trigger
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
@@ -42,7 +42,9 @@ def dump(scenario: Scenario) -> str:
         together=s.together,
         input=given(s.input),
         schedule=CommentedSeq(step(each) for each in s.schedule),
-        restart=flow({"after": lasting(s.restart.delay_s), "max_restarts": s.restart.max_restarts}),
+        restart=flow(
+            {"after": lasting(s.restart.delay_s), "max_restarts": s.restart.max_restarts, "cold": s.restart.cold}
+        ),
         expect=expect(s.expect),
         timeout=lasting(s.timeout_s),
         quiet_period=lasting(s.quiet_period_s),
@@ -61,6 +63,11 @@ def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> Commented
     """A mapping, one key a line, without the keys that are None."""
     found = {**(mapping or {}), **more}
     return CommentedMap({text(key): text(value) for key, value in found.items() if value is not None})
+
+
+def restart(given: Restart) -> CommentedMap:
+    """What the supervisor does after a death of the driver."""
+    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "cold": given.cold or None})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:

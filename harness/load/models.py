@@ -81,6 +81,7 @@ class RestartShape(Shape):
 
     after: Annotated[v.Pause, Field(None)]
     max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
+    cold: Annotated[v.Flag, Field(None, description="true when no driver may wait ready for the restart")]
 
 
 class ExpectShape(Shape):

@@ -12,6 +12,7 @@ from typing import Any
 from harness.report import stakes
 from harness.report.escape import plural
 from harness.scenario import Verdict, Word
+from harness.stack import Start
 
 GUARANTEES = {
     "exactly-once": "Every record of the source takes effect in the sink exactly once.",
@@ -119,11 +120,24 @@ def says(verdict: Verdict, guarantee: str) -> str:
 BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible on `external`."
 
 
+WARM = (
+    "A driver waited ready for attempt {}: its restart was faster than a production one. "
+    "`--cold` runs the same without."
+)
+
+
 def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
     """What no run of this kind can say."""
     stack = run.get("stack")
     blind = [BLIND] if isinstance(stack, Mapping) and stack.get("stack") == "external" else []
-    return [*blind, *LIMITS]
+    return [*blind, *warm(run), *LIMITS]
+
+
+def warm(run: Mapping[str, Any]) -> list[str]:
+    """That a driver waited ready for a restart, where one did."""
+    starts = map(_mapping, _mapping(run.get("outcome")).get("starts") or ())
+    ready = [str(each.get("number")) for each in starts if each.get("start") != Start.COLD]
+    return [WARM.format(", ".join(ready))] if ready else []
 
 
 def asked(run: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from harness.run.progress.positions import Positions
 from harness.run.progress.reported import Progress, progress
 from harness.run.progress.stall_detector import StallDetector
 from harness.run.schedule import Schedule
+from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
 from harness.run_folder.journal import Journal
@@ -239,11 +240,12 @@ class Live:
         began = monotonic()
         if self.progress.kind != "checkpoint":
             self.positions.start()
-        self.supervisor.start(self.scenario.restart, self._launched)
+        self.supervisor.start(self.scenario.restart, self._launched, settle=self.snapshots.settle)
         try:
             if self.progress.kind == "checkpoint":
                 until("the pipeline's query to begin", self._begun, within_s=self._warm_up_s)
             self.start_s = monotonic() - began
+            self._prepare()
             self.schedule.start()
             self.feeder.start()
             until("the pipeline without faults to commit its first batch", self._committed, within_s=self._warm_up_s)
@@ -258,6 +260,13 @@ class Live:
             self.snapshots.launched()
         # Where a pipeline without a checkpoint goes on from: once it has moved, this attempt is at work.
         self._found = {} if self.progress.kind == "checkpoint" else self.positions.launched(number)
+
+    def _prepare(self) -> None:
+        """Have a driver wait ready for the restart after the next step that ends one."""
+        if self.scenario.restart.cold or not self.has_progress():
+            return
+        if any(step.do.impact in ENDS_DRIVER for step in self.scenario.schedule[len(self.schedule.outcomes) :]):
+            self.supervisor.prepare()
 
     def _begun(self) -> bool | Waiting:
         self._fault_free()
@@ -292,6 +301,7 @@ class Live:
             if rest.over() and not self.schedule.injecting:
                 preflight.late(self.scenario, workload, self.own, self._looked)
                 rest = Deadline(LATE_S)
+            self._prepare()
             committed = count(self.progress.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up or self.deadline.over()):

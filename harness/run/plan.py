@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.faults import FAULTS
@@ -16,7 +17,12 @@ from harness.sinks.names import sink_names
 from harness.sources import SOURCES
 from harness.workloads import WORKLOADS
 
-VERSION = 6
+VERSION = 7
+
+
+def colder(scenario: Scenario) -> Scenario:
+    """The same, without a driver that waits ready for a restart."""
+    return replace(scenario, restart=replace(scenario.restart, cold=True))
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

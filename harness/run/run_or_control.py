@@ -31,7 +31,13 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "seed": seed,
             "stack": described,
             "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": " ".join([f"onceproof run {scenario.path} --seed {seed}", *described.get("asked", "").split()]),
+            "command": " ".join(
+                [
+                    f"onceproof run {scenario.path} --seed {seed}",
+                    *(["--cold"] if scenario.restart.cold else []),
+                    *described.get("asked", "").split(),
+                ]
+            ),
         },
     }
 

@@ -14,7 +14,7 @@ from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
-from harness.stack import Driver, Process, Stack
+from harness.stack import Driver, KeepsStandbys, Process, Stack, Standby, Start
 from harness.wait import Deadline, Waiting, until
 
 LOOK_EVERY_S = 0.02
@@ -52,10 +52,22 @@ class Supervisor:
         self._left: list[Process] = []
         self._free = threading.Event()
         self._free.set()
+        self._standby: Standby | None = None
+        self._prepared: set[int] = set()
+        self._preparing = threading.Lock()
+        self._parked = False
+        self._taken: Standby | None = None
+        self._settle: Callable[[], None] = lambda: None
+        self.starts: dict[int, Start] = {}
+        """How each attempt began, by its number: cold, or what its program got of a standby."""
         self.failure: BaseException | None = None
 
-    def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
-        """Start the first attempt; `launched` is called with the number of each attempt before it begins."""
+    def start(
+        self, restart: Restart, launched: Callable[[int], None], *, settle: Callable[[], None] = lambda: None
+    ) -> None:
+        """Start the first attempt; `launched` is called with the number of each attempt before it begins, `settle`
+        before the program of a standby begins: it waits until nobody looks at the dead attempt any more."""
+        self._settle = settle
         self._launch(1, launched)
         self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)
         self._thread.start()
@@ -65,8 +77,46 @@ class Supervisor:
         if self._stopping.is_set():
             return  # the end came while it was asked where the dead attempt had stood
         log = self._logs / f"driver-{number}.log"
-        self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
-        self._journal.write("launched", number=number, log=log.name)
+        standby = self._standby_for(number)
+        if standby is None:
+            self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
+        self._taken, self.starts[number] = standby, Start.COLD
+        self._journal.write("launched", number=number, log=log.name, standby=standby is not None)
+
+    def prepare(self) -> None:
+        """An attempt is at work: have the next one's driver made ready, where the stack can do that. At most one for
+        each attempt."""
+        driver, stack = self.driver, self._stack
+        if driver is None or not isinstance(stack, KeepsStandbys) or driver.number in self._prepared:
+            return
+        self._prepared.add(driver.number)
+        log = self._logs / f"driver-{driver.number + 1}.log"
+        with self._preparing:
+            if not self._stopping.is_set():
+                self._standby = stack.standby(self._own, self._pipeline, after=driver, log=log)
+
+    def _standby_for(self, number: int) -> Standby | None:
+        """The standby whose program has begun as attempt `number`; None if there is none that could."""
+        with self._preparing:
+            standby, self._standby = self._standby, None
+        if standby is None:
+            return None
+        if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
+            self._parked, self.driver = True, standby.driver
+            self._settle()
+            began = not self._stopping.is_set() and standby.go()
+            self._parked = False
+            if began:
+                return standby
+            self.driver = None
+        standby.drop()
+        return None
+
+    def _ask(self) -> None:
+        """What has the program got of the standby?"""
+        if self._taken is not None and self.driver is not None and (got := self._taken.got()):
+            self.starts[self.driver.number], self._taken = got, None
+            self._journal.write("standby taken", number=self.driver.number, got=got)
 
     def _guarded(self, restart: Restart, launched: Callable[[int], None]) -> None:
         try:
@@ -76,6 +126,7 @@ class Supervisor:
 
     def _watch(self, restart: Restart, launched: Callable[[int], None]) -> None:
         while not self._stopping.wait(LOOK_EVERY_S):
+            self._ask()
             driver = self.driver
             status = driver.poll() if driver else None
             if driver is None or status is None:
@@ -113,11 +164,11 @@ class Supervisor:
 
     def equipped(self) -> bool:
         """Has the present attempt got an executor? Without one no task of it runs."""
-        born = self._born()
-        return any(executor.born >= born for executor in self._stack.executors(self._own))
+        return not self._parked and bool(self._stack.executors(self._own, attempt=self._present))
 
-    def _born(self) -> float:
-        return min((process.born for process in self.processes()), default=0.0)
+    @property
+    def _present(self) -> int:
+        return self.driver.number if self.driver else 0
 
     def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
@@ -166,18 +217,22 @@ class Supervisor:
         return list(self.driver.processes(victim)) if self.driver else []
 
     def leftovers(self) -> list[Process]:
-        """Living processes of the run that are older than the present attempt and no part of it."""
-        present, born = self.processes(), self._born()
-        return [process for process in self.living() if process not in present and process.born < born]
+        """Living processes of the run that are of an attempt before the present one."""
+        present = [*self.processes(), *signals.family(self._stack.processes(self._own, attempt=self._present))]
+        return [process for process in self.living() if process not in present]
 
     def stop(self) -> None:
-        """End the application for good: no restart, driver and executors killed and seen to be gone."""
+        """End the application for good: no restart, driver, executors and standby killed and seen to be gone."""
         self._stopping.set()
         if self._thread is not None:
             # An attempt that is being launched would come to light after the last look.
             self._thread.join(LAUNCH_WITHIN_S)
             if self._thread.is_alive():
                 raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
+        with self._preparing:
+            standby, self._standby = self._standby, None
+        if standby is not None:
+            standby.drop()
         limit = Deadline(STOP_WITHIN_S)
         # Again until none is left: a process may have started another while it was being killed.
         while left := self.living():

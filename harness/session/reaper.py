@@ -187,13 +187,14 @@ class SessionProcesses:
         return carries(seen.id.pid, self._mark)
 
 
-def carries(pid: int, mark: str) -> bool:
-    """Does the environment that the process began with hold `mark` (`NAME=value`)?"""
+def carries(pid: int, *marks: str) -> bool:
+    """Does the environment that the process began with hold each of the marks (`NAME=value`)?"""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-            return f"\0{mark}\0".encode() in b"\0" + file.read()
+            found = b"\0" + file.read()
     except OSError:
         return False
+    return all(f"\0{mark}\0".encode() in found for mark in marks)
 
 
 def _ancestry(rows: dict[int, Row]) -> set[int]:

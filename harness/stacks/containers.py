@@ -131,19 +131,21 @@ class ContainersStack(StartingStack):
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver.settings(own, pipeline, self._defaults, self._jars, host="(its container)")
+        found = driver.settings(own, pipeline, self._defaults, self._jars, number=1, host="(its container)")
         return {"spark.driver.memory": local_driver.MEMORY, **found}
 
-    def executors(self, own: RunResources) -> list[LocalProcess]:
-        """The executor processes of this run's application, oldest first."""
-        return processes(spark.executors_under(self._tops(self.spark.workers), local_driver.mark(own)))
+    def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
+        """The executor processes of this run's applications, oldest first."""
+        return processes(spark.executors_under(self._tops(self.spark.workers), *local_driver.marks(own, attempt)))
 
-    def processes(self, own: RunResources) -> Sequence[Process]:
-        """Every living process of this run's pipeline: its drivers' containers, and what carries its mark elsewhere, a
-        Python worker whose executor is gone too."""
-        mine = [each.container for each in self._drivers if each.run == own.run_id and each.container.alive()]
+    def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
+        """Every living process of this run's pipeline, or of one attempt: its drivers' containers, and what carries its
+        marks elsewhere, a Python worker whose executor is gone too."""
+        ours = [each for each in self._drivers if each.run == own.run_id and attempt in (None, each.number)]
+        mine = [each.container for each in ours if each.container.alive()]
         inside = {process for container in mine for process in container.processes()}
-        return [*mine, *(process for process in carrying(local_driver.mark(own)) if process not in inside)]
+        found = carrying(*local_driver.marks(own, attempt))
+        return [*mine, *(process for process in found if process not in inside)]
 
     def _tops(self, containers: Sequence[Container]) -> set[reaper.ProcessId]:
         found = (reaper.identify(process.pid) for container in containers for process in container.processes()[:1])

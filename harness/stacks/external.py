@@ -132,7 +132,8 @@ class ExternalStack(SessionStack):
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return {"spark.driver.memory": driver_process.MEMORY, **driver_process.settings(own, pipeline, self._machine())}
+        found = driver_process.settings(own, pipeline, self._machine(), 1)
+        return {"spark.driver.memory": driver_process.MEMORY, **found}
 
     def _machine(self) -> driver_process.Machine:
         flags = class_data.flags(class_data.Kind.DRIVER, self._java, self._jars)
@@ -157,13 +158,13 @@ class ExternalStack(SessionStack):
                 archive.write(failpoint.__file__, "harness/failpoint.py")
         return path
 
-    def executors(self, own: RunResources) -> Sequence[LocalProcess]:
+    def executors(self, own: RunResources, *, attempt: int | None = None) -> Sequence[LocalProcess]:
         """None: executors of a cluster are not processes that we can see or signal."""
         return []
 
-    def processes(self, own: RunResources) -> list[LocalProcess]:
-        """Every living process of this run's drivers."""
-        return carrying(driver_process.mark(own))
+    def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
+        """Every living process of this run's drivers, or of one attempt's."""
+        return carrying(*driver_process.marks(own, attempt))
 
     def health(self) -> None:
         """Raise StackError if our own session is in trouble; the cluster's health is its owner's."""

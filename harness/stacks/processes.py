@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.component import AsProcesses, Started, able
-from harness.components.spark import driver_process
+from harness.components.spark import driver_process, standby
 from harness.components.spark import standalone_processes as spark
 from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
@@ -39,6 +39,7 @@ class ProcessesStack(StartingStack):
         self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
         self._started: dict[str, Started] = {}
+        self._standbys: dict[str, standby.StandbyDriver] = {}
 
     def up(self) -> None:
         """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
@@ -81,7 +82,8 @@ class ProcessesStack(StartingStack):
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return {"spark.driver.memory": driver_process.MEMORY, **driver_process.settings(own, pipeline, self._machine())}
+        found = driver_process.settings(own, pipeline, self._machine(), 1)
+        return {"spark.driver.memory": driver_process.MEMORY, **found}
 
     def _machine(self) -> driver_process.Machine:
         return driver_process.Machine(
@@ -91,14 +93,30 @@ class ProcessesStack(StartingStack):
             executor_flags=self._flags[class_data.Kind.EXECUTOR],
         )
 
-    def executors(self, own: RunResources) -> list[LocalProcess]:
-        """The executor processes of this run's application, oldest first."""
-        return processes(self.spark.executors(driver_process.mark(own)))
+    def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
+        """The executor processes of this run's applications, oldest first."""
+        return self._seen(own, processes(self.spark.executors(*driver_process.marks(own, attempt))))
 
-    def processes(self, own: RunResources) -> list[LocalProcess]:
+    def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
-        return carrying(driver_process.mark(own))
+        return self._seen(own, carrying(*driver_process.marks(own, attempt)))
+
+    def _seen(self, own: RunResources, found: list[LocalProcess]) -> list[LocalProcess]:
+        waiting = self._standbys.get(own.run_id)
+        return [each for each in found if not waiting.hides(each)] if waiting else found
+
+    def standby(
+        self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
+    ) -> standby.StandbyDriver | None:
+        """A driver for the attempt after `after`, which is one of ours; None without tuning, which is for measurements,
+        and where the settings of that attempt do not show."""
+        asked = standby.asked(own, pipeline, self._machine(), after) if self._tuned else None
+        if asked is None:
+            return None
+        made = standby.begin(self._up(), own, pipeline, self._machine(), number=after.number + 1, log=log, asked=asked)
+        self._standbys[own.run_id] = made
+        return made
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
@@ -137,7 +155,7 @@ class ProcessesStack(StartingStack):
         session.close()
         # A pipeline that fails may have told its executors' logs how it logs in.
         redact_folder(self.logs, tuple(self._secrets))
-        self.servers, self._started = {}, {}
+        self.servers, self._started, self._standbys = {}, {}, {}
         self.__dict__.pop("spark", None)
 
     def _parts(self) -> list[Started | spark.Spark]:

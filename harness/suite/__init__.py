@@ -23,6 +23,7 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.summary import Run, asked, error
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
+from harness.run.plan import colder
 from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
@@ -34,12 +35,14 @@ from harness.stacks.supported import Able, Named, refuse, unsupported
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`."""
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `cold`: no driver waits ready for a
+    restart."""
 
     stack: str = "processes"
     where: Where | None = None
     skip_unsupported: bool = False
     seed: int | None = None
+    cold: bool = False
     repeat: int = 1
     reports: Path = Path("reports")
     keep: str = "all"
@@ -151,6 +154,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     from harness.report import render
 
     began = monotonic()
+    scenario = colder(scenario) if options.cold else scenario
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):

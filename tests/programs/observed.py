@@ -1,36 +1,61 @@
-"""Says what a program can see of how it was started: of its process, its JVM and its session. Takes a file to write."""
+"""Says what a program can see of how it was started: of its process, its JVM and its session. Takes a file to write;
+`--other` asks for another session than the one that is ready, `--context` makes a context under a name given by hand,
+`--variable` changes its own environment first, `--raise` ends in an error of its own."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 
+def session(words: list[str]) -> SparkSession:
+    """A session with a setting of its own."""
+    if "--variable" in words:
+        os.environ["OBSERVED"] = "1"
+    if "--context" in words:
+        return SparkSession(SparkContext(appName="by hand"))
+    parts = "5" if "--other" in words else "3"
+    return SparkSession.builder.appName("observed").config("spark.sql.shuffle.partitions", parts).getOrCreate()
+
+
 def main() -> None:
-    """Start a session with a setting of its own, and write down what there is."""
-    spark = SparkSession.builder.appName("observed").config("spark.sql.shuffle.partitions", "3").getOrCreate()
+    """Start a session, and write down what there is."""
+    words = sys.argv[2:]
+    spark = session(words)
     jvm: Any = spark.sparkContext._jvm
     runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+    own: Any = sys.modules["__main__"]
     seen = {
         "argv": sys.argv,
         "cwd": str(Path.cwd()),
         "path": sys.path,
+        "flags": str(sys.flags),
+        "main": [own.__name__, own.__file__, str(own.__spec__), str(own.__package__), str(own.__cached__)],
+        "modules": sorted(sys.modules),
+        "signals": {name.name: str(signal.getsignal(name)) for name in (signal.SIGTERM, signal.SIGHUP)},
         "environment": dict(os.environ),
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "jvm.arguments": list(runtime.getInputArguments()),
         "jvm.class_path": runtime.getClassPath(),
         "jvm.properties": dict(jvm.java.lang.System.getProperties()),
         "jvm.environment": dict(jvm.java.lang.System.getenv()),
+        "jvm.listeners": sorted(str(each) for each in spark.sparkContext._jsc.sc().listenerBus().listeners()),
         "conf": dict(spark.sparkContext.getConf().getAll()),
         "sql": {row.key: row.value for row in spark.sql("set").collect()},
+        "tables": [row.name for row in spark.catalog.listTables()],
+        "streams": len(spark.streams.active),
     }
     Path(sys.argv[1]).write_text(json.dumps(seen, default=str, indent=1, sort_keys=True), encoding="utf-8")
+    if "--raise" in words:
+        raise RuntimeError("an error of its own")
     spark.stop()
 
 

@@ -62,7 +62,7 @@ def launch(
         name,
         ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
         entrypoint=[""],  # none, not even the image's own
-        environment=environment(own, pipeline, defaults, jars, host=name),
+        environment=environment(own, pipeline, defaults, jars, number=number, host=name),
         folder=own.folder,
         run=own.run_id,
         folders={log.parent: True, own.root or Path(pipeline.entry).parent: False},
@@ -71,12 +71,18 @@ def launch(
 
 
 def environment(
-    own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars, *, host: str
+    own: RunResources,
+    pipeline: Pipeline,
+    defaults: standalone_containers.ContainerDefaults,
+    jars: Jars,
+    *,
+    number: int,
+    host: str,
 ) -> Mapping[str, str]:
-    """The environment of a driver besides its image's own; the pipeline's own words win."""
+    """The environment of attempt `number` besides its image's own; the pipeline's own words win."""
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = {**settings(own, pipeline, defaults, jars, host=host), **pipeline.conf}
+    conf = {**settings(own, pipeline, defaults, jars, number=number, host=host), **pipeline.conf}
     flags = fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa")
     return {
         "SPARK_HOME": str(own.spark_home),
@@ -87,18 +93,24 @@ def environment(
         "SPARK_SUBMIT_OPTS": driver_process.jvm_flags(flags, temporary),
         "SPARK_LAUNCHER_OPTS": container.JVM,
         "TMPDIR": str(temporary),
-        **driver_process.markers(own),
+        **driver_process.markers(own, number),
         **own.environment,
         **pipeline.env,
     }
 
 
 def settings(
-    own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars, *, host: str
+    own: RunResources,
+    pipeline: Pipeline,
+    defaults: standalone_containers.ContainerDefaults,
+    jars: Jars,
+    *,
+    number: int,
+    host: str,
 ) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
     return {
-        **driver_process.common(own, pipeline, jars),
+        **driver_process.common(own, pipeline, jars, number),
         "spark.executor.extraClassPath": driver_process.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there

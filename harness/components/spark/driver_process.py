@@ -29,6 +29,7 @@ from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
 
 RUN = "ONCEPROOF_RUN"
+ATTEMPT = "ONCEPROOF_ATTEMPT"
 MEMORY = "512m"
 
 
@@ -79,21 +80,23 @@ def launch(
     session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
 ) -> ProcessDriver:
     """Start the program; returns at once. Raises OSError if the interpreter cannot be started."""
-    process = session.spawn(
-        [sys.executable, "-u", pipeline.entry, *pipeline.args],
-        name=f"driver-{own.run_id}-{number}",
-        log=log,
-        env=environment(own, pipeline, machine),
-        cwd=own.folder,
-    )
-    return ProcessDriver(number, log, process)
+    command = [sys.executable, "-u", pipeline.entry, *pipeline.args]
+    return started(session, own, command, environment(own, pipeline, machine, number), number=number, log=log)
 
 
-def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
-    """The whole environment of a driver; the pipeline's own words win."""
+def started(
+    session: Session, own: RunResources, command: Sequence[str], env: Mapping[str, str], *, number: int, log: Path
+) -> ProcessDriver:
+    """Attempt `number`, as that command."""
+    name = f"driver-{own.run_id}-{number}"
+    return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
+
+
+def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
+    """The whole environment of attempt `number`; the pipeline's own words win."""
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = {**settings(own, pipeline, machine), **pipeline.conf}
+    conf = {**settings(own, pipeline, machine, number), **pipeline.conf}
     arguments = submit_arguments(own, conf)
     out = {
         **os.environ,
@@ -106,13 +109,14 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict
         "SPARK_SUBMIT_OPTS": jvm_flags(machine.flags, temporary),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
-        **markers(own),
+        **markers(own, number),
         **own.environment,
         **pipeline.env,
     }
     # Arguments of the pipeline's own say more than `conf` does.
     ours = bool(machine.flags) and out[launcher.ARGUMENTS] == arguments
-    return {**out, **(launcher.prepare(own.folder, out, conf, MEMORY) if ours else {})}
+    answer = own.folder / f"launch-{number}"
+    return {**out, **(launcher.prepare(answer, out, conf, MEMORY) if ours else {})}
 
 
 def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
@@ -120,10 +124,10 @@ def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
     return " ".join([*archive, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"])
 
 
-def settings(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
     return {
-        **common(own, pipeline, machine.jars),
+        **common(own, pipeline, machine.jars, number),
         "spark.driver.host": machine.host,
         "spark.driver.bindAddress": machine.bind,
         "spark.local.dir": str(machine.scratch or own.folder.parent / "scratch"),
@@ -150,7 +154,7 @@ def class_path(jars: Jars) -> str:
     return os.pathsep.join(map(str, jars.spark))
 
 
-def common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
+def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> dict[str, str]:
     """What of it is the same on every stack of our own."""
     cores = max(2, pipeline.executors)
     return {
@@ -161,7 +165,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **{f"spark.executorEnv.{name}": value for name, value in markers(own).items()},
+        **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
 
 
@@ -176,6 +180,11 @@ def mark(own: RunResources) -> str:
     return f"{RUN}={own.run_id}"
 
 
-def markers(own: RunResources) -> Mapping[str, str]:
-    """By what each process of a run is known, and where its failpoints are armed."""
-    return {RUN: own.run_id, failpoint.FOLDER: str(own.folder / "failpoints")}
+def marks(own: RunResources, attempt: int | None) -> tuple[str, ...]:
+    """What stands in the environment of each process of the run, or of one attempt: `NAME=value` each."""
+    return (mark(own),) if attempt is None else (mark(own), f"{ATTEMPT}={attempt}")
+
+
+def markers(own: RunResources, number: int) -> Mapping[str, str]:
+    """By what each process of a run and of an attempt is known, and where failpoints are armed."""
+    return {RUN: own.run_id, ATTEMPT: str(number), failpoint.FOLDER: str(own.folder / "failpoints")}

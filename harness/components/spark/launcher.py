@@ -54,8 +54,8 @@ class Answer:
     exported: Mapping[str, str]
 
 
-def prepare(folder: Path, environment: Mapping[str, str], conf: Mapping[str, str], memory: str) -> dict[str, str]:
-    """Write down in `folder` how a driver with this environment is started; the variable that says where.
+def prepare(path: Path, environment: Mapping[str, str], conf: Mapping[str, str], memory: str) -> dict[str, str]:
+    """Write down at `path` how a driver with this environment is started; the variable that says where.
 
     Empty where Spark has to be asked itself: it is no copy of ours, or the launcher would read more than is here."""
     home = Path(environment["SPARK_HOME"])
@@ -64,8 +64,8 @@ def prepare(folder: Path, environment: Mapping[str, str], conf: Mapping[str, str
     if not (home / SPARKS_OWN).is_file() or configured or unknown or _quoted(environment[OPTIONS]):
         return {}
     try:
-        answer = _asked(folder, environment, conf[CLASS_PATH], memory)
-        return _written(folder / "launch", environment, answer) if answer is not None else {}
+        answer = _asked(path.parent, environment, conf[CLASS_PATH], memory)
+        return _written(path, environment, answer) if answer is not None else {}
     except UnicodeError:
         return {}  # a variable that is no text
 

@@ -90,11 +90,11 @@ class Spark:
         for port in self._ports.values():
             port.release()
 
-    def executors(self, mark: str) -> list[reaper.ProcessId]:
-        """The executors whose environment holds `mark` (`NAME=value`), oldest first."""
+    def executors(self, *marks: str) -> list[reaper.ProcessId]:
+        """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
         process = self._running["worker"][0] if "worker" in self._running else None
         worker = reaper.identify(process.pid) if process else None
-        return executors_under({worker} if worker else set(), mark)
+        return executors_under({worker} if worker else set(), *marks)
 
     def _daemon(self, part: str, main: str, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
         log = self._logs / f"spark-{part}.log"
@@ -147,15 +147,16 @@ class Spark:
             return found
 
 
-def executors_under(workers: set[reaper.ProcessId], mark: str) -> list[reaper.ProcessId]:
-    """The executors that descend from `workers` and whose environment holds `mark` (`NAME=value`), oldest first."""
+def executors_under(workers: set[reaper.ProcessId], *marks: str) -> list[reaper.ProcessId]:
+    """The executors that descend from `workers` and whose environment holds each of the marks (`NAME=value`), oldest
+    first."""
     under = reaper.descendants(reaper.table(), workers)
-    return sorted((each for each in under if _is_executor(each.pid, mark)), key=lambda each: each.start)
+    return sorted((each for each in under if _is_executor(each.pid, *marks)), key=lambda each: each.start)
 
 
-def _is_executor(pid: int, mark: str) -> bool:
+def _is_executor(pid: int, *marks: str) -> bool:
     try:
         command = (Path("/proc") / str(pid) / "cmdline").read_bytes()
     except OSError:
         return False
-    return EXECUTOR in command and reaper.carries(pid, mark)
+    return EXECUTOR in command and reaper.carries(pid, *marks)

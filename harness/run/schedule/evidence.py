@@ -33,8 +33,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
                 run.look(hit)
         finally:
             release(run, step, hit)
-    if run.snapshots is not None and done.signalled and run.supervisor.ended(attempt):
-        run.snapshots.restart(hit.step, attempt)
+        if run.snapshots is not None and done.signalled and run.supervisor.ended(attempt):
+            run.snapshots.restart(hit.step, attempt)
     why = missed(in_flight, open_still, done)
     if not why and done.confirm is not None:
         why = done.confirm()

@@ -1,0 +1,150 @@
+"""A driver that waits ready for the restart after the next planned kill: its JVM, session and executors are up.
+
+What a cold start of Spark does is the same whatever program comes after it. So it is done while the attempt before is
+still at work, with the settings that this one gave to spark-submit; the program itself begins at the hand-over
+(`standby_program.py`). Until then whoever looks at the run does not see it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.components.spark import launcher
+from harness.components.spark import standby_program as program
+from harness.components.spark.driver_process import (
+    Machine,
+    ProcessDriver,
+    environment,
+    marks,
+    settings,
+    started,
+    submit_arguments,
+)
+from harness.errors import HarnessError, WaitError
+from harness.hosts import signals
+from harness.hosts.local import LocalProcess, carrying
+from harness.resources import RunResources
+from harness.scenario import Pipeline, Victim
+from harness.session import reaper
+from harness.session.session import Session
+from harness.stack import Driver, Start
+from harness.wait import Waiting, until
+
+READY_WITHIN_S = 60.0
+HAND_OVER_S = 5.0
+GONE_WITHIN_S = 15.0
+Asked = list[tuple[str, str]]
+"""The settings that a program gave to spark-submit."""
+
+
+@dataclass
+class StandbyDriver:
+    """One that waits. `driver` is the attempt that it becomes, `folder` where it and we leave each other word."""
+
+    driver: ProcessDriver
+    folder: Path
+    marks: tuple[str, ...]
+    hidden: bool = True
+
+    def hides(self, process: LocalProcess) -> bool:
+        """Is that one of its processes, and has the program not begun?"""
+        return self.hidden and reaper.carries(process.pid, *self.marks)
+
+    def ready(self, *, stop: Callable[[], bool]) -> bool:
+        """Wait until it can begin; False if it never will, or once `stop` is true."""
+
+        def look() -> bool | Waiting:
+            there = (self.folder / program.READY).exists()
+            return there or stop() or self.driver.poll() is not None or Waiting("no session yet")
+
+        try:
+            until("the standby driver", look, within_s=READY_WITHIN_S)
+        except WaitError:
+            return False
+        return self.driver.poll() is None and not stop()
+
+    def go(self) -> bool:
+        """Let the program begin; False if the process is gone."""
+
+        def told() -> bool | Waiting:
+            try:
+                # It reads to the end: that somebody opened the pipe and closed it is the word.
+                os.close(os.open(self.folder / program.GO, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+                return Waiting("nobody reads the pipe")
+            return True
+
+        self.hidden = False
+        try:
+            until("the standby driver to take the word", told, within_s=HAND_OVER_S, every_s=0.01)
+        except WaitError:
+            return False
+        return True
+
+    def got(self) -> Start | None:
+        """What the program got of it; None until it has asked for a session."""
+        try:
+            return Start((self.folder / program.USED).read_text(encoding="utf-8"))
+        except OSError:
+            return None
+
+    def drop(self) -> None:
+        """End it, and see it gone, with its log. Raises HarnessError if it cannot be ended."""
+
+        def look() -> bool | Waiting:
+            signals.kill(left := [*self.driver.processes(), *carrying(*self.marks)])
+            self.driver.poll()
+            return not left or Waiting(", ".join(process.name for process in left))
+
+        try:
+            until("the standby driver to end", look, within_s=GONE_WITHIN_S)
+        except WaitError as failure:
+            raise HarnessError(f"could not end the standby driver: {failure}") from failure
+        self.driver.log.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def asked(own: RunResources, pipeline: Pipeline, machine: Machine, driver: Driver) -> Asked | None:
+    """What the program of `driver` gave to spark-submit, as its JVM's command line shows; None where it does not."""
+    jvm = next((each for each in driver.processes(Victim.JVM) if isinstance(each, LocalProcess)), None)
+    conf = {**settings(own, pipeline, machine, driver.number), **pipeline.conf}
+    given = shlex.split(submit_arguments(own, conf))
+    words = jvm.command() if jvm else []
+    if launcher.MAIN not in words or words[-len(given) :] != given:
+        return None
+    left = words[words.index(launcher.MAIN) + 1 : -len(given)]
+    if any(word != "--conf" for word in left[::2]) or not all("=" in word for word in left[1::2]):
+        return None
+    return [(name, value) for name, _, value in (word.partition("=") for word in left[1::2])]
+
+
+def begin(
+    session: Session,
+    own: RunResources,
+    pipeline: Pipeline,
+    machine: Machine,
+    *,
+    number: int,
+    log: Path,
+    asked: Asked,
+) -> StandbyDriver:
+    """Start one that becomes attempt `number`; returns at once."""
+    folder = Path(tempfile.mkdtemp(prefix="standby-", dir=session.folder))
+    (folder / program.SETTINGS).touch(mode=0o600)
+    (folder / program.SETTINGS).write_text(json.dumps(asked), encoding="utf-8")
+    os.mkfifo(folder / program.GO)
+    command = [sys.executable, "-u", program.__file__, str(folder), pipeline.entry, *pipeline.args]
+    env = environment(own, pipeline, machine, number)
+    driver = started(session, own, command, env, number=number, log=log)
+    return StandbyDriver(driver, folder, marks(own, number))

@@ -1,0 +1,166 @@
+"""A driver that waits ready for the restart: when its program begins, and what becomes of one that is not wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.run.supervisor import Supervisor
+from harness.run_folder.journal import Journal, read
+from harness.scenario import Pipeline, Restart, Victim
+from harness.stack import Process, Start
+from harness.wait import until
+
+KILLED = -9
+
+
+@dataclass
+class Driver:
+    """An attempt that lives until `status` is set."""
+
+    number: int
+    log: Path
+    status: int | None = None
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
+        return []
+
+
+@dataclass
+class Waiting:
+    """A standby; `told` is what was asked of it, in order."""
+
+    driver: Driver
+    able: bool
+    goes: bool
+    told: list[str] = field(default_factory=list)
+
+    def ready(self, *, stop: Callable[[], bool]) -> bool:
+        self.told.append("ready?")
+        return self.able
+
+    def go(self) -> bool:
+        self.told.append("go")
+        return self.goes
+
+    def got(self) -> Start | None:
+        return Start.WARM if "go" in self.told else None
+
+    def drop(self) -> None:
+        self.told.append("dropped")
+
+
+@dataclass
+class Cluster:
+    """A stack without processes. An executor is always there."""
+
+    able: bool = True
+    goes: bool = True
+    launched: list[Driver] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+
+    def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        self.launched.append(Driver(number, log))
+        return self.launched[-1]
+
+    def standby(self, own: Any, pipeline: Pipeline, *, after: Driver, log: Path) -> Waiting:
+        self.waiting.append(Waiting(Driver(after.number + 1, log), self.able, self.goes))
+        return self.waiting[-1]
+
+    def executors(self, own: Any, *, attempt: int | None = None) -> list[Any]:
+        return [object()]
+
+    def processes(self, own: Any, *, attempt: int | None = None) -> list[Any]:
+        return []
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    made = Journal(tmp_path / "journal.jsonl")
+    yield made
+    made.close()
+
+
+def supervised(journal: Journal, stack: Any) -> Supervisor:
+    own: Any = SimpleNamespace(folder=Path())
+    return Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=Path())
+
+
+def second(supervisor: Supervisor, stack: Cluster) -> None:
+    """Kill the first attempt, and wait for the next."""
+    stack.launched[0].status = KILLED
+    until("the second attempt", lambda: supervisor.driver is not None and supervisor.driver.number == 2, within_s=20.0)
+
+
+def test_its_program_begins_when_nobody_looks_at_the_dead_attempt_any_more(tmp_path: Path, journal: Journal) -> None:
+    stack, seen = Cluster(), []
+    supervisor = supervised(journal, stack)
+
+    def settle() -> None:
+        assert supervisor.driver is not None
+        seen.append((supervisor.driver.number, supervisor.equipped(), list(stack.waiting[0].told)))
+
+    supervisor.start(Restart(), lambda number: None, settle=settle)
+    supervisor.prepare()
+    second(supervisor, stack)
+    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=20.0)
+    assert seen == [(2, False, ["ready?"])]
+    assert supervisor.equipped()
+    assert [driver.number for driver in stack.launched] == [1]
+    supervisor.stop()
+    told = [event for event in read(tmp_path / "journal.jsonl") if event["what"] in ("launched", "standby taken")]
+    assert [(event["what"], event["number"]) for event in told] == [
+        ("launched", 1), ("launched", 2), ("standby taken", 2),
+    ]  # fmt: skip
+    assert supervisor.starts == {1: Start.COLD, 2: Start.WARM}
+
+
+@pytest.mark.parametrize(
+    ("able", "goes", "told"), [(False, True, ["ready?", "dropped"]), (True, False, ["ready?", "go", "dropped"])]
+)
+def test_where_it_cannot_the_attempt_begins_cold(journal: Journal, able: bool, goes: bool, told: list[str]) -> None:
+    stack = Cluster(able, goes)
+    supervisor = supervised(journal, stack)
+    supervisor.start(Restart(), lambda number: None)
+    supervisor.prepare()
+    stack.launched[0].status = KILLED
+    until("a cold start", lambda: len(stack.launched) == 2 and 2 in supervisor.starts, within_s=20.0)
+    supervisor.stop()
+    assert stack.waiting[0].told == told
+    assert supervisor.starts == {1: Start.COLD, 2: Start.COLD}
+
+
+def test_there_is_one_for_each_attempt_and_none_is_left(journal: Journal) -> None:
+    stack = Cluster()
+    supervisor = supervised(journal, stack)
+    supervisor.start(Restart(), lambda number: None)
+    supervisor.prepare()
+    supervisor.prepare()
+    second(supervisor, stack)
+    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=20.0)
+    supervisor.prepare()
+    assert [waiting.driver.number for waiting in stack.waiting] == [2, 3]
+    supervisor.stop()
+    assert stack.waiting[1].told == ["dropped"]
+    supervisor.prepare()
+    assert len(stack.waiting) == 2
+
+
+def test_a_stack_that_cannot_has_none(journal: Journal) -> None:
+    stack = Cluster()
+    plain: Any = SimpleNamespace(launch=stack.launch, executors=stack.executors, processes=stack.processes)
+    supervisor = supervised(journal, plain)
+    supervisor.start(Restart(), lambda number: None)
+    supervisor.prepare()
+    stack.launched[0].status = KILLED
+    until("a cold start", lambda: len(stack.launched) == 2, within_s=20.0)
+    supervisor.stop()
+    assert not stack.waiting
