@@ -131,6 +131,38 @@ def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tem
     until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
 
 
+def standby(word: str) -> int:
+    """The pid of the driver that waits ready for the restart; 0 if there is none."""
+    return next((int(each.split()[0]) for each in ours(word) if "standby_program" in each), 0)
+
+
+def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
+    word = temporary.name
+    harness = start(temporary, word)
+    try:
+        until("a standby driver", lambda: standby(word), within_s=120.0)
+        ports = listening(word)
+    finally:
+        harness.kill()
+        harness.wait(10)
+    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+    until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
+
+
+def test_where_the_standby_driver_dies_the_restart_is_cold(temporary: Path) -> None:
+    word = temporary.name
+    harness = start(temporary, word)
+    try:
+        psutil.Process(until("a standby driver", lambda: standby(word), within_s=120.0)).kill()
+        assert harness.wait(240) == 0
+    finally:
+        harness.kill()
+    run = next((temporary / "reports").glob("*/latest/run.json"))
+    starts = json.loads(run.read_text())["outcome"]["starts"]
+    assert [start["start"] for start in starts] == ["cold", "cold"]
+    until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+
+
 def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
     word = temporary.name
     harness = start(temporary, word)

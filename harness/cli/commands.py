@@ -53,6 +53,8 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Where run folders and reports go."),
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
+        click.option("--jobs", "-j", type=click.IntRange(min=1, max=64), default=1, show_default=True,
+                     help="How many runs at once, on one stack."),
         click.option("--cold", is_flag=True, help="No driver waits ready for a restart."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -31,18 +32,20 @@ from harness.stack import Stack
 from harness.stacks.addresses import STACKS, Where
 from harness.stacks.needed_parts import needed
 from harness.stacks.supported import Able, Named, refuse, unsupported
+from harness.suite.side_by_side import played, threads
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `cold`: no driver waits ready for a
-    restart."""
+    restart; `jobs`: runs at once."""
 
     stack: str = "processes"
     where: Where | None = None
     skip_unsupported: bool = False
     seed: int | None = None
     cold: bool = False
+    jobs: int = 1
     repeat: int = 1
     reports: Path = Path("reports")
     keep: str = "all"
@@ -133,15 +136,22 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
 
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
-        suite = Suite(options, progress())
+        suite = Suite(options, progress(jobs=options.jobs))
+
+        def play(number: int, scenario: Scenario) -> Run:
+            stack.health()
+            listener = suite.progress.started(
+                scenario.name, number=number, total=len(work), steps=len(scenario.schedule)
+            )
+            return one(scenario, stack, options=options, listener=listener)
+
         try:
-            with up(stack):
-                for number, scenario in enumerate(work, 1):
-                    stack.health()
-                    listener = suite.progress.started(
-                        scenario.name, number=number, total=len(work), steps=len(scenario.schedule)
-                    )
-                    suite.add(one(scenario, stack, options=options, listener=listener))
+            # The stack goes down before the threads are waited for: a run without one ends.
+            with threads(options.jobs) as pool, up(stack):
+                # One by one in this thread, the one that is interrupted.
+                runs = starmap(play, enumerate(work, 1)) if options.jobs == 1 else played(work, pool, play)
+                for done in runs:
+                    suite.add(done)
         finally:
             suite.progress.close()
         index = render.index(options.reports, suite.runs)

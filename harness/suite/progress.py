@@ -112,26 +112,27 @@ def line(event: Mapping[str, Any]) -> str | None:
 
 
 class Plain:
-    """Lines for a log. `github` adds its groups and annotations."""
+    """Lines for a log. `github` adds its groups and annotations. With `several` runs at once each line says whose it
+    is, and there are no groups."""
 
-    def __init__(self, stream: TextIO, *, github: bool = False) -> None:
-        self._stream, self._github = stream, github
+    def __init__(self, stream: TextIO, *, github: bool = False, several: bool = False) -> None:
+        self._stream, self._github, self._several = stream, github, several
         self._lock = threading.Lock()
-        self._began = monotonic()
 
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
-        self._began = monotonic()
-        group = "::group::" if self._github else ""
+        began, group = monotonic(), "::group::" if self._github and not self._several else ""
+        whose = f"{number}/{total} " if self._several else ""
         self._say(f"{group}{number}/{total} {visible(scenario, 200)}")
-        return self._event
+
+        def event(told: Mapping[str, Any]) -> None:
+            text = line(told)
+            if text is not None:
+                self._say(f"{whose}[{monotonic() - began:7.1f} s] {text}")
+
+        return event
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def _event(self, event: Mapping[str, Any]) -> None:
-        text = line(event)
-        if text is not None:
-            self._say(f"[{monotonic() - self._began:7.1f} s] {text}")
 
     def ended(self, run: Run) -> None:
         text = headline(run.scenario, run.verdict)
@@ -139,7 +140,8 @@ class Plain:
         for told in rests(run.verdict):
             self._say(f"{' ' * 15}{told}")
         if self._github:
-            self._say("::endgroup::")
+            if not self._several:
+                self._say("::endgroup::")
             if not run.verdict.as_expected:
                 self._say(f"::error::{_escaped(text)}")
 
@@ -193,12 +195,12 @@ class LiveDisplay:
         return Text(f"{head}{' · '.join([*seen.parts(), f'{elapsed:.0f} s'])}", no_wrap=True, overflow="ellipsis")
 
 
-def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = os.environ) -> Progress:
-    """The right one for `stream` (default: standard error)."""
+def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = os.environ, jobs: int = 1) -> Progress:
+    """The right one for `stream` (default: standard error) and so many runs at once."""
     out = stream or sys.stderr
     github = environment.get("GITHUB_ACTIONS") == "true"
-    if github or not out.isatty() or environment.get("TERM") == "dumb":
-        return Plain(out, github=github)
+    if github or not out.isatty() or environment.get("TERM") == "dumb" or jobs > 1:
+        return Plain(out, github=github, several=jobs > 1)
     from rich.console import Console
 
     return LiveDisplay(Console(file=out, highlight=False))
