@@ -97,7 +97,7 @@ class Driver(Protocol):
 
 class Start(StrEnum):
     """How an attempt of the driver began: cold; with the session of a driver that waited ready; or in that one's
-    process and with a JVM of its own, because the program asked for another session."""
+    process without its session, because the program asked for another one, or for none."""
 
     COLD = "cold"
     WARM = "warm session"

@@ -18,9 +18,8 @@ NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""
 
 BOTH = """
-    append_before_offset_commit append_driver_killed_mid_batch autocommit_executor_killed checkpoint_apart
-    checkpoint_temporary errors_added offsets_before_the_sink offsets_together_at_sink_written
-    partition_ledger_mid_sink two_systems_upsert_between upsert_before_offset_commit
+    append_before_offset_commit autocommit_executor_killed offsets_together_at_sink_written partition_ledger_mid_sink
+    two_systems_upsert_between
 """
 CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
 """The scenarios of the proving suite to run on both stacks; `_` takes all."""

@@ -88,21 +88,6 @@ def test_an_effect_with_ties_is_an_error(play: Play) -> None:
     assert (right.word, right.findings) == (Word.HELD, ())
 
 
-# 8: who stops by himself.
-
-
-@pytest.mark.parametrize(("flags", "word"), [(("--dies-at", "4"), Word.ERROR), (("--never-again",), Word.VIOLATED)])
-def test_a_program_that_dies_without_faults_too_is_no_violation(play: Play, flags: tuple[str, ...], word: Word) -> None:
-    schedule = [{"when": {"point": "batch-planned", "batch": 2}, "do": "kill driver"}]
-    result = play("payments", "--once", *flags, setup=ONCE, schedule=schedule, restart={"max_restarts": 1})
-    assert result.verdict.steps[0].hit
-    assert result.verdict.word is word
-    if word is Word.ERROR:
-        assert "fatal: no such account in batch" in said(result.verdict)
-    else:
-        assert set(result.verdict.kinds()) == {"stalled"}
-
-
 # 9: at most once. A loss that was not at stake: bench/hostile.py.
 
 
@@ -110,20 +95,6 @@ def test_at_most_once_allows_the_loss_of_what_was_at_stake(play: Play) -> None:
     verdict = play("transactions/offsets_before", **EARLY).verdict
     assert verdict.word is Word.HELD
     assert {(finding.kind, finding.staked) for finding in verdict.findings} == {(Kind.LOST, True)}
-
-
-# 12: a query with two sources on the topic.
-
-
-@pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
-def test_a_query_with_two_sources_is_drained_by_the_slower_one(play: Play, flags: tuple[str, ...], word: Word) -> None:
-    setup = {"postgres": f"create table halves (half text, id bigint{', primary key (half, id)' if flags else ''})"}
-    # All at once, so that each takes as much as it may, and the slower one is done a batch later.
-    keys: dict[str, Any] = {"setup": setup, "input": {"records": 600, "rate": "20000/s"}}
-    result = play("both_halves", *flags, schedule=[{"when": {"batch": 2}, "do": CRASH}], **keys)
-    assert result.verdict.word is word
-    assert set(result.verdict.kinds()) == (set() if flags else {"duplicated"})
-    assert result.verdict.counts["unseen"] == 0
 
 
 # 14: a query that folds.
@@ -166,13 +137,3 @@ def test_a_grand_total_is_judged(play: Play, flags: tuple[str, ...], word: Word)
     batch = verdict.steps[0].batch
     named = (f"{CRASH} at sink-committed of batch {batch}, attempt 1",)
     assert blamed(verdict.findings) == (set() if flags else {named})
-
-
-@pytest.mark.parametrize(("flags", "word"), [((), Word.HELD), (("--each",), Word.VIOLATED)])
-def test_before_the_first_row_only_loss_is_at_stake(play: Play, flags: tuple[str, ...], word: Word) -> None:
-    verdict = play("payments", *flags, schedule=[{"when": {"rows": 0, "batch": 2}, "do": "crash mid-sink"}]).verdict
-    assert verdict.word is word
-    # The server ends the statement of a client that is gone: without a transaction round it, its row is there.
-    assert verdict.kinds() == ({"duplicated": 1} if flags else {})
-    harms = {stake.harm for stake in verdict.stakes if stake.shown}
-    assert harms == ({Harm.LOSS, Harm.REPETITION} if flags else {Harm.LOSS})

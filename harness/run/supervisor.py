@@ -79,8 +79,10 @@ class Supervisor:
         log = self._logs / f"driver-{number}.log"
         standby = self._standby_for(number)
         if standby is None:
+            if self._stopping.is_set():
+                return
             self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
-        self._taken, self.starts[number] = standby, Start.COLD
+        self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.FRESH
         self._journal.write("launched", number=number, log=log.name, standby=standby is not None)
 
     def prepare(self) -> None:
