@@ -1,4 +1,4 @@
-"""The proving suite on the stack `processes`: every scenario as it expects.
+"""Scenarios of the proving suite on the stack `processes`, each as it expects. `make prove` runs all of them.
 
 Where there has to be a container engine, `test_containers.py` runs some of them on both stacks; they are not run twice.
 """
@@ -15,11 +15,24 @@ from harness.run.loop import Result
 from harness.scenario import Scenario
 from tests import container_engine
 
-pytestmark = pytest.mark.stack
 PROVING = sorted((Path(__file__).parents[1] / "scenarios" / "proving").glob("*.yaml"))
-HERE = [path for path in PROVING if not (container_engine.needed() and container_engine.chosen(path))]
+ALIKE = """
+    append_before_the_batch autocommit_mid_sink checkpoint_apart checkpoint_shared checkpoint_temporary
+    errors_added_once group_upsert_in_offset_commit offsets_together_at_offsets_saved upsert_driver_killed_mid_batch
+""".split()
+"""Those that hit the same program, or the same crash point, as another one."""
+HERE = [
+    path
+    for path in PROVING
+    if path.stem not in ALIKE and not (container_engine.needed() and container_engine.chosen(path))
+]
 
 
+def test_those_that_are_left_out_are_there() -> None:
+    assert set(ALIKE) < {path.stem for path in PROVING}
+
+
+@pytest.mark.stack
 @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
 def test_a_scenario_is_as_it_expects(path: Path, run_scenario: Callable[[Scenario], Result]) -> None:
     verdict = run_scenario(load(path)).verdict
