@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,14 @@ from harness.components.spark import worker_daemon as workers
 from harness.machine.jars import spark_home as wheel
 from harness.machine.spark_home import spark_home
 
-LOOK = "import sys, pyspark; print(pyspark.__file__); print([p for p in sys.path if p.endswith(('.zip', '.jar'))])"
+LOOK = """
+import gc, json, sys, pyspark
+own = [entry for entry in sys.path if entry.startswith(sys.base_prefix)]
+def archives(entries):
+    return [entry for entry in entries if entry.endswith((".zip", ".jar")) and entry not in own]
+read = archives(entry for entry, finder in sys.path_importer_cache.items() if finder is not None)
+print(json.dumps([pyspark.__file__, archives(sys.path), read, gc.get_freeze_count()]))
+"""
 
 
 @pytest.fixture
@@ -26,26 +34,29 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "path"
 
 
-def daemon(folder: Path, home: Path) -> list[str]:
-    archives = [home / "python" / "lib" / "pyspark.zip", home / "jars" / "spark-core.jar"]
+def daemon(folder: Path, home: Path) -> tuple[str, list[str], list[str], int]:
+    """Where it finds pyspark, the archives on its path, those that each task reads again, and how much is frozen."""
+    archives = [*(home / "python" / "lib").glob("*.zip"), *(home / "jars").glob("spark-core_*.jar")]
+    archives = archives or [home / "python" / "lib" / "pyspark.zip", home / "jars" / "spark-core.jar"]
     path = os.pathsep.join(str(entry) for entry in (*archives, "/elsewhere/own.zip", folder))
     ran = subprocess.run(
         [sys.executable, "-m", workers.MODULE, "pyspark.worker"],
         env={**os.environ, "PYTHONPATH": path, "SPARK_HOME": str(home)},
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    return ran.stdout.splitlines()
+    found, archives, read, frozen = json.loads(ran.stdout)
+    return found, archives, read, frozen
 
 
 def test_the_installed_pyspark_takes_the_place_of_sparks_archives(folder: Path) -> None:
-    found, archives = daemon(folder, spark_home())
+    found, archives, read, frozen = daemon(folder, spark_home())
     assert Path(found) == wheel() / "__init__.py"
-    assert "pyspark.zip" not in archives
-    assert "spark-core" not in archives
-    assert "/elsewhere/own.zip" in archives
+    assert archives == ["/elsewhere/own.zip"]
+    assert not read
+    assert frozen > 10_000
 
 
 def test_a_spark_from_elsewhere_keeps_its_archives(folder: Path, tmp_path: Path) -> None:
-    _, archives = daemon(folder, tmp_path / "another")
-    assert "pyspark.zip" in archives
-    assert "spark-core.jar" in archives
+    _, archives, _, frozen = daemon(folder, tmp_path / "another")
+    assert frozen == 0
+    assert [Path(archive).name for archive in archives] == ["pyspark.zip", "spark-core.jar", "own.zip"]
