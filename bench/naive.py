@@ -129,7 +129,9 @@ def driver(session: Session, folder: Path, bootstrap: str, at: dict[str, str]) -
     classes = ",".join(map(str, jars.resolve(java.find()).spark))
     words = ["--bootstrap", bootstrap, "--topic", TOPIC, "--checkpoint", str(folder / "checkpoint")]
     argv = [submit, "--master", "local[2]", "--jars", classes, str(PROGRAM), *words]
-    return session.spawn(argv, name="driver", log=folder / "driver.log", env={**os.environ, **at})
+    # As in an activated environment: Spark's scripts look for its Python on the PATH.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return session.spawn(argv, name="driver", log=folder / "driver.log", env={**os.environ, **at, "PATH": path})
 
 
 def naive(folder: Path) -> bool:

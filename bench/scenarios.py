@@ -2,7 +2,7 @@
 against stock (a fresh stack for each run, JVMs with their default flags), and the stack `containers` against
 `processes`; in one sitting, as ratios.
 
-    .venv/bin/python bench/scenarios.py [--rounds 3] [--containers] [SCENARIO…]
+    PYTHONPATH=. .venv/bin/python bench/scenarios.py [--rounds 3] [--by-hand] [--containers] [SCENARIO…]
 
 CPU-seconds are those of the whole machine (/proc/stat), since half of what a run starts is killed and leaves no
 account: let nothing else run beside it. Absolute times are noise on a shared machine; the ratio is the figure.
@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
 
+from bench.naive import naive
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Scenario
@@ -31,6 +32,7 @@ AGAINST = {
     "cold": "stock",
     "warm": "stock",
     "stock": "stock",
+    "by hand": "stock",
     "containers cold": "cold",
     "containers warm": "warm",
 }
@@ -81,10 +83,16 @@ def played(scenario: Scenario, stack: Stack, reports: Path, meter: Meter) -> Cos
     return meter.cost()
 
 
-def measure(scenario: Scenario, reports: Path, *, containers: bool) -> dict[str, Cost]:
+def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool) -> dict[str, Cost]:
     """One round: everything side by side, so that a slow minute of the machine hits all."""
     kinds = dict(zip(("cold", "warm"), cold_and_warm(scenario, ProcessesStack, reports), strict=True))
     kinds["stock"] = stock(scenario, reports)
+    if by_hand:
+        meter = Meter()
+        with tempfile.TemporaryDirectory(prefix="onceproof-naive-") as folder:
+            if not naive(Path(folder)):
+                raise SystemExit("the script by hand says that a payment is not in the table once")
+        kinds["by hand"] = meter.cost()
     if containers:
         found = cold_and_warm(scenario, ContainersStack, reports)
         kinds |= zip(("containers cold", "containers warm"), found, strict=True)
@@ -95,13 +103,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--by-hand", action="store_true", help="also the script of bench/naive.py, of upsert alone")
     parser.add_argument("--containers", action="store_true", help="also in containers; needs an engine with the images")
     options = parser.parse_args()
     table: dict[str, list[dict[str, Cost]]] = {}
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
         for path in options.scenarios:
             table[path.stem] = [
-                measure(load(path), Path(folder), containers=options.containers) for _ in range(options.rounds)
+                measure(load(path), Path(folder), containers=options.containers, by_hand=options.by_hand)
+                for _ in range(options.rounds)
             ]
     plain = {name: [{kind: asdict(cost) for kind, cost in row.items()} for row in rows] for name, rows in table.items()}
     print(json.dumps(plain))
