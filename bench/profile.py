@@ -1,6 +1,6 @@
 """Where the CPU-seconds of a warm run go: by process, and by phase of the run.
 
-    .venv/bin/python bench/profile.py [--rounds 3] [SCENARIO]
+    .venv/bin/python bench/profile.py [--rounds 3] [--standby] [SCENARIO]
 
 A second process reads the process table every 30 ms. What a process that is killed did in its last 30 ms is not seen,
 nor are children that live for less (Spark's `chmod` and `readlink`).
@@ -22,7 +22,9 @@ from pathlib import Path
 
 from harness.load import load
 from harness.run.loop import run
+from harness.run.plan import with_standby
 from harness.run_folder.journal import read
+from harness.scenario import Scenario
 from harness.stacks.processes import ProcessesStack
 
 SCENARIO = "scenarios/proving/upsert_before_offset_commit.yaml"
@@ -116,13 +118,13 @@ def phases(folder: Path, began: float) -> list[tuple[float, str]]:
     return [(began + at, name) for at, name in sorted(out)]
 
 
-def measure(path: Path, stack: ProcessesStack, reports: Path) -> tuple[Table, dict[str, float]]:
+def measure(scenario: Scenario, stack: ProcessesStack, reports: Path) -> tuple[Table, dict[str, float]]:
     """CPU-seconds by kind of process and phase, and how long each phase took."""
     ours, theirs = multiprocessing.Pipe()
     child = multiprocessing.get_context("fork").Process(target=sampler, args=(os.getpid(), theirs), daemon=True)
     child.start()
     began = time.time()
-    result = run(load(path), stack, reports=reports)
+    result = run(scenario, stack, reports=reports)
     ended = time.time()
     ours.send("stop")
     samples = ours.recv()
@@ -139,10 +141,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", nargs="?", type=Path, default=Path(SCENARIO))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--standby", action="store_true", help="a driver waits ready for the restart")
     options = parser.parse_args()
+    scenario = load(options.scenario)
+    scenario = with_standby(scenario) if options.standby else scenario
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as name, ProcessesStack(Path(name) / "logs") as stack:
-        run(load(options.scenario), stack, reports=Path(name))
-        rounds = [measure(options.scenario, stack, Path(name)) for _ in range(options.rounds)]
+        run(scenario, stack, reports=Path(name))
+        rounds = [measure(scenario, stack, Path(name)) for _ in range(options.rounds)]
     labels = list(rounds[0][1])
     kinds = sorted({kind for table, _ in rounds for kind in table}, key=lambda kind: -sum(rounds[0][0][kind].values()))
     print(f"{'':20}" + "".join(f"{label[:18]:>20}" for label in labels) + f"{'all':>8}")

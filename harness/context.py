@@ -76,7 +76,7 @@ class Drivers(Protocol):
         """What dies of the present attempt when `victim` does; empty without one."""
 
     def leftovers(self) -> Sequence[Process]:
-        """Living processes of the run that are older than the present attempt and no part of it."""
+        """Living processes of the run that are of an attempt before the present one."""
 
     def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule; `left` are those of its processes that live on."""

@@ -211,12 +211,12 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Restart:
-    """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times. `cold`: no
-    driver waits ready for the restart."""
+    """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times.
+    `standby`: a driver waits ready for the restart after a step that ends one."""
 
     delay_s: float = 0.0
     max_restarts: int = 5
-    cold: bool = False
+    standby: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

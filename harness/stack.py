@@ -96,10 +96,11 @@ class Driver(Protocol):
 
 
 class Start(StrEnum):
-    """How an attempt of the driver began: cold; with the session of a driver that waited ready; or in that one's
-    process without its session, because the program asked for another one, or for none."""
+    """How an attempt of the driver began: cold; in the process of a driver that waited ready, without having asked for
+    a session yet; with that one's session; with a JVM of its own, because it asked for another one."""
 
     COLD = "cold"
+    UNASKED = "standby"
     WARM = "warm session"
     FRESH = "fresh JVM"
 

@@ -19,6 +19,7 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import Pipeline, Restart, Scenario, Sink
 from harness.sinks.table import SinkTable, save
+from harness.stack import Start
 from harness.wait import Deadline
 
 SINK = Sink(kind="postgres", target="payments")
@@ -41,6 +42,8 @@ def live(
         supervisor=SimpleNamespace(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
+            starting=False,
+            starts={1: Start.COLD, 2: Start.COLD},
             last_ended_by_fault=ended_by_fault,
         ),
     )

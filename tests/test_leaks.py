@@ -55,10 +55,10 @@ def temporary() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def start(temporary: Path, word: str) -> subprocess.Popen[bytes]:
+def start(temporary: Path, word: str, *more: str) -> subprocess.Popen[bytes]:
     """`onceproof run`, in a temporary folder of its own, so that its sessions can be told from others'."""
     environment = {**os.environ, MARK.decode().rstrip("="): word, "TMPDIR": str(temporary)}
-    argv = [sys.executable, "-m", "harness", "run", str(SCENARIO), "--reports", str(temporary / "reports")]
+    argv = [sys.executable, "-m", "harness", "run", str(SCENARIO), "--reports", str(temporary / "reports"), *more]
     with (temporary / "said").open("wb") as said:
         return subprocess.Popen(
             argv, env=environment, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
@@ -138,7 +138,7 @@ def standby(word: str) -> int:
 
 def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
     word = temporary.name
-    harness = start(temporary, word)
+    harness = start(temporary, word, "--standby")
     try:
         until("a standby driver", lambda: standby(word), within_s=120.0)
         ports = listening(word)
@@ -151,7 +151,7 @@ def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
 
 def test_where_the_standby_driver_dies_the_restart_is_cold(temporary: Path) -> None:
     word = temporary.name
-    harness = start(temporary, word)
+    harness = start(temporary, word, "--standby")
     try:
         psutil.Process(until("a standby driver", lambda: standby(word), within_s=120.0)).kill()
         assert harness.wait(240) == 0

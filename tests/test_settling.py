@@ -82,7 +82,7 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     assert sum(run["portions"]) == 600
     assert run["portions"] == [size for size in map(taken, batches) if size]
     starts = json.loads((second.folder / "run.json").read_text())["outcome"]["starts"]
-    assert starts == [{"number": 1, "start": "cold"}, {"number": 2, "start": "warm session"}]
+    assert starts == [{"number": 1, "start": "cold"}, {"number": 2, "start": "cold"}]
     for folder in (first.folder, second.folder):
         assert sorted(path.name for path in (folder / "controls").iterdir()) == ["1"]
         names = {path.name for path in (folder / "controls" / "1").iterdir()}

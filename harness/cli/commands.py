@@ -55,7 +55,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="How often to run each; all must be as expected."),
         click.option("--jobs", "-j", type=click.IntRange(min=1, max=64), default=1, show_default=True,
                      help="How many runs at once, on one stack."),
-        click.option("--cold", is_flag=True, help="No driver waits ready for a restart."),
+        click.option("--standby", is_flag=True, help="A driver waits ready for the restart after a planned kill."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),
         click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),

@@ -39,9 +39,7 @@ def scenario(claim: Claim, *, path: str) -> Scenario:
         sinks=tuple(sink(each) for each in claim.sinks),
         input=given(claim.input),
         schedule=tuple(step(each) for each in top.sections("schedule")),
-        restart=Restart(
-            **named(top.section("restart"), {"after": "delay_s", "max_restarts": "max_restarts", "cold": "cold"})
-        ),
+        restart=restart(top.section("restart")),
         expect=expect(top.section("expect")),
         tags=tuple(top.get("tags", ())),
         path=path,
@@ -136,7 +134,7 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
 
 def restart(section: Section) -> Restart:
     """What the supervisor does after a death of the driver."""
-    names = {"after": "delay_s", "max_restarts": "max_restarts", "cold": "cold"}
+    names = {"after": "delay_s", "max_restarts": "max_restarts", "standby": "standby"}
     return Restart(**named(section, names))
 
 

@@ -42,9 +42,7 @@ def dump(scenario: Scenario) -> str:
         together=s.together,
         input=given(s.input),
         schedule=CommentedSeq(step(each) for each in s.schedule),
-        restart=flow(
-            {"after": lasting(s.restart.delay_s), "max_restarts": s.restart.max_restarts, "cold": s.restart.cold}
-        ),
+        restart=restart(s.restart),
         expect=expect(s.expect),
         timeout=lasting(s.timeout_s),
         quiet_period=lasting(s.quiet_period_s),
@@ -67,7 +65,7 @@ def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> Commented
 
 def restart(given: Restart) -> CommentedMap:
     """What the supervisor does after a death of the driver."""
-    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "cold": given.cold or None})
+    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "standby": given.standby or None})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:

@@ -81,7 +81,9 @@ class RestartShape(Shape):
 
     after: Annotated[v.Pause, Field(None)]
     max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
-    cold: Annotated[v.Flag, Field(None, description="true when no driver may wait ready for the restart")]
+    standby: Annotated[
+        v.Flag, Field(None, description="true: a driver waits ready for the restart after a planned kill")
+    ]
 
 
 class ExpectShape(Shape):

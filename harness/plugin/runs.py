@@ -28,10 +28,10 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
 
     with quiet():
         from harness.run.loop import run as run_one
-        from harness.run.plan import colder
+        from harness.run.plan import with_standby
 
     chosen = item.config.stash[SUITE].settings
-    scenario = colder(scenario) if chosen.cold else scenario
+    scenario = with_standby(scenario) if chosen.standby else scenario
     try:
         result = run_one(scenario, stack, reports=chosen.reports, seed=chosen.seed if seed is None else seed)
     except HarnessError as error:

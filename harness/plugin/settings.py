@@ -15,7 +15,7 @@ from harness.stacks.addresses import AT, SAID, Where, where
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
-    "cold": ("yes|no", "yes: no driver waits ready for a restart (default: no)"),
+    "standby": ("yes|no", "yes: a driver waits ready for the restart after a planned kill (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
     # Kept by default, unlike pytest's tmp_path: a held verdict is a claim, and its folder is the evidence.
     "keep": ("WHICH", "run folders to keep: all, failed or none (default: all)"),
@@ -32,7 +32,7 @@ class Settings:
     stack: str
     places: Mapping[str, Any]
     seed: int | None
-    cold: bool
+    standby: bool
     keep: str
     reports: Path
     folders: tuple[Path, ...]
@@ -64,15 +64,15 @@ def read(config: pytest.Config) -> Settings:
     keep, seed = values["keep"] or "all", values["seed"]
     if keep not in KEEP:
         raise pytest.UsageError(f"--harness-keep must be one of {', '.join(KEEP)}, not {keep!r}")
-    if (cold := values["cold"] or "no") not in ("yes", "no"):
-        raise pytest.UsageError(f"--harness-cold must be yes or no, not {cold!r}")
+    if (standby := values["standby"] or "no") not in ("yes", "no"):
+        raise pytest.UsageError(f"--harness-standby must be yes or no, not {standby!r}")
     if seed and not re.fullmatch(r"-?[0-9]{1,18}", seed):
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
     return Settings(
         stack=values["stack"] or "processes",
         places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
-        cold=cold == "yes",
+        standby=standby == "yes",
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),
         folders=tuple(config.getini("harness_scenarios")),

@@ -122,7 +122,7 @@ BLIND = "Writers on the cluster that outlive their driver: an executor of a dead
 
 WARM = (
     "A driver waited ready for attempt {}: its restart was faster than a production one. "
-    "`--cold` runs the same without."
+    "The same without `--standby` has a cold one."
 )
 
 
@@ -136,7 +136,7 @@ def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
 def warm(run: Mapping[str, Any]) -> list[str]:
     """That a driver waited ready for a restart, where one did."""
     starts = map(_mapping, _mapping(run.get("outcome")).get("starts") or ())
-    ready = [str(each.get("number")) for each in starts if each.get("start") != Start.COLD]
+    ready = [str(each.get("number")) for each in starts if each.get("start") == Start.WARM]
     return [WARM.format(", ".join(ready))] if ready else []
 
 

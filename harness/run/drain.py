@@ -126,6 +126,9 @@ class Drain:
     def _silent(self) -> bool:
         """Has the newest attempt had all the time that one may take to show itself?"""
         live, attempt = self._live, self._live.observer.attempt
+        if live.supervisor.starting:
+            self._silence = {}
+            return False
         if attempt not in self._silence:
             silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s
             self._silence = {attempt: Deadline(silent_s)}

@@ -204,7 +204,7 @@ class Live:
     def has_progress(self, *, all_queries: bool = False) -> bool:
         """Has the newest attempt of the driver done something, and is it there? `all_queries`: has each
         of its queries?"""
-        if not self.supervisor.alive:
+        if not self.supervisor.alive or self.supervisor.starting:
             return False
         if self.progress.kind == "checkpoint":
             return self.observer.all_queries_active() if all_queries else self.observer.has_progress()
@@ -263,9 +263,10 @@ class Live:
 
     def _prepare(self) -> None:
         """Have a driver wait ready for the restart after the next step that ends one."""
-        if self.scenario.restart.cold or not self.has_progress():
+        if not self.scenario.restart.standby or not self.supervisor.unprepared:
             return
-        if any(step.do.impact in ENDS_DRIVER for step in self.scenario.schedule[len(self.schedule.outcomes) :]):
+        left = self.scenario.schedule[len(self.schedule.outcomes) :]
+        if any(step.do.impact in ENDS_DRIVER for step in left) and self.has_progress():
             self.supervisor.prepare()
 
     def _begun(self) -> bool | Waiting:

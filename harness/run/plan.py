@@ -20,9 +20,9 @@ from harness.workloads import WORKLOADS
 VERSION = 7
 
 
-def colder(scenario: Scenario) -> Scenario:
-    """The same, without a driver that waits ready for a restart."""
-    return replace(scenario, restart=replace(scenario.restart, cold=True))
+def with_standby(scenario: Scenario) -> Scenario:
+    """The same, with a driver that waits ready for each restart after a planned kill."""
+    return replace(scenario, restart=replace(scenario.restart, standby=True))
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "command": " ".join(
                 [
                     f"onceproof run {scenario.path} --seed {seed}",
-                    *(["--cold"] if scenario.restart.cold else []),
+                    *(["--standby"] if scenario.restart.standby else []),
                     *described.get("asked", "").split(),
                 ]
             ),

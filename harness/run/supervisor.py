@@ -82,20 +82,37 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
-        self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.FRESH
+        self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.UNASKED
         self._journal.write("launched", number=number, log=log.name, standby=standby is not None)
 
     def prepare(self) -> None:
         """An attempt is at work: have the next one's driver made ready, where the stack can do that. At most one for
         each attempt."""
         driver, stack = self.driver, self._stack
-        if driver is None or not isinstance(stack, KeepsStandbys) or driver.number in self._prepared:
+        if driver is None or not self.unprepared or not isinstance(stack, KeepsStandbys):
             return
         self._prepared.add(driver.number)
         log = self._logs / f"driver-{driver.number + 1}.log"
         with self._preparing:
-            if not self._stopping.is_set():
+            if self._stopping.is_set():
+                return
+            try:
                 self._standby = stack.standby(self._own, self._pipeline, after=driver, log=log)
+            except (HarnessError, OSError) as failure:
+                self._journal.write("no standby", number=driver.number + 1, why=str(failure))
+
+    @property
+    def unprepared(self) -> bool:
+        """Is there a driver for whose end nobody has been made ready? One whose program asked for another session than
+        the one that was ready would do so again."""
+        driver = self.driver
+        known = driver is not None and driver.number in self._prepared
+        return driver is not None and not known and self.starts.get(driver.number) is not Start.FRESH
+
+    @property
+    def starting(self) -> bool:
+        """Is the next attempt still to begin, though its driver is there or waited for?"""
+        return self._parked
 
     def _standby_for(self, number: int) -> Standby | None:
         """The standby whose program has begun as attempt `number`; None if there is none that could."""
@@ -103,15 +120,19 @@ class Supervisor:
             standby, self._standby = self._standby, None
         if standby is None:
             return None
-        if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
-            self._parked, self.driver = True, standby.driver
-            self._settle()
-            began = not self._stopping.is_set() and standby.go()
+        self._parked = True
+        try:
+            if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
+                self.driver = standby.driver
+                self._settle()
+                # One that a fault hit meanwhile has ended as attempt `number`.
+                if standby.driver.poll() is not None or (not self._stopping.is_set() and standby.go()):
+                    return standby
+                self.driver = None
+            self._journal.write("no standby", number=number, why=tail(standby.driver.log, lines=3))
+            standby.drop()
+        finally:
             self._parked = False
-            if began:
-                return standby
-            self.driver = None
-        standby.drop()
         return None
 
     def _ask(self) -> None:
@@ -233,8 +254,13 @@ class Supervisor:
                 raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
         with self._preparing:
             standby, self._standby = self._standby, None
-        if standby is not None:
-            standby.drop()
+        try:
+            if standby is not None:
+                standby.drop()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
         limit = Deadline(STOP_WITHIN_S)
         # Again until none is left: a process may have started another while it was being killed.
         while left := self.living():

@@ -114,7 +114,7 @@ class ContainersStack(StartingStack):
         with self._launching:
             self._released.add(own.run_id)
             self.engine.forget(own.run_id)
-        self._drivers = [each for each in self._drivers if each.run != own.run_id]
+            self._drivers = [each for each in self._drivers if each.run != own.run_id]
         super().release(own, keep=keep)
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:

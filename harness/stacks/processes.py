@@ -18,6 +18,7 @@ from harness.machine.spark_home import UNSIGNED
 from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
 from harness.scenario import Pipeline
+from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
 from harness.stacks.base import StartingStack
@@ -39,7 +40,9 @@ class ProcessesStack(StartingStack):
         self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
         self._started: dict[str, Started] = {}
-        self._standbys: dict[str, standby.StandbyDriver] = {}
+        self._standbys: dict[str, list[standby.StandbyDriver]] = {}
+        self._hidden: dict[str, tuple[str, ...]] = {}
+        """By run, what the processes carry that nobody may see yet."""
 
     def up(self) -> None:
         """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
@@ -103,8 +106,8 @@ class ProcessesStack(StartingStack):
         return self._seen(own, carrying(*driver_process.marks(own, attempt)))
 
     def _seen(self, own: RunResources, found: list[LocalProcess]) -> list[LocalProcess]:
-        waiting = self._standbys.get(own.run_id)
-        return [each for each in found if not waiting.hides(each)] if waiting else found
+        hidden = self._hidden.get(own.run_id)
+        return [each for each in found if not reaper.carries(each.pid, *hidden)] if hidden else found
 
     def standby(
         self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
@@ -114,9 +117,28 @@ class ProcessesStack(StartingStack):
         asked = standby.asked(own, pipeline, self._machine(), after) if self._tuned else None
         if asked is None:
             return None
-        made = standby.begin(self._up(), own, pipeline, self._machine(), number=after.number + 1, log=log, asked=asked)
-        self._standbys[own.run_id] = made
+        number = after.number + 1
+
+        def seen() -> None:
+            self._hidden.pop(own.run_id, None)
+
+        # Before there is anything to be seen.
+        self._hidden[own.run_id] = driver_process.marks(own, number)
+        try:
+            made = standby.begin(
+                self._up(), own, pipeline, self._machine(), number=number, log=log, asked=asked, seen=seen
+            )
+        except BaseException:
+            seen()
+            raise
+        self._standbys.setdefault(own.run_id, []).append(made)
         return made
+
+    def release(self, own: RunResources, *, keep: bool = False) -> None:
+        """Drop what `provide` made; `keep` leaves it until the stack goes down."""
+        for made in self._standbys.pop(own.run_id, ()):
+            made.forget()
+        super().release(own, keep=keep)
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
@@ -155,7 +177,7 @@ class ProcessesStack(StartingStack):
         session.close()
         # A pipeline that fails may have told its executors' logs how it logs in.
         redact_folder(self.logs, tuple(self._secrets))
-        self.servers, self._started, self._standbys = {}, {}, {}
+        self.servers, self._started, self._standbys, self._hidden = {}, {}, {}, {}
         self.__dict__.pop("spark", None)
 
     def _parts(self) -> list[Started | spark.Spark]:

@@ -24,7 +24,7 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.summary import Run, asked, error
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
-from harness.run.plan import colder
+from harness.run.plan import with_standby
 from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
@@ -37,14 +37,14 @@ from harness.suite.side_by_side import played, threads
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `cold`: no driver waits ready for a
-    restart; `jobs`: runs at once."""
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `standby`: a driver waits ready
+    for each restart after a planned kill; `jobs`: runs at once."""
 
     stack: str = "processes"
     where: Where | None = None
     skip_unsupported: bool = False
     seed: int | None = None
-    cold: bool = False
+    standby: bool = False
     jobs: int = 1
     repeat: int = 1
     reports: Path = Path("reports")
@@ -134,6 +134,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     from harness.report import render
     from harness.suite.progress import progress
 
+    if options.jobs > 1 and options.stack == "external":
+        raise UsageError("asked for several --jobs on the stack external; it takes one run at a time")
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
         suite = Suite(options, progress(jobs=options.jobs))
@@ -164,7 +166,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     from harness.report import render
 
     began = monotonic()
-    scenario = colder(scenario) if options.cold else scenario
+    scenario = with_standby(scenario) if options.standby else scenario
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):

@@ -22,8 +22,8 @@ def alone(scenario: Scenario) -> bool:
 
 @contextmanager
 def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """For so many runs at once. On leaving, those that have not begun never will; the others are waited for: end the
-    stack before that, and they fail."""
+    """For so many runs at once. On leaving, those that have begun are waited for: end the stack before that, and they
+    fail."""
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="job")
     try:
         yield pool
@@ -34,11 +34,16 @@ def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
 def played(
     work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[int, Scenario], Outcome]
 ) -> Iterator[Outcome]:
-    """The outcome of each run as it is over, those that must be alone last. What `play` raises ends it."""
+    """The outcome of each run as it is over, those that must be alone last. What `play` raises ends it; what has not
+    begun by then never will."""
     numbered = list(enumerate(work, 1))
     beside: list[Future[Outcome]] = [pool.submit(play, *each) for each in numbered if not alone(each[1])]
-    for done in as_completed(beside):
-        yield done.result()
-    for number, scenario in numbered:
-        if alone(scenario):
-            yield pool.submit(play, number, scenario).result()
+    try:
+        for done in as_completed(beside):
+            yield done.result()
+        for number, scenario in numbered:
+            if alone(scenario):
+                yield pool.submit(play, number, scenario).result()
+    finally:
+        for each in beside:
+            each.cancel()

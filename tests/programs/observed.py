@@ -40,7 +40,10 @@ def main() -> None:
         "flags": str(sys.flags),
         "main": [own.__name__, own.__file__, str(own.__spec__), str(own.__package__), str(own.__cached__)],
         "modules": sorted(sys.modules),
-        "signals": {name.name: str(signal.getsignal(name)) for name in (signal.SIGTERM, signal.SIGHUP)},
+        "signals": {
+            name.name: str(signal.getsignal(name)).split(" at 0x")[0]
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        },
         "environment": dict(os.environ),
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "jvm.arguments": list(runtime.getInputArguments()),

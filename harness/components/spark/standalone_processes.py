@@ -61,8 +61,9 @@ class Spark:
         self._logs = logs
         self.home = home or spark_home()
         self.folder = session.folder / "spark"
-        # Twice what the executors need: a killed driver's share is still counted while the next one starts.
-        self.cores = max(8, 4 * executors)
+        # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
+        # and so has each run beside.
+        self.cores = max(64, 4 * executors)
 
     @property
     def master(self) -> str:

@@ -34,30 +34,36 @@ from harness.hosts import signals
 from harness.hosts.local import LocalProcess, carrying
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import Driver, Start
 from harness.wait import Waiting, until
 
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 10.0
+"""How long a restart waits for one; a cold start would take about as long."""
 HAND_OVER_S = 5.0
 GONE_WITHIN_S = 15.0
+LISTENS = (
+    "spark.extraListeners",
+    "spark.plugins",
+    "spark.eventLog.",
+    "spark.sql.queryExecutionListeners",
+    "spark.sql.streaming.streamingQueryListeners",
+    "spark.sql.catalogImplementation",
+)
+"""What the names of settings begin with that load code or open files of the user's in any session."""
 Asked = list[tuple[str, str]]
 """The settings that a program gave to spark-submit."""
 
 
 @dataclass
 class StandbyDriver:
-    """One that waits. `driver` is the attempt that it becomes, `folder` where it and we leave each other word."""
+    """One that waits. `driver` is the attempt that it becomes, `folder` where it and we leave each other word, `marks`
+    what its processes carry, `seen` is called when nobody has to look past them any more."""
 
     driver: ProcessDriver
     folder: Path
     marks: tuple[str, ...]
-    hidden: bool = True
-
-    def hides(self, process: LocalProcess) -> bool:
-        """Is that one of its processes, and has the program not begun?"""
-        return self.hidden and reaper.carries(process.pid, *self.marks)
+    seen: Callable[[], None]
 
     def ready(self, *, stop: Callable[[], bool]) -> bool:
         """Wait until it can begin; False if it never will, or once `stop` is true."""
@@ -76,6 +82,8 @@ class StandbyDriver:
         """Let the program begin; False if the process is gone."""
 
         def told() -> bool | Waiting:
+            if self.driver.poll() is not None:
+                raise WaitError("it is gone")
             try:
                 # It reads to the end: that somebody opened the pipe and closed it is the word.
                 os.close(os.open(self.folder / program.GO, os.O_WRONLY | os.O_NONBLOCK))
@@ -85,7 +93,7 @@ class StandbyDriver:
                 return Waiting("nobody reads the pipe")
             return True
 
-        self.hidden = False
+        self.seen()
         try:
             until("the standby driver to take the word", told, within_s=HAND_OVER_S, every_s=0.01)
         except WaitError:
@@ -112,11 +120,17 @@ class StandbyDriver:
         except WaitError as failure:
             raise HarnessError(f"could not end the standby driver: {failure}") from failure
         self.driver.log.unlink(missing_ok=True)
+        self.forget()
+        self.seen()
+
+    def forget(self) -> None:
+        """Remove its folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def asked(own: RunResources, pipeline: Pipeline, machine: Machine, driver: Driver) -> Asked | None:
-    """What the program of `driver` gave to spark-submit, as its JVM's command line shows; None where it does not."""
+    """What the program of `driver` gave to spark-submit, as its JVM's command line shows; None where it does not, and
+    where a session that nobody uses would do something of the user's."""
     jvm = next((each for each in driver.processes(Victim.JVM) if isinstance(each, LocalProcess)), None)
     conf = {**settings(own, pipeline, machine, driver.number), **pipeline.conf}
     given = shlex.split(submit_arguments(own, conf))
@@ -126,7 +140,9 @@ def asked(own: RunResources, pipeline: Pipeline, machine: Machine, driver: Drive
     left = words[words.index(launcher.MAIN) + 1 : -len(given)]
     if any(word != "--conf" for word in left[::2]) or not all("=" in word for word in left[1::2]):
         return None
-    return [(name, value) for name, _, value in (word.partition("=") for word in left[1::2])]
+    found = [(name, value) for name, _, value in (word.partition("=") for word in left[1::2])]
+    loads = any(name.startswith(LISTENS) for name in (*conf, *dict(found)))
+    return None if loads or Path(pipeline.entry).suffix != ".py" else found
 
 
 def begin(
@@ -138,8 +154,9 @@ def begin(
     number: int,
     log: Path,
     asked: Asked,
+    seen: Callable[[], None],
 ) -> StandbyDriver:
-    """Start one that becomes attempt `number`; returns at once."""
+    """Start one that becomes attempt `number`; returns at once. Raises StackError, OSError."""
     folder = Path(tempfile.mkdtemp(prefix="standby-", dir=session.folder))
     (folder / program.SETTINGS).touch(mode=0o600)
     (folder / program.SETTINGS).write_text(json.dumps(asked), encoding="utf-8")
@@ -147,4 +164,4 @@ def begin(
     command = [sys.executable, "-u", program.__file__, str(folder), pipeline.entry, *pipeline.args]
     env = environment(own, pipeline, machine, number)
     driver = started(session, own, command, env, number=number, log=log)
-    return StandbyDriver(driver, folder, marks(own, number))
+    return StandbyDriver(driver, folder, marks(own, number), seen)

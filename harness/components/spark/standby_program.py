@@ -16,6 +16,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 import types
 from collections.abc import Iterable
@@ -94,6 +95,7 @@ class Standby:
         from pyspark.sql import SparkSession
 
         _, kind = pyspark()
+        interrupt = signal.getsignal(signal.SIGINT)
         conf, path = SparkConf(loadDefaults=False), list(sys.path)
         for name, value in self._settings:
             conf.set(name, value)
@@ -109,9 +111,10 @@ class Standby:
         kind._active_spark_context = kind._gateway = kind._jvm = kind._python_includes = None
         SparkFiles._sc = None
         sys.path[:] = path
-        # PySpark sets variables of its own when it makes a context.
-        for name in os.environ.keys() - self._found.environment.keys():
-            del os.environ[name]
+        # PySpark sets variables and a handler of its own when it makes a context.
+        os.environ.clear()
+        os.environ.update(self._found.environment)
+        signal.signal(signal.SIGINT, interrupt)
 
     def _made(self, jconf: Any) -> Any:
         """In the place of `SparkContext._initialize_context`, for the session that is kept."""
@@ -142,11 +145,17 @@ class Standby:
 
     def _gateway_for(self, conf: Any = None, popen_kwargs: Any = None) -> Any:
         found = surroundings()
-        if self._gateway is None or popen_kwargs or pairs(conf) != self._settings or found != self._found:
-            self._end()
+        differs = popen_kwargs or pairs(conf) != self._settings or found != self._found
+        if self._gateway is None or differs or not self._for_a_context(sys._getframe(1)):
+            self.end()
             return self._launch(conf, popen_kwargs)
         self._conf = conf
         return self._gateway
+
+    def _for_a_context(self, caller: types.FrameType) -> bool:
+        """Is it a context that asks for the gateway, and one that is made as PySpark makes it?"""
+        asks = caller.f_locals.get("instance")
+        return asks is not None and type(asks)._initialize_context is pyspark()[1]._initialize_context
 
     def _context_for(self, instance: Any, jconf: Any) -> Any:
         """The context that is kept, or one in a JVM of its own if the program asks for another after all."""
@@ -158,9 +167,9 @@ class Standby:
         asked = settled(jconf)
         if asked == self._jvm_settings:
             self._gateway = None
-            say(self._folder / USED, SESSION)
+            self._tell(SESSION)
             return java
-        self._end()
+        self.end()
         _, kind = pyspark()
         kind._gateway = self._launch(self._conf)
         kind._jvm = kind._gateway.jvm
@@ -170,12 +179,17 @@ class Standby:
         instance._conf = SparkConf(_jconf=fresh)
         return self._initialize(instance, fresh)
 
-    def _end(self) -> None:
+    def _tell(self, got: str) -> None:
+        # A full disk is no error of the program.
+        with contextlib.suppress(OSError):
+            say(self._folder / USED, got)
+
+    def end(self) -> None:
         """End the JVM that is kept; nothing of the program was in it."""
         gateway, self._gateway, self._java = self._gateway, None, None
         if gateway is None:
             return
-        say(self._folder / USED, FRESH)
+        self._tell(FRESH)
         gateway.proc.kill()
         gateway.proc.wait()
         with contextlib.suppress(Exception):
@@ -185,6 +199,12 @@ class Standby:
 def settled(jconf: Any) -> Pairs:
     """The settings of the JVM's conf."""
     return sorted((str(pair._1()), str(pair._2())) for pair in jconf.getAll())
+
+
+def shadows(entry: str) -> bool:
+    """Does the program's folder hold a module of the name of one that was imported before the program could?"""
+    names = {name.partition(".")[0] for name in sys.modules}
+    return any(path.stem in names for path in Path(entry).resolve().parent.iterdir() if path.suffix in ("", ".py"))
 
 
 def become(entry: str, arguments: list[str]) -> None:
@@ -218,6 +238,9 @@ def main() -> None:
     say(folder / READY, "")
     with (folder / GO).open("rb") as word:
         word.read()
+    if shadows(entry):
+        standby.end()
+        os.execv(sys.executable, [sys.executable, "-u", entry, *arguments])
     become(entry, arguments)
 
 
