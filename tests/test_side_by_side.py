@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli import main
 from harness.errors import StackError
 from harness.faults import FAULTS
 from harness.scenario import Fault, Impact, Pipeline, Scenario, Step
@@ -94,6 +96,15 @@ def test_each_line_says_whose_it_is() -> None:
     first({"what": "phase", "name": "draining"})
     lines = [re.sub(r"\[.*?\] ", "", line) for line in out.getvalue().splitlines()]
     assert lines == ["1/2 one", "2/2 two", "2/2 feeding", "1/2 draining"]
+
+
+def test_a_cluster_that_is_there_takes_one_run_at_a_time() -> None:
+    words = ["--stack", "external", "--spark-master", "spark://127.0.0.1:1", "--jobs", "2"]
+    there = ["--at", "kafka=127.0.0.1:1", "--at", "postgres=postgresql://a@127.0.0.1:1/b"]
+    path = str(HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml")
+    done = CliRunner().invoke(main, ["run", path, *words, *there])
+    assert done.exit_code == 2
+    assert "it takes one run at a time" in done.output
 
 
 @pytest.mark.stack

@@ -154,6 +154,54 @@ def test_there_is_one_for_each_attempt_and_none_is_left(journal: Journal) -> Non
     assert len(stack.waiting) == 2
 
 
+def test_where_none_can_be_begun_the_run_goes_on(tmp_path: Path, journal: Journal) -> None:
+    stack = Cluster()
+    stack.standby = full  # type: ignore[method-assign]
+    supervisor = supervised(journal, stack)
+    supervisor.start(Restart(), lambda number: None)
+    supervisor.prepare()
+    stack.launched[0].status = KILLED
+    until("a cold start", lambda: len(stack.launched) == 2, within_s=20.0)
+    supervisor.stop()
+    supervisor.healthy()
+    (said,) = [event for event in read(tmp_path / "journal.jsonl") if event["what"] == "no standby"]
+    assert (said["number"], said["why"]) == (2, "the disk is full")
+
+
+def full(*given: Any, **more: Any) -> Waiting:
+    raise OSError("the disk is full")
+
+
+def test_one_that_a_fault_ends_before_it_begins_has_died_as_that_attempt(journal: Journal) -> None:
+    stack = Cluster()
+    supervisor = supervised(journal, stack)
+
+    def hit() -> None:
+        supervisor.expect_death(2, [])
+        stack.waiting[0].driver.status = KILLED
+
+    supervisor.start(Restart(), lambda number: None, settle=hit)
+    supervisor.prepare()
+    stack.launched[0].status = KILLED
+    until("the third attempt", lambda: len(stack.launched) == 2, within_s=20.0)
+    supervisor.stop()
+    assert [death.number for death in supervisor.deaths] == [1, 2]
+    assert stack.launched[1].number == 3
+    assert stack.waiting[0].told == ["ready?"]
+
+
+def test_a_program_that_asked_for_another_session_is_made_ready_no_more(journal: Journal) -> None:
+    stack = Cluster()
+    supervisor = supervised(journal, stack)
+    supervisor.start(Restart(), lambda number: None)
+    assert supervisor.unprepared
+    supervisor.starts[1] = Start.FRESH
+    assert not supervisor.unprepared
+    supervisor.prepare()
+    assert not stack.waiting
+    supervisor.stop()
+
+
 def test_a_stack_that_cannot_has_none(journal: Journal) -> None:
     stack = Cluster()
     plain: Any = SimpleNamespace(launch=stack.launch, executors=stack.executors, processes=stack.processes)
