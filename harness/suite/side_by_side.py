@@ -12,7 +12,6 @@ from harness.scenario import Scenario
 from harness.stack import Means
 
 Outcome = TypeVar("Outcome")
-Numbered = tuple[int, Scenario]
 
 
 def alone(scenario: Scenario) -> bool:
