@@ -116,6 +116,22 @@ class AtAddress(Protocol):
 
 
 @runtime_checkable
+class Lent(Started, Protocol):
+    """One that we start, and that other processes of this user may use while it is up."""
+
+    def lent(self) -> str:
+        """How it is found by them; may hold a secret."""
+
+
+@runtime_checkable
+class Shareable(Protocol):
+    """What it starts can be used by other processes: it is `Lent`."""
+
+    def borrowed(self, text: str) -> Server:
+        """The one that `text` leads to; it is not asked yet."""
+
+
+@runtime_checkable
 class SetsUp(Protocol):
     """A part of it can be prepared by a text of the scenario, such as SQL."""
 

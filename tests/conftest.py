@@ -1,11 +1,14 @@
-"""What tests of the judge share."""
+"""What tests share."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.stacks import shared
 from tests.folders import Folder, payments
 
 
@@ -15,3 +18,11 @@ def folder(tmp_path: Path) -> Folder:
     made = Folder(tmp_path / "run")
     made.tables = [payments(made.records)]
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_stack_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test uses a stack that is up for somebody else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, shared.VARIABLE, str(tmp_path_factory.mktemp("shared-stack")))
+        yield

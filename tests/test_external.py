@@ -22,7 +22,8 @@ from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
 from harness.stacks.addresses import Where
-from harness.stacks.external import ExternalStack, master_of, remembered
+from harness.stacks.external import ExternalStack, master_of
+from harness.stacks.lasting import remembered
 from harness.stacks.processes import ProcessesStack
 from harness.stacks.provision import Made
 from harness.stacks.supported import Named, refuse, supported, unsupported
@@ -197,9 +198,9 @@ def test_what_is_dropped_at_last_is_known_by_a_conftest_and_one_failure_keeps_no
     ]
     for each in folders:
         each.mkdir()
-    at = {"high_shelf": "stuck", "low_shelf": str(tmp_path)}
-    (tmp_path / "made.json").write_text(json.dumps(remembered(at, made), default=str))
-    argv = [sys.executable, "-m", "harness.stacks.external", str(tmp_path / "made.json")]
+    again = {"high_shelf": ("at", "stuck"), "low_shelf": ("at", str(tmp_path))}
+    (tmp_path / "made.json").write_text(json.dumps(remembered(again, made), default=str))
+    argv = [sys.executable, "-m", "harness.stacks.lasting", str(tmp_path / "made.json")]
     done = subprocess.run(argv, cwd="/", env={"PYTHONPATH": str(PROVING.parents[1])}, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert [each.exists() for each in folders] == [False, False]

@@ -396,7 +396,7 @@ OTHERWISE = {
 }  # fmt: skip
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {
-    "stacks/containers.py", "stacks/external.py", "stacks/processes.py", "training/containers.py",
+    "stacks/containers.py", "stacks/external.py", "stacks/processes.py", "stacks/shared.py", "training/containers.py",
     "training/processes.py",
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--jobs", "-j", type=click.IntRange(min=1, max=64), default=1, show_default=True,
                      help="How many runs at once, on one stack."),
         click.option("--standby", is_flag=True, help="A driver waits ready for the restart after a planned kill."),
+        click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),
         click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
@@ -202,6 +203,46 @@ def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
 
     know()
     ctx.exit(suite.report(runs))
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=PATHS, metavar="[PATH]...")
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=0.05, max=1440),
+    default=30.0,
+    show_default=True,
+    metavar="MINUTES",
+    help="It ends by itself when nobody has used it for so long.",
+)
+def up(paths: tuple[Path, ...], idle: float) -> None:
+    """Start a stack that stays for the next `run`, `replay` and pytest: with the components that the scenarios need,
+    all that can be shared without any."""
+    from harness.suite import shared_owner as owner
+
+    names = owner.shareable(components_of(paths))
+    found = owner.start(names, idle * 60)
+    click.echo(f"up: Spark{''.join(f', {name}' for name in found.components)}; onceproof down ends it")
+
+
+def components_of(paths: Sequence[Path]) -> Collection[str]:
+    """What the scenarios among `paths` need; nothing without any. Raises ScenarioError."""
+    if not paths:
+        know()
+        return ()
+    from harness.load import load_all
+    from harness.stacks.needed_parts import needed
+
+    return needed(load_all(found(paths)))
+
+
+@main.command()
+@click.option("--now", is_flag=True, help="Also while another command uses it.")
+def down(now: bool) -> None:
+    """End the stack that `onceproof up` started."""
+    from harness.suite import shared_owner as owner
+
+    click.echo("down" if owner.end(now=now) else "no stack is up")
 
 
 @main.command()

@@ -52,16 +52,20 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session")
-def stack(pytestconfig: pytest.Config) -> Iterator[Stack]:
+def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[Stack]:
     """Real servers, brought up once for all tests that ask. Override it to bring your own."""
     with quiet():
         from harness.suite import Options, only_suite, stack_of, up
+        from harness.suite.side_by_side import hit_components
 
     chosen = pytestconfig.stash[SUITE].settings
     # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.
     alone = nullcontext() if hasattr(pytestconfig, "workerinput") else only_suite(chosen.reports)
-    options = Options(stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports)
-    with alone, up(stack_of(options)) as opened:
+    options = Options(
+        stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports, own_stack=chosen.own_stack
+    )
+    work = [item.scenario for item in request.session.items if isinstance(item, files.ScenarioItem)]
+    with alone, up(stack_of(options, hit=hit_components(work))) as opened:
         yield opened
 
 

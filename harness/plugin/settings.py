@@ -16,6 +16,7 @@ from harness.stacks.addresses import AT, SAID, Where, where
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
     "standby": ("yes|no", "yes: a driver waits ready for the restart after a planned kill (default: no)"),
+    "own_stack": ("yes|no", "yes: start a stack even where `onceproof up` left one (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
     # Kept by default, unlike pytest's tmp_path: a held verdict is a claim, and its folder is the evidence.
     "keep": ("WHICH", "run folders to keep: all, failed or none (default: all)"),
@@ -33,6 +34,7 @@ class Settings:
     places: Mapping[str, Any]
     seed: int | None
     standby: bool
+    own_stack: bool
     keep: str
     reports: Path
     folders: tuple[Path, ...]
@@ -64,19 +66,25 @@ def read(config: pytest.Config) -> Settings:
     keep, seed = values["keep"] or "all", values["seed"]
     if keep not in KEEP:
         raise pytest.UsageError(f"--harness-keep must be one of {', '.join(KEEP)}, not {keep!r}")
-    if (standby := values["standby"] or "no") not in ("yes", "no"):
-        raise pytest.UsageError(f"--harness-standby must be yes or no, not {standby!r}")
     if seed and not re.fullmatch(r"-?[0-9]{1,18}", seed):
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
     return Settings(
         stack=values["stack"] or "processes",
         places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
-        standby=standby == "yes",
+        standby=_yes(values, "standby"),
+        own_stack=_yes(values, "own_stack"),
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),
         folders=tuple(config.getini("harness_scenarios")),
     )
+
+
+def _yes(values: Mapping[str, str], name: str) -> bool:
+    given = values[name] or "no"
+    if given not in ("yes", "no"):
+        raise pytest.UsageError(f"--harness-{name.replace('_', '-')} must be yes or no, not {given!r}")
+    return given == "yes"
 
 
 def _values(config: pytest.Config, name: str) -> Sequence[str]:

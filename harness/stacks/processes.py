@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver_process, standby
-from harness.components.spark import standalone_processes as spark
+from harness.components.spark import standalone_processes as standalone
 from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.hosts.processes import ProcessHost
@@ -25,6 +25,35 @@ from harness.stacks.base import StartingStack
 from harness.stacks.provision import Provision
 
 
+class Cluster(Protocol):
+    """The master and the worker that its drivers use."""
+
+    @property
+    def master(self) -> str:
+        """`spark://host:port`."""
+
+    @property
+    def home(self) -> Path:
+        """The Spark that it runs."""
+
+    @property
+    def cores(self) -> int:
+        """What the worker may promise."""
+
+    @property
+    def worker(self) -> reaper.ProcessId | None:
+        """The worker's process; None where it does not run."""
+
+    def executors(self, *marks: str) -> list[reaper.ProcessId]:
+        """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
+
+    def check(self) -> None:
+        """Raise StackError if one of them is dead."""
+
+    def close(self) -> None:
+        """Give back what is ours."""
+
+
 class ProcessesStack(StartingStack):
     """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
 
@@ -33,6 +62,7 @@ class ProcessesStack(StartingStack):
 
     name = "processes"
     means = MEANS["processes"]
+    spark: Cluster
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
         super().__init__(logs, needs=needs)
@@ -55,13 +85,16 @@ class ProcessesStack(StartingStack):
         }
         self._session = Session()
         try:
-            self.spark = self._spark(self._session)
-            made = self._made_of(self._needs)
-            together([*(server.start for server in made.values()), self.spark.start])
-            self.servers |= made
+            self._start(self._session)
         except BaseException:
             self.down()
             raise
+
+    def _start(self, session: Session) -> None:
+        self.spark = daemons = self._spark(session)
+        made = self._made_of(self._needs)
+        together([*(server.start for server in made.values()), daemons.start])
+        self.servers |= made
 
     def _made_of(self, names: Collection[str]) -> dict[str, Started]:
         """Components that are not yet started. Raises UsageError for one that does not run as processes."""
@@ -161,7 +194,7 @@ class ProcessesStack(StartingStack):
                 "home": self.spark.home.name,
                 "unsigned": [*UNSIGNED] if self._tuned else [],
                 "cores": self.spark.cores,
-                "settings": dict(spark.SETTINGS),
+                "settings": dict(standalone.SETTINGS),
             },
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
@@ -180,10 +213,10 @@ class ProcessesStack(StartingStack):
         self.servers, self._started, self._standbys, self._hidden = {}, {}, {}, {}
         self.__dict__.pop("spark", None)
 
-    def _parts(self) -> list[Started | spark.Spark]:
+    def _parts(self) -> list[Started | Cluster]:
         return [*self._started.values(), *([self.spark] if hasattr(self, "spark") else [])]
 
-    def _spark(self, session: Session) -> spark.Spark:
+    def _spark(self, session: Session) -> standalone.Spark:
         flags = self._flags[class_data.Kind.DAEMON]
         home = None if self._tuned else jars.spark_home()
-        return spark.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags, home=home)
+        return standalone.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags, home=home)

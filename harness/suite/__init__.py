@@ -32,13 +32,13 @@ from harness.stack import Stack
 from harness.stacks.addresses import STACKS, Where
 from harness.stacks.needed_parts import needed
 from harness.stacks.supported import Able, Named, refuse, unsupported
-from harness.suite.side_by_side import played, threads
+from harness.suite.side_by_side import hit_components, played, threads
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `standby`: a driver waits ready
-    for each restart after a planned kill; `jobs`: runs at once."""
+    for each restart after a planned kill; `jobs`: runs at once; `own_stack`: not on the one that is up."""
 
     stack: str = "processes"
     where: Where | None = None
@@ -46,6 +46,7 @@ class Options:
     seed: int | None = None
     standby: bool = False
     jobs: int = 1
+    own_stack: bool = False
     repeat: int = 1
     reports: Path = Path("reports")
     keep: str = "all"
@@ -193,11 +194,32 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     return Run(scenario=scenario.name, verdict=result.verdict, folder=folder, seconds=result.seconds, stack=stack.name)
 
 
-def stack_of(options: Options, work: Sequence[Scenario] = ()) -> Stack:
-    """The stack, not yet up. Raises UsageError for `work` that it does not support."""
-    stack = open_stack(options.stack, options.reports, options.where, needs=needed(work))
+def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = ()) -> Stack:
+    """The stack, not yet up. `hit` are components that faults stop, besides those of `work`. Raises UsageError for
+    `work` that it does not support."""
+    needs = needed(work)
+    stack = _that_is_up(options, needs, {*hit, *hit_components(work)}) or open_stack(
+        options.stack, options.reports, options.where, needs=needs
+    )
     refuse(work, stack)
     return stack
+
+
+def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str]) -> Stack | None:
+    """The stack that `onceproof up` left running; None if there is none that can be used."""
+    if options.stack != "processes" or options.own_stack:
+        return None
+    from harness.stacks import shared
+
+    found = shared.usable(_say)
+    if found is None:
+        return None
+    _say("using the stack that is up (onceproof down ends it)")
+    return shared.SharedStack(found, store.latest(options.reports) / "logs", needs=needs, own=hit)
+
+
+def _say(words: str) -> None:
+    print(f"onceproof: {words}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -206,7 +228,7 @@ def up(stack: Stack) -> Iterator[Stack]:
     if stack.name == "processes":
         from harness.training.processes import provide
 
-        provide(lambda words: print(f"onceproof: {words}", file=sys.stderr, flush=True))
+        provide(_say)
     try:
         stack.up()
         yield stack

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
+from harness.component import needs
 from harness.faults import FAULTS
 from harness.scenario import Scenario
 from harness.stack import Means
@@ -17,6 +18,12 @@ Outcome = TypeVar("Outcome")
 def alone(scenario: Scenario) -> bool:
     """Does a step of it hit what other runs use too?"""
     return any(Means.RESTART_COMPONENTS in FAULTS[step.do.kind].needs for step in scenario.schedule)
+
+
+def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
+    """The components that a step of any of them hits."""
+    steps = (step for scenario in work if alone(scenario) for step in scenario.schedule)
+    return frozenset(name for step in steps for name in needs(FAULTS[step.do.kind]))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Started
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
@@ -68,6 +68,10 @@ class Kafka:
         from harness.components.kafka.address import KafkaThere
 
         return KafkaThere(address)
+
+    def borrowed(self, text: str) -> Server:
+        """Of another process of ours, by host and port."""
+        return self.at(text)
 
     def group(self, own: Resources) -> Followed:
         """The run's own group."""

@@ -114,6 +114,10 @@ class Kafka(Provides):
         if self._process is not None:
             service.check(self.name, self._process, self.log)
 
+    def lent(self) -> str:
+        """Where it listens."""
+        return self.bootstrap
+
     def describe(self) -> Mapping[str, Any]:
         """Version, and what we set."""
         return {"version": VERSION, "cluster_id": self.cluster_id, "settings": dict(SETTINGS)}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Started
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -62,6 +62,12 @@ class Postgres:
         from harness.components.postgres.address import PostgresThere
 
         return PostgresThere(address)
+
+    def borrowed(self, text: str) -> Server:
+        """Of another process of ours: a second part of a run has a database of its own there too."""
+        from harness.components.postgres.address import PostgresThere
+
+        return PostgresThere(text, alone=False)
 
     def set_up(self, own: Resources, text: str) -> None:
         """Run SQL."""

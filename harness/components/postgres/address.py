@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import psycopg2
@@ -18,12 +19,12 @@ POSTGRES, PORTS = 5432, 1 << 16
 
 
 class PostgresThere(Provides):
-    """A server that is not ours."""
+    """A server that others use too; `alone`: all parts of a run are schemas in its one database."""
 
     shared = True
 
-    def __init__(self, address: str) -> None:
-        self.databases = self.inside = databases(address)
+    def __init__(self, address: str, *, alone: bool = True) -> None:
+        self.databases = self.inside = replace(databases(address), alone=alone)
         self.plain = self.databases.plain()
 
     @property

@@ -92,6 +92,10 @@ class Postgres(Provides):
         """Give the port back; ending the process is the session's work."""
         self._port.release()
 
+    def lent(self) -> str:
+        """Its address, with the password."""
+        return self.databases.whole()
+
     def describe(self) -> Mapping[str, Any]:
         """Version, e.g. `18.6`, and what we set."""
         return {"version": self.databases.version(), "settings": dict(SETTINGS)}

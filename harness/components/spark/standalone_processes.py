@@ -91,10 +91,14 @@ class Spark:
         for port in self._ports.values():
             port.release()
 
+    @property
+    def worker(self) -> reaper.ProcessId | None:
+        """The worker's process; None where it does not run."""
+        return reaper.identify(self._running["worker"][0].pid) if "worker" in self._running else None
+
     def executors(self, *marks: str) -> list[reaper.ProcessId]:
         """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
-        process = self._running["worker"][0] if "worker" in self._running else None
-        worker = reaper.identify(process.pid) if process else None
+        worker = self.worker
         return executors_under({worker} if worker else set(), *marks)
 
     def _daemon(self, part: str, main: str, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:

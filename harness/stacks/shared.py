@@ -1,0 +1,221 @@
+"""The stack that `onceproof up` left running, as the stack of a suite: drivers are ours, Spark and components are not.
+
+Its owner (`harness/suite/shared_owner.py`) holds the lock `owner` in the cache for as long as it lives, and writes down
+there how everything is found. Who uses it holds the lock `users`. A component that it does not have, or that a fault
+is going to stop, comes up in our own session.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from harness.component import Server, Shareable, able
+from harness.components.spark.standalone_processes import executors_under
+from harness.errors import StackError, WaitError
+from harness.machine import cache, jars, java
+from harness.session import reaper
+from harness.session.session import Session
+from harness.stacks.lasting import Again, LastingStack
+from harness.stacks.processes import ProcessesStack
+from harness.wait import Waiting, until
+
+VARIABLE = "ONCEPROOF_SHARED_STACK"
+OWNER, USERS, FOUND, ENDED = "owner.lock", "users.lock", "stack.json", "ended"
+JOIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class There:
+    """What its owner wrote down. `versions` are what it was started with, `spark` how Spark is found, `components` by
+    name how each is found (`lent`) and what it says of itself (`about`)."""
+
+    session: str
+    owner: reaper.ProcessId
+    versions: Mapping[str, str]
+    spark: Mapping[str, Any]
+    components: Mapping[str, Mapping[str, Any]]
+
+    def written(self) -> str:
+        """As a file."""
+        return json.dumps({**vars(self), "owner": [*self.owner]})
+
+
+def folder() -> Path:
+    """Where its files are: in the cache, or where VARIABLE says. Raises StackError."""
+    own = os.environ.get(VARIABLE)
+    if not own:
+        return cache.folder("shared-stack")
+    try:
+        Path(own).mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StackError(f"cannot make the folder {own}: {error.strerror}; set {VARIABLE} to another") from error
+    return Path(own).absolute()
+
+
+def versions() -> dict[str, str]:
+    """What two processes need to have in common to use one stack."""
+    source, house = sha256(), Path(__file__).parents[1]
+    for path in sorted(house.rglob("*.py")):
+        source.update(path.read_bytes())
+    found = java.find()
+    return {
+        "onceproof": source.hexdigest(),
+        "python": sys.executable,
+        "java": f"{found.text} in {found.home}",
+        "jars": jars.resolve(found).digest,
+    }
+
+
+def there() -> There | None:
+    """The stack that is up; None if there is none. Raises StackError."""
+    place = folder()
+    if not held(place / OWNER):
+        return None
+    try:
+        said = json.loads((place / FOUND).read_text(encoding="utf-8"))
+        return There(**{**said, "owner": reaper.ProcessId(*said["owner"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # it is still coming up, or goes down
+
+
+def usable(say: Callable[[str], object]) -> There | None:
+    """The stack that is up, if it is as ours would be; says why not."""
+    found = there()
+    if found is None:
+        return None
+    other = [name for name, value in versions().items() if found.versions.get(name) != value]
+    if other:
+        say(f"the stack that is up was started with another {', another '.join(other)}; starting one for this command")
+        return None
+    return found
+
+
+def held(path: Path) -> bool:
+    """Does another process hold that lock?"""
+    try:
+        with path.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+@contextmanager
+def locked(path: Path, how: int) -> Iterator[bool]:
+    """Hold a lock; False if others keep us from it."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@dataclass(frozen=True)
+class SharedSpark:
+    """The master and the worker of somebody else's stack."""
+
+    master: str
+    home: Path
+    cores: int
+    worker: reaper.ProcessId
+
+    def executors(self, *marks: str) -> list[reaper.ProcessId]:
+        """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
+        return executors_under({self.worker}, *marks)
+
+    def check(self) -> None:
+        """Raise StackError if it is gone, with the reason that its owner left."""
+        if not held(folder() / OWNER):
+            reason = folder() / ENDED
+            said = reason.read_text(encoding="utf-8") if reason.is_file() else "its process is gone"
+            raise StackError(f"the stack that `onceproof up` started is gone: {said}; run it again")
+
+    def close(self) -> None:
+        """It goes on."""
+
+
+class SharedStack(LastingStack, ProcessesStack):
+    """`found` is the stack; components in `own` are started here all the same."""
+
+    def __init__(
+        self, found: There, logs: Path, *, needs: Collection[str] = (), own: Collection[str] = frozenset()
+    ) -> None:
+        super().__init__(logs, needs=needs)
+        self._found = found
+        self._lent = {name: each for name, each in found.components.items() if name not in own}
+        self._borrowed: dict[str, Server] = {}
+        self._user: IO[str] | None = None
+
+    def _start(self, session: Session) -> None:
+        self._join()
+        said = self._found.spark
+        worker = reaper.ProcessId(*said["worker"])
+        self.spark = SharedSpark(said["master"], Path(said["home"]), said["cores"], worker)
+        self.spark.check()
+        self.servers |= self._add(self._needs)
+
+    def _join(self) -> None:
+        """Keep it from ending for want of users. Raises StackError if it is just doing that."""
+        user = (folder() / USERS).open("a")
+
+        def joined() -> bool | Waiting:
+            try:
+                fcntl.flock(user, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return Waiting("its owner does not let anybody in")
+            return True
+
+        try:
+            # The owner takes this lock for a moment, to see whether there is anybody.
+            until("the stack that is up", joined, within_s=JOIN_S)
+        except WaitError as failure:
+            user.close()
+            raise StackError(f"{failure}; it is going down, run it again") from failure
+        self._user = user
+
+    def _add(self, names: Collection[str]) -> Mapping[str, Server]:
+        borrowed = {
+            name: able(name, Shareable, "cannot be shared").borrowed(self._lent[name]["lent"])
+            for name in names
+            if name in self._lent
+        }
+        self._borrowed |= borrowed
+        rest = [name for name in names if name not in borrowed]
+        return {**borrowed, **(super()._add(rest) if rest else {})}
+
+    def _again(self) -> Mapping[str, Again]:
+        return {name: ("borrowed", self._lent[name]["lent"]) for name in self._borrowed}
+
+    def _described(self, names: Collection[str]) -> dict[str, Any]:
+        own = super()._described([name for name in names if name not in self._borrowed])
+        said = {name: dict(self._lent[name]["about"]) for name in sorted(set(names) & set(self._borrowed))}
+        return {"shared": self._found.session, **own, **said}
+
+    def _end(self) -> None:
+        borrowed, self._borrowed = self._borrowed, {}
+        try:
+            for server in borrowed.values():
+                server.close()
+            ProcessesStack.down(self)
+        finally:
+            if self._user is not None:
+                self._user.close()
+                self._user = None
+
+
+def process() -> reaper.ProcessId:
+    """This process."""
+    found = reaper.identify(os.getpid())
+    assert found is not None
+    return found

@@ -1,0 +1,203 @@
+"""A stack that stays up for several commands: each uses it and leaves nothing there, and it ends when it has to."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from click.testing import CliRunner
+from kafka import KafkaAdminClient
+
+from harness.cli import main
+from harness.errors import StackError
+from harness.session import reaper
+from harness.stacks import shared
+from harness.wait import Waiting, until
+
+HOUSE = Path(__file__).parents[1]
+PROVING = HOUSE / "scenarios" / "proving"
+ONE, OTHER = PROVING / "upsert_before_offset_commit.yaml", PROVING / "append_driver_killed_mid_batch.yaml"
+GONE_S, RUN_S = 30.0, 300.0
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a shared stack of this test has its files."""
+    monkeypatch.setenv(shared.VARIABLE, str(tmp_path / "shared"))
+    return shared.folder()
+
+
+def told(place: Path, **other: Any) -> shared.There:
+    """A stack that says it is up, owned by this process."""
+    said = {"versions": shared.versions(), "spark": {}, "components": {}, "session": "s-1", "owner": shared.process()}
+    found = shared.There(**{**said, **other})
+    (place / shared.FOUND).write_text(found.written())
+    return found
+
+
+def onceproof(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, words)
+    return done.exit_code, done.output
+
+
+def command(*words: str) -> str:
+    """What a command says in a process of its own, all being well."""
+    argv = [sys.executable, "-m", "harness", *words]
+    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=RUN_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_without_an_owner_nothing_is_up(place: Path) -> None:
+    told(place)
+    assert shared.there() is None
+    assert onceproof("down") == (0, "no stack is up\n")
+
+
+def test_a_stack_of_another_version_is_not_used(place: Path) -> None:
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
+        found = told(place)
+        notes: list[str] = []
+        assert shared.usable(notes.append) == found and not notes
+        told(place, versions={**shared.versions(), "java": "another"})
+        assert shared.usable(notes.append) is None
+        assert notes == ["the stack that is up was started with another java; starting one for this command"]
+        code, output = onceproof("up")
+    assert code == 2 and "another java. End that one first: onceproof down" in output
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"owner": 1}'])
+def test_what_an_owner_has_not_written_down_yet_is_no_stack(place: Path, text: str) -> None:
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
+        (place / shared.FOUND).write_text(text)
+        assert shared.there() is None
+
+
+def test_a_stack_in_use_is_not_taken_down(place: Path) -> None:
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX), shared.locked(place / shared.USERS, fcntl.LOCK_SH):
+        told(place)
+        code, output = onceproof("down")
+    assert code == 2 and "another command uses it" in output
+
+
+def test_nobody_joins_a_stack_that_is_going_down(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "JOIN_S", 0.2)
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX), shared.locked(place / shared.USERS, fcntl.LOCK_EX):
+        stack = shared.SharedStack(told(place, spark={"worker": [1, 1]}), tmp_path / "logs")
+        with pytest.raises(StackError, match="going down, run it again"):
+            stack.up()
+
+
+class Shared:
+    """One that is really up."""
+
+    def __init__(self, place: Path, reports: Path) -> None:
+        self.place, self.reports = place, reports
+        found = shared.there()
+        assert found is not None
+        self.found = found
+
+    def lent(self, name: str) -> str:
+        return str(self.found.components[name]["lent"])
+
+    def start(self, scenario: Path, name: str) -> subprocess.Popen[bytes]:
+        return self.started(name, "harness", "run", str(scenario), "--reports", str(self.reports / name))
+
+    def test(self, scenario: Path, name: str) -> subprocess.Popen[bytes]:
+        """In a worker of pytest-xdist."""
+        more = ["--harness-reports", str(self.reports / name), "-n", "1", "-p", "no:cacheprovider"]
+        return self.started(name, "pytest", str(scenario), *more)
+
+    def started(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-m", *words]
+        with (self.reports / f"{name}.txt").open("wb") as out:
+            return subprocess.Popen(argv, cwd=HOUSE, stdout=out, stderr=out, start_new_session=True)
+
+    def said(self, name: str) -> str:
+        return (self.reports / f"{name}.txt").read_text()
+
+    def session(self, name: str) -> str:
+        (run,) = {path.resolve() for path in (self.reports / name).glob("*/*/run.json")}
+        return str(json.loads(run.read_text())["stack"]["shared"])
+
+    def topics(self) -> list[str]:
+        with closing(KafkaAdminClient(bootstrap_servers=self.lent("kafka"))) as admin:
+            return [name for name in admin.list_topics() if name.startswith("onceproof")]
+
+    def schemas(self) -> list[str]:
+        with closing(psycopg2.connect(self.lent("postgres"))) as connection, connection.cursor() as cursor:
+            cursor.execute("select nspname from pg_namespace where nspname like 'run_%'")
+            return [name for (name,) in cursor.fetchall()]
+
+    def executors(self) -> list[reaper.ProcessId]:
+        worker = reaper.ProcessId(*self.found.spark["worker"])
+        return [each for each in reaper.descendants(reaper.table(), {worker}) if each != worker]
+
+    def clean(self) -> bool | Waiting:
+        left = [*self.topics(), *self.schemas(), *self.executors()]
+        return Waiting(str(left)) if left else True
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """A stack that is up, as `onceproof up` leaves it; down afterwards."""
+    reports = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(shared.VARIABLE, str(reports / "files"))
+        command("up")
+        yield Shared(reports / "files", reports)
+        command("down", "--now")
+
+
+@pytest.mark.stack
+def test_two_commands_at_once_use_it_and_leave_nothing_there(up: Shared) -> None:
+    assert command("up") == "up: Spark, kafka, postgres; onceproof down ends it\n"
+    runs = {"one": up.start(ONE, "one"), "other": up.test(OTHER, "other")}
+    assert {name: (run.wait(RUN_S), up.said(name)[-500:])[0] for name, run in runs.items()} == {"one": 0, "other": 0}
+    assert [up.session(name) for name in runs] == [up.found.session] * 2
+    until("nothing of the runs to be left", up.clean, within_s=GONE_S)
+    assert shared.there() == up.found
+
+
+@pytest.mark.stack
+def test_a_command_that_is_killed_leaves_nothing_there(up: Shared) -> None:
+    run = up.start(ONE, "killed")
+    # It has executors: its driver is at work.
+    until("a run with executors", lambda: up.executors() or Waiting(up.said("killed")[-500:]), within_s=120)
+    assert up.topics() and up.schemas()
+    run.kill()
+    run.wait(10)
+    until("nothing of the run to be left", up.clean, within_s=GONE_S)
+    assert shared.there() == up.found
+
+
+@pytest.mark.stack
+def test_a_command_is_told_when_it_is_gone_and_nothing_is_left_of_it(up: Shared) -> None:
+    run = up.start(ONE, "left alone")
+    until("a run with executors", lambda: up.executors() or Waiting(up.said("left alone")[-500:]), within_s=120)
+    os.kill(up.found.owner.pid, signal.SIGKILL)
+    assert run.wait(RUN_S) == 4
+    assert "the stack that `onceproof up` started is gone" in up.said("left alone")
+    assert "Traceback" not in up.said("left alone")
+    until("its session to be swept", lambda: not up.executors() or Waiting(str(up.executors())), within_s=GONE_S)
+    assert shared.there() is None
+
+
+@pytest.mark.stack
+def test_it_ends_by_itself_when_nobody_uses_it(place: Path) -> None:
+    command("up", str(ONE), "--idle", "0.05")
+    found = shared.there()
+    assert found is not None and set(found.components) == {"kafka", "postgres"}
+    until("its owner to end", lambda: not shared.held(place / shared.OWNER) or Waiting("it lives"), within_s=GONE_S)
+    until("its process to be gone", lambda: reaper.identify(found.owner.pid) != found.owner, within_s=GONE_S)
+    assert not (place / shared.FOUND).exists()
