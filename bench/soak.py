@@ -181,7 +181,7 @@ class Soak:
                     print(f"the time is up after {len(self.lines)} of {len(work)} schedules")
                     return
                 stack.health()
-                run = suite.one(drawn.scenario(), stack, options=given, listener=lambda event: None)
+                run, _ = suite.one(drawn.scenario(), stack, options=given, listener=lambda event: None)
                 if self.add(drawn, run) and not self.options.keep_going:
                     return
 

@@ -155,7 +155,8 @@ def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(
 
     monkeypatch.setattr(suite, "run_one", fail)
     stack: Any = SimpleNamespace(name="processes")
-    done = suite.one(SCENARIO, stack, options=suite.Options(reports=tmp_path), listener=lambda event: None)
+    done, again = suite.one(SCENARIO, stack, options=suite.Options(reports=tmp_path), listener=lambda event: None)
+    assert not again
     assert (done.verdict.word, done.verdict.reasons, done.folder) == (Word.ERROR, ("no such module",), folder.path)
     assert done.seconds > 0
     assert "no such module" in folder.report_html.read_text()

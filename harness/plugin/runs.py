@@ -21,17 +21,32 @@ RUNS = pytest.StashKey[list[dict[str, Any]]]()
 
 
 def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:
-    """Run it, write its page, remember it for the summary. Raises HarnessError."""
+    """Run it, and again where that has to be confirmed: then the second is what came of it. Raises HarnessError."""
+    __tracebackhide__ = True
+    with quiet():
+        from harness.run.plan import with_standby
+        from harness.suite.run_again import AGAIN, cold, compared, wants_another
+
+    chosen = item.config.stash[SUITE].settings
+    first = _once(item, stack, with_standby(scenario) if chosen.standby else scenario, seed=seed)
+    _remember(item, _row(scenario.name, first, chosen.stack))
+    if not wants_another(first):
+        return first
+    second = _once(item, stack, cold(scenario), seed=seed)
+    second = replace(second, verdict=compared(second.verdict, first.verdict, first.folder))
+    _remember(item, _row(scenario.name + AGAIN, second, chosen.stack))
+    return second
+
+
+def _once(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:
+    """Run it and write its page. Raises HarnessError, once that is remembered for the summary."""
     __tracebackhide__ = True
     from harness.report import render
-    from harness.report.summary import Run
 
     with quiet():
         from harness.run.loop import run as run_one
-        from harness.run.plan import with_standby
 
     chosen = item.config.stash[SUITE].settings
-    scenario = with_standby(scenario) if chosen.standby else scenario
     try:
         result = run_one(scenario, stack, reports=chosen.reports, seed=chosen.seed if seed is None else seed)
     except HarnessError as error:
@@ -39,17 +54,15 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
             render.write(error.folder)
         _remember(item, replace(_failed(scenario, str(error)), folder=error.folder))
         raise
-    done = Run(
-        scenario=scenario.name,
-        verdict=result.verdict,
-        folder=result.folder,
-        seconds=result.seconds,
-        stack=chosen.stack,
-    )
-    _remember(item, done)
     render.write(result.folder)
-    _properties(item, done)
+    _properties(item, result)
     return result
+
+
+def _row(name: str, result: Result, stack: str) -> Run:
+    from harness.report.summary import Run
+
+    return Run(scenario=name, verdict=result.verdict, folder=result.folder, seconds=result.seconds, stack=stack)
 
 
 def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> pytest.TestReport:
@@ -76,11 +89,10 @@ def _failed(scenario: Scenario, why: str) -> Run:
     return Run(scenario=scenario.name, verdict=error(why, expect=str(scenario.expect)))
 
 
-def _properties(item: pytest.Item, done: Run) -> None:
+def _properties(item: pytest.Item, done: Result) -> None:
     """What JUnit shows of the run."""
     from harness.run_folder.store import RunFolder
 
-    assert done.folder is not None
     stored = RunFolder.open(done.folder).read()["run"]
     steps = done.verdict.steps
     item.user_properties += [

@@ -20,9 +20,9 @@ from harness.workloads import WORKLOADS
 VERSION = 7
 
 
-def with_standby(scenario: Scenario) -> Scenario:
-    """The same, with a driver that waits ready for each restart after a planned kill."""
-    return replace(scenario, restart=replace(scenario.restart, standby=True))
+def with_standby(scenario: Scenario, *, standby: bool = True) -> Scenario:
+    """The same, with a driver that waits ready for each restart after a planned kill, or without."""
+    return replace(scenario, restart=replace(scenario.restart, standby=standby))
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

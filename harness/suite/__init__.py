@@ -11,10 +11,10 @@ import importlib.util
 import signal
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import starmap
+from itertools import chain, starmap
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -32,6 +32,7 @@ from harness.stack import Stack
 from harness.stacks.addresses import STACKS, Where
 from harness.stacks.needed_parts import needed
 from harness.stacks.supported import Able, Named, refuse, unsupported
+from harness.suite.run_again import AGAIN, cold, compared, wants_another
 from harness.suite.side_by_side import hit_components, played, threads
 
 
@@ -141,19 +142,22 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     with signals(), only_suite(options.reports):
         suite = Suite(options, progress(jobs=options.jobs))
 
-        def play(number: int, scenario: Scenario) -> Run:
-            stack.health()
-            listener = suite.progress.started(
-                scenario.name, number=number, total=len(work), steps=len(scenario.schedule)
-            )
-            return one(scenario, stack, options=options, listener=listener)
+        def play(number: int, scenario: Scenario) -> Iterator[Run]:
+            def listens(name: str) -> Listener:
+                stack.health()
+                return suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
+
+            yield from confirmed(scenario, stack, options=options, listens=listens)
+
+        def whole(number: int, scenario: Scenario) -> list[Run]:
+            return [*play(number, scenario)]
 
         try:
             # The stack goes down before the threads are waited for: a run without one ends.
             with threads(options.jobs) as pool, up(stack):
                 # One by one in this thread, the one that is interrupted.
-                runs = starmap(play, enumerate(work, 1)) if options.jobs == 1 else played(work, pool, play)
-                for done in runs:
+                runs = starmap(play, enumerate(work, 1)) if options.jobs == 1 else played(work, pool, whole)
+                for done in chain.from_iterable(runs):
                     suite.add(done)
         finally:
             suite.progress.close()
@@ -162,12 +166,24 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     return exit_code(suite.runs)
 
 
-def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> Run:
-    """One run, its page written and its folder kept or not."""
+def confirmed(
+    scenario: Scenario, stack: Stack, *, options: Options, listens: Callable[[str], Listener]
+) -> Iterator[Run]:
+    """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so."""
+    asked = with_standby(scenario) if options.standby else scenario
+    first, again = one(asked, stack, options=options, listener=listens(scenario.name))
+    yield first
+    if again:
+        name = scenario.name + AGAIN
+        second, _ = one(cold(scenario), stack, options=options, listener=listens(name))
+        yield replace(second, scenario=name, verdict=compared(second.verdict, first.verdict, first.folder))
+
+
+def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> tuple[Run, bool]:
+    """One run, its page written and its folder kept or not; and whether it has to be confirmed."""
     from harness.report import render
 
     began = monotonic()
-    scenario = with_standby(scenario) if options.standby else scenario
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):
@@ -175,23 +191,24 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     except HarnessError as failure:
         if failure.folder is not None:
             render.write(failure.folder)
+        failed = error(str(failure), expect=str(scenario.expect))
+        seconds = monotonic() - began
         return Run(
-            scenario=scenario.name,
-            verdict=error(str(failure), expect=str(scenario.expect)),
-            folder=failure.folder,
-            seconds=monotonic() - began,
-            stack=stack.name,
-        )
+            scenario=scenario.name, verdict=failed, folder=failure.folder, seconds=seconds, stack=stack.name
+        ), False
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
-        return Run(scenario=scenario.name, verdict=error(words, expect=str(scenario.expect)), stack=stack.name)
+        failed = error(words, expect=str(scenario.expect))
+        return Run(scenario=scenario.name, verdict=failed, stack=stack.name), False
     folder: Path | None = result.folder
     render.write(result.folder)
+    again = wants_another(result)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
         store.RunFolder.open(result.folder).remove()
         folder = None
-    return Run(scenario=scenario.name, verdict=result.verdict, folder=folder, seconds=result.seconds, stack=stack.name)
+    verdict, seconds = result.verdict, result.seconds
+    return Run(scenario=scenario.name, verdict=verdict, folder=folder, seconds=seconds, stack=stack.name), again
 
 
 def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = ()) -> Stack:

@@ -1,0 +1,50 @@
+"""A verdict that came with a driver that had waited ready is not the last word: a restart in production is slower.
+
+Each *violated* of such a run, and one *held* in twenty, is run again with drivers that begin cold. Where that one says
+something else, it is not as expected, whatever it says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from harness.run.loop import Result
+from harness.run.plan import with_standby
+from harness.run_folder.store import RunFolder
+from harness.scenario import Scenario, Verdict, Word
+from harness.stack import Start
+
+ONE_IN = 20
+TELL = (Word.HELD, Word.VIOLATED)
+AGAIN = " (again, drivers cold)"
+
+
+def wants_another(result: Result) -> bool:
+    """Did an attempt of it begin warm, and is it one of those that are run again?"""
+    word, outcome = result.verdict.word, RunFolder.open(result.folder).read("run")["run"].get("outcome", {})
+    if not any(each["start"] == Start.WARM for each in outcome.get("starts", ())):
+        return False
+    return word is Word.VIOLATED or (word is Word.HELD and drawn(result.folder.name))
+
+
+def drawn(folder: str) -> bool:
+    """One run folder in twenty, by what is random in its name; the same answer for the same run."""
+    return int(folder.rpartition("r")[2], 16) % ONE_IN == 0
+
+
+def cold(scenario: Scenario) -> Scenario:
+    """The same, with drivers that begin cold."""
+    return with_standby(scenario, standby=False)
+
+
+def compared(verdict: Verdict, first: Verdict, folder: Path | None) -> Verdict:
+    """The verdict of the run that was cold; not as expected where the first, kept in `folder`, said something else,
+    and neither left it open."""
+    same = verdict.word is first.word and set(verdict.kinds()) == set(first.kinds())
+    if same or verdict.word not in TELL:
+        return verdict
+    kinds = ", ".join(f"{count} {kind}" for kind, count in first.kinds().items())
+    said = f"{first.word.value} ({kinds})" if kinds else first.word.value
+    reason = f"with a driver that had waited ready the same scenario was {said}: {folder or 'its folder was not kept'}"
+    return replace(verdict, as_expected=False, reasons=(*verdict.reasons, reason))
