@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -21,7 +22,7 @@ from harness import effect
 from harness.checkers.cells import canonical
 from harness.effect import OWN_COLUMNS, Effects, Source
 from harness.errors import HarnessError, Interrupted, UsageError
-from harness.run_folder import ledger
+from harness.run_folder import database, ledger
 from tests.folders import COLUMNS, values
 
 SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
@@ -298,3 +299,31 @@ def test_no_source_is_a_clear_error(tmp_path: Path) -> None:
 )
 def test_a_plain_effect_takes_each_record_by_itself(db: Effects, sql: str, alone: bool) -> None:
     assert db.plain(sql) is alone
+
+
+def test_two_ledgers_at_once_do_not_see_each_other(source: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other.parquet", [(0, 0, b"7", json.dumps(values(8)[7]).encode())])
+    with effects(source) as one, effects(other) as two:
+        counts = [each.table("select count(*) as n from ledger").rows for each in (one, two, one)]
+        assert counts == [[("20",)], [("1",)], [("20",)]]
+        assert one.table("select count(*) as n from duckdb_tables() where table_name <> 'records'").rows == [("0",)]
+    with effects(other) as again:
+        assert again.size() == 1
+
+
+def test_a_database_that_broke_is_replaced(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB answers nothing any more after an internal error of its own."""
+
+    class Broken:
+        def cursor(self) -> Broken:
+            return self
+
+        def execute(self, sql: str) -> Broken:
+            raise duckdb.FatalException("database has been invalidated")
+
+    real = database._database.__wrapped__
+    made: list[object] = [Broken()]
+    monkeypatch.setattr(database, "_database", functools.cache(lambda process: made.pop() if made else real(process)))
+    with effects(source) as db:
+        assert db.size() == 20
+    assert not made

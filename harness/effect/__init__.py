@@ -25,6 +25,7 @@ from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
 from harness.checkers.schema_check import Column
 from harness.effect import syntax
 from harness.errors import HarnessError, UsageError
+from harness.run_folder.database import connection
 from harness.run_folder.ledger import SOURCE, read_source
 
 SECONDS_MAX = 300.0
@@ -41,14 +42,6 @@ HIDDEN = "_committed, __partition, __offset"
 
 RESERVED = frozenset({"_partition", "_offset", "_batch", "_committed"})
 """What a record is told by: a workload's column of that name would hide it."""
-
-CLOSED = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-}
 
 REFUSALS = (duckdb.Error, ValueError, RuntimeError)
 """What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
@@ -98,17 +91,15 @@ class Source:
 
 
 class Effects:
-    """A closed DuckDB that holds one run's ledger. Use it in a `with`; one thread at a time."""
+    """A connection to a closed DuckDB, with one run's ledger as temporary tables. Use it in a `with`; one thread at a
+    time."""
 
     def __init__(self, source: Source, *, where: str) -> None:
         """`where` names the scenario in errors. Raises HarnessError if the ledger cannot be read, UsageError if a
         column of the workload does not fit the records."""
         self._where = where
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-effect")
-        self._db = duckdb.connect(":memory:", config=dict(CLOSED))
-        self._db.execute("set TimeZone = 'UTC'")
-        self._db.execute("set enable_progress_bar = false")
-        self._db.execute("set lock_configuration = true")
+        self._db = connection()
         self._folding = _aggregates()
         try:
             self._fill(source)
@@ -241,14 +232,14 @@ class Effects:
         source = self._shuffled(cut.order) if cut.order else "records"
         rows = f"select * exclude ({HIDDEN}) from {source} where {kept}"
         more = [f"{rows} and {_inside(spans)}" for spans in cut.again]
-        self._db.execute(f"create or replace view ledger as {' union all '.join([rows, *more])}")
+        self._db.execute(f"create or replace temp view ledger as {' union all '.join([rows, *more])}")
 
     def _shuffled(self, order: int) -> str:
         """The name of a table of the same records in another order."""
         name, by = f"shuffled_{int(order)}", f"hash(__partition, __offset, {order}), __partition, __offset"
         if order == REVERSED:
             name, by = "reversed", "rowid desc"
-        self._db.execute(f"create table if not exists {name} as select * from records order by {by}")
+        self._db.execute(f"create temp table if not exists {name} as select * from records order by {by}")
         return name
 
     def _fill(self, source: Source) -> None:
@@ -314,7 +305,7 @@ class Effects:
 
 # ASOF finds at most one range a record, so that batches which overlap can never double a record.
 _RECORDS = """
-create table records as
+create temp table records as
 with raw as (
     select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
            case when s."offset" < r."end" then r.batch end as _batch,
@@ -332,7 +323,7 @@ _AGGREGATES = "select distinct function_name from duckdb_functions() where funct
 @cache
 def _aggregates() -> frozenset[str]:
     """The names of DuckDB's aggregate functions: asking for them takes as long as all else that a ledger needs."""
-    with duckdb.connect(":memory:", config=dict(CLOSED)) as db:
+    with connection() as db:
         return frozenset(row[0] for row in db.execute(_AGGREGATES).fetchall())
 
 

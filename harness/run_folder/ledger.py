@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from harness.errors import HarnessError
+from harness.run_folder.database import connection
 
 MAGIC = b"\x89OPL"
 MEANT, ANSWERS = 1, 2
@@ -373,16 +373,15 @@ _FOREIGN = """select s.seq from source s where not exists (from attempts a where
 
 def producer_report(attempts: AttemptsRead, source: pa.Table) -> ProducerReport:
     """Compare what was promised with the source as read back; both in memory, nothing else is touched."""
-    with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
-        connection.execute("set enable_progress_bar = false")
-        connection.register("attempts", attempts.table)
-        connection.register("source", source)
+    with connection() as db:
+        db.register("attempts", attempts.table)
+        db.register("source", source)
 
         def placed(name: str) -> tuple[Placed, ...]:
-            return tuple(map(Placed._make, connection.sql(f"from ({_PLACED[name]}) order by all").fetchall()))
+            return tuple(map(Placed._make, db.sql(f"from ({_PLACED[name]}) order by all").fetchall()))
 
         def seqs(name: str) -> tuple[int, ...]:
-            return tuple(row[0] for row in connection.sql(f"from ({_SEQS[name]}) order by all").fetchall())
+            return tuple(row[0] for row in db.sql(f"from ({_SEQS[name]}) order by all").fetchall())
 
         return ProducerReport(
             meant=attempts.meant,
@@ -396,5 +395,5 @@ def producer_report(attempts: AttemptsRead, source: pa.Table) -> ProducerReport:
             refuted=placed("refuted"),
             recovered=seqs("recovered"),
             absent=seqs("absent"),
-            foreign=len(connection.sql(_FOREIGN).fetchall()),
+            foreign=len(db.sql(_FOREIGN).fetchall()),
         )
