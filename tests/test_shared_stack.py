@@ -20,7 +20,7 @@ from kafka import KafkaAdminClient
 
 from harness.cli import main
 from harness.errors import StackError
-from harness.session import reaper
+from harness.session import reaper, session
 from harness.stacks import shared
 from harness.wait import Waiting, until
 
@@ -191,6 +191,15 @@ def test_a_command_is_told_when_it_is_gone_and_nothing_is_left_of_it(up: Shared)
     assert "Traceback" not in up.said("left alone")
     until("its session to be swept", lambda: not up.executors() or Waiting(str(up.executors())), within_s=GONE_S)
     assert shared.there() is None
+    # What the run had there is gone with it: no later start has anything to do.
+    assert "and then" not in up.said("left alone")
+    left = [path.parent for path in session.root().glob("s-*/made.json") if up.found.session in said_last(path.parent)]
+    assert not left
+
+
+def said_last(folder: Path) -> str:
+    """What a session wants to be done at its end."""
+    return (folder / reaper.CLOSING_MESSAGE).read_text()
 
 
 @pytest.mark.stack

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,12 @@ class LastingStack(SessionStack):
         with self._telling:
             said = remembered(self._again(), list(self._made.values()))
             path = session.keep("made.json", json.dumps(said, default=str))
-            argv = [sys.executable, "-m", "harness.stacks.lasting", str(path)]
+            argv = [sys.executable, "-m", *self._last_words(path)]
             session.at_the_end(json.dumps({"argv": argv, "env": env}))
+
+    def _last_words(self, path: Path) -> Sequence[str]:
+        """The module that drops what is remembered in a file, and its arguments."""
+        return ("harness.stacks.lasting", str(path))
 
 
 def at(name: str, address: str) -> Addressed:

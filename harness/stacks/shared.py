@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,6 +25,7 @@ from harness.machine import cache, jars, java
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stacks.lasting import Again, LastingStack
+from harness.stacks.lasting import main as drop_remembered
 from harness.stacks.processes import ProcessesStack
 from harness.wait import Waiting, until
 
@@ -197,6 +198,15 @@ class SharedStack(LastingStack, ProcessesStack):
     def _again(self) -> Mapping[str, Again]:
         return {name: ("borrowed", self._lent[name]["lent"]) for name in self._borrowed}
 
+    def _last_words(self, path: Path) -> Sequence[str]:
+        return ("harness.stacks.shared", self._found.session, str(folder()), *super()._last_words(path)[1:])
+
+    def _drop(self, run_id: str) -> None:
+        if lives(self._found.session):
+            super()._drop(run_id)
+        else:  # what the run had there went with it
+            self._made.pop(run_id, None)
+
     def _described(self, names: Collection[str]) -> dict[str, Any]:
         own = super()._described([name for name in names if name not in self._borrowed])
         said = {name: dict(self._lent[name]["about"]) for name in sorted(set(names) & set(self._borrowed))}
@@ -214,8 +224,25 @@ class SharedStack(LastingStack, ProcessesStack):
                 self._user = None
 
 
+def lives(session: str) -> bool:
+    """Is the stack of that session still up?"""
+    found = there()
+    return found is not None and found.session == session
+
+
 def process() -> reaper.ProcessId:
     """This process."""
     found = reaper.identify(os.getpid())
     assert found is not None
     return found
+
+
+def main(session: str, place: str, path: Path) -> int:
+    """Drop what a dead session had made on the stack of `session`, whose files are in `place`, if that is still up; how
+    much of it could not be dropped."""
+    os.environ[VARIABLE] = place
+    return drop_remembered(path) if lives(session) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
