@@ -19,9 +19,11 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient
 
 from harness.cli import main
-from harness.errors import StackError
+from harness.errors import Interrupted, StackError
+from harness.machine import java
 from harness.session import reaper, session
 from harness.stacks import shared
+from harness.training import processes
 from harness.wait import Waiting, until
 
 HOUSE = Path(__file__).parents[1]
@@ -81,6 +83,43 @@ def test_what_an_owner_has_not_written_down_yet_is_no_stack(place: Path, text: s
     with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
         (place / shared.FOUND).write_text(text)
         assert shared.there() is None
+
+
+def test_a_stack_that_lacks_a_component_is_not_taken_for_one_that_has_it(place: Path) -> None:
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
+        told(place, components={"kafka": {}})
+        code, output = onceproof("up")
+    assert code == 2 and "with postgres; one is up with kafka. End that one first" in output
+
+
+def test_a_stack_that_is_coming_up_cannot_be_taken_down_yet(place: Path) -> None:
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
+        code, output = onceproof("down")
+    assert code == 2 and "it is coming up or going down. Try again" in output
+
+
+def test_what_an_owner_left_that_was_killed_is_not_the_next_ones(place: Path) -> None:
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
+        told(place, owner=reaper.ProcessId(shared.process().pid, 1))
+        assert shared.there() is None
+
+
+def test_executors_have_the_time_zone_of_whoever_uses_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    with shared.locked(place / shared.OWNER, fcntl.LOCK_EX):
+        told(place)
+        monkeypatch.setenv("TZ", "Asia/Kathmandu")
+        assert shared.usable(notes.append) is None
+    assert "started with another environment" in notes[0]
+
+
+def test_an_interrupt_while_archives_are_made_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise Interrupted("interrupted by SIGTERM")
+
+    monkeypatch.setattr(java, "find", interrupted)
+    with pytest.raises(Interrupted):
+        processes.provide(print)
 
 
 def test_a_stack_in_use_is_not_taken_down(place: Path) -> None:

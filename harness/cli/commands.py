@@ -221,7 +221,7 @@ def up(paths: tuple[Path, ...], idle: float) -> None:
     from harness.suite import shared_owner as owner
 
     names = owner.shareable(components_of(paths))
-    found = owner.start(names, idle * 60)
+    found = owner.start(names, idle * 60, kinds=paths or [Path.cwd()])
     click.echo(f"up: Spark{''.join(f', {name}' for name in found.components)}; onceproof down ends it")
 
 

@@ -284,6 +284,8 @@ class Effects:
             return self._bounded(work)
         except duckdb.InterruptException as failure:
             raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
+        except duckdb.FatalException as failure:
+            raise HarnessError(f"DuckDB failed for good, not for this effect alone: {_words(failure)}") from failure
         except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
 

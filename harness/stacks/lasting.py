@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.component import Addressed, AtAddress, Server, Shareable, able
+from harness.errors import StackError
 from harness.fields.own_kinds import conftest_of, load_conftest
 from harness.resources import Parts, RunResources, component_of, components
 from harness.stacks.base import SessionStack
@@ -32,6 +33,11 @@ class LastingStack(SessionStack):
     def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         super().__init__(logs, needs=needs)
         self._telling = threading.Lock()
+        self._leaving = False
+
+    def _ready(self) -> None:
+        super()._ready()
+        self._leaving = False
 
     @abstractmethod
     def _again(self) -> Mapping[str, Again]:
@@ -47,11 +53,16 @@ class LastingStack(SessionStack):
         self._made[run_id] = self._provision().named(run_id, parts, root=root)
         # Before anything is made: whoever is left alive then drops it.
         self._remember()
+        provision, made = self._provision(), self._made[run_id]
         try:
-            return super().provide(run_id, parts, root=root)
+            own = super().provide(run_id, parts, root=root)
         except BaseException:
             self._drop(run_id)
             raise
+        if self._leaving:  # another thread ended the stack meanwhile, and found nothing of this run to drop
+            provision.drop(made)
+            raise StackError("the stack went down while a run was given its resources")
+        return own
 
     def release(self, own: RunResources, *, keep: bool = False) -> None:
         """Drop what `provide` made; `keep` leaves it for good: it is on servers that go on."""
@@ -65,6 +76,7 @@ class LastingStack(SessionStack):
         """End our drivers and drop what is left of our runs. Safe to call twice."""
         if self._session is None:
             return
+        self._leaving = True
         # Whatever of it fails, the rest is done; what could not be dropped is tried once more by the session's end.
         with contextlib.ExitStack() as steps:
             steps.callback(self._end)

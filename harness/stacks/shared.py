@@ -21,6 +21,7 @@ from typing import IO, Any
 from harness.component import Server, Shareable, able
 from harness.components.spark.standalone_processes import executors_under
 from harness.errors import StackError, WaitError
+from harness.hosts import service
 from harness.machine import cache, jars, java
 from harness.session import reaper
 from harness.session.session import Session
@@ -32,6 +33,8 @@ from harness.wait import Waiting, until
 VARIABLE = "ONCEPROOF_SHARED_STACK"
 OWNER, USERS, FOUND, ENDED = "owner.lock", "users.lock", "stack.json", "ended"
 JOIN_S = 5.0
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+NAMESPACES = (Path("/proc/self/ns/net"), Path("/proc/self/ns/pid"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def folder() -> Path:
         return cache.folder("shared-stack")
     try:
         Path(own).mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(own).chmod(0o700)
     except OSError as error:
         raise StackError(f"cannot make the folder {own}: {error.strerror}; set {VARIABLE} to another") from error
     return Path(own).absolute()
@@ -73,6 +77,11 @@ def versions() -> dict[str, str]:
         "python": sys.executable,
         "java": f"{found.text} in {found.home}",
         "jars": jars.resolve(found).digest,
+        # Executors have the environment in which the stack was started: the time zone, say.
+        "environment": sha256(json.dumps(service.environment(), sort_keys=True).encode()).hexdigest(),
+        "machine": " ".join(
+            [str(os.getuid()), BOOT.read_text().strip(), *(str(each.readlink()) for each in NAMESPACES)]
+        ),
     }
 
 
@@ -83,7 +92,9 @@ def there() -> There | None:
         return None
     try:
         said = json.loads((place / FOUND).read_text(encoding="utf-8"))
-        return There(**{**said, "owner": reaper.ProcessId(*said["owner"])})
+        found = There(**{**said, "owner": reaper.ProcessId(*said["owner"])})
+        # What an owner left that was killed is not the next one's.
+        return found if reaper.identify(found.owner.pid) == found.owner else None
     except (OSError, ValueError, TypeError, KeyError):
         return None  # it is still coming up, or goes down
 
@@ -126,6 +137,7 @@ def locked(path: Path, how: int) -> Iterator[bool]:
 class SharedSpark:
     """The master and the worker of somebody else's stack."""
 
+    session: str
     master: str
     home: Path
     cores: int
@@ -137,7 +149,7 @@ class SharedSpark:
 
     def check(self) -> None:
         """Raise StackError if it is gone, with the reason that its owner left."""
-        if not held(folder() / OWNER):
+        if not lives(self.session):
             reason = folder() / ENDED
             said = reason.read_text(encoding="utf-8") if reason.is_file() else "its process is gone"
             raise StackError(f"the stack that `onceproof up` started is gone: {said}; run it again")
@@ -158,11 +170,17 @@ class SharedStack(LastingStack, ProcessesStack):
         self._borrowed: dict[str, Server] = {}
         self._user: IO[str] | None = None
 
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        if self._leaving:
+            raise StackError("this command is leaving the stack that is up")
+        super().health()
+
     def _start(self, session: Session) -> None:
         self._join()
         said = self._found.spark
         worker = reaper.ProcessId(*said["worker"])
-        self.spark = SharedSpark(said["master"], Path(said["home"]), said["cores"], worker)
+        self.spark = SharedSpark(self._found.session, said["master"], Path(said["home"]), said["cores"], worker)
         self.spark.check()
         self.servers |= self._add(self._needs)
 

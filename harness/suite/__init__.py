@@ -175,7 +175,9 @@ def confirmed(
     yield first
     if again:
         name = scenario.name + AGAIN
-        second, _ = one(cold(scenario), stack, options=options, listener=listens(name))
+        # Whether it failed shows only beside the first.
+        kept = replace(options, keep="all") if options.keep == "failed" else options
+        second, _ = one(cold(scenario), stack, options=kept, listener=listens(name))
         yield replace(second, scenario=name, verdict=compared(second.verdict, first.verdict, first.folder))
 
 
@@ -204,7 +206,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     folder: Path | None = result.folder
     render.write(result.folder)
     again = wants_another(result)
-    if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
+    if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected and not again):
         store.RunFolder.open(result.folder).remove()
         folder = None
     verdict, seconds = result.verdict, result.seconds

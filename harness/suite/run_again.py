@@ -1,7 +1,7 @@
 """A verdict that came with a driver that had waited ready is not the last word: a restart in production is slower.
 
-Each *violated* of such a run, and one *held* in twenty, is run again with drivers that begin cold. Where that one says
-something else, it is not as expected, whatever it says.
+Each *violated* of such a run, and one *held* in twenty, is run again with drivers that begin cold. Where one of the two
+held and the other did not, nobody can tell: unknown.
 """
 
 from __future__ import annotations
@@ -39,12 +39,10 @@ def cold(scenario: Scenario) -> Scenario:
 
 
 def compared(verdict: Verdict, first: Verdict, folder: Path | None) -> Verdict:
-    """The verdict of the run that was cold; not as expected where the first, kept in `folder`, said something else,
-    and neither left it open."""
-    same = verdict.word is first.word and set(verdict.kinds()) == set(first.kinds())
-    if same or verdict.word not in TELL:
+    """The verdict of the run that was cold; unknown where it and the first, kept in `folder`, do not agree, and neither
+    left it open."""
+    if verdict.word is first.word or verdict.word not in TELL:
         return verdict
-    kinds = ", ".join(f"{count} {kind}" for kind, count in first.kinds().items())
-    said = f"{first.word.value} ({kinds})" if kinds else first.word.value
-    reason = f"with a driver that had waited ready the same scenario was {said}: {folder or 'its folder was not kept'}"
-    return replace(verdict, as_expected=False, reasons=(*verdict.reasons, reason))
+    where = folder or "its folder was not kept"
+    reason = f"{verdict.word.value} with drivers that began cold, {first.word.value} with one that had waited: {where}"
+    return replace(verdict, word=Word.UNKNOWN, as_expected=False, reasons=(*verdict.reasons, reason))

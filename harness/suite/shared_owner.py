@@ -1,6 +1,6 @@
 """The process that keeps a stack up for the next commands: `onceproof up` starts it, `onceproof down` ends it.
 
-    python -m harness.suite.shared_owner IDLE_S COMPONENT...
+    python -m harness.suite.shared_owner IDLE_S KINDS COMPONENT...      KINDS: where kinds are registered, as JSON
 
 It ends by itself when nobody has used its stack for IDLE_S seconds, or when a part of it dies. Its session's reaper
 ends what it started if it is killed.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -20,11 +21,12 @@ from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import cast
 
 from harness.component import COMPONENTS, Lent, Shareable
-from harness.errors import HarnessError, Interrupted, StackError, UsageError
+from harness.errors import HarnessError, Interrupted, StackError, UsageError, WaitError
+from harness.fields.own_kinds import load_own_kinds
 from harness.hosts.logs import tail
+from harness.machine import cache
 from harness.session import reaper
 from harness.stacks import shared
 from harness.stacks.processes import ProcessesStack
@@ -35,6 +37,7 @@ UP_S = 900.0
 """With class archives to make, on a busy machine."""
 DOWN_S = 120.0
 LOOK_S = 0.5
+MOMENT_S = 1.0
 LOG = "owner.log"
 
 
@@ -44,48 +47,56 @@ def shareable(names: Collection[str] = ()) -> tuple[str, ...]:
     return tuple(name for name in able if not names or name in names)
 
 
-def start(components: Collection[str], idle_s: float) -> shared.There:
-    """Start the owner of a stack and wait until it is up. Raises UsageError if one is up that cannot be used, and the
-    HarnessError that it failed with."""
+def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) -> shared.There:
+    """Start the owner of a stack and wait until it is up. `kinds`: files in whose repositories kinds are registered.
+    Raises UsageError if one is up that cannot be used, and the HarnessError that it failed with."""
     place = shared.folder()
     if shared.held(place / shared.OWNER):
-        return _up_already()
+        return _up_already(components)
     log = place / LOG
-    argv = [sys.executable, "-m", __name__, str(idle_s), *components]
+    where = json.dumps([str(path.absolute()) for path in kinds])
+    argv = [sys.executable, "-m", "harness.suite.shared_owner", str(idle_s), where, *components]
+    paths = [str(Path(__file__).parents[2]), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    named = {shared.VARIABLE: str(place), cache.VARIABLE: str(cache.root()), "PYTHONPATH": os.pathsep.join(paths)}
     with log.open("wb") as out:
         child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd=place,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *_path()])},
+            env={**os.environ, **named},
         )  # fmt: skip
     try:
         found = until("the stack to be up", lambda: _seen(child, log), within_s=UP_S, every_s=0.1)
     except BaseException:
         child.terminate()
-        child.wait(DOWN_S)
+        try:
+            child.wait(DOWN_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
         raise
     assert isinstance(found, shared.There)
     return found
 
 
-def _path() -> list[str]:
-    return [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-
-
-def _up_already() -> shared.There:
+def _up_already(components: Collection[str]) -> shared.There:
     notes: list[str] = []
     found = shared.usable(notes.append)
     if found is None:
         saw = notes[0].partition(";")[0] if notes else "another command is starting it or taking it down"
         raise UsageError(f"asked for a stack to share; {saw}. End that one first: onceproof down")
+    if lacking := [name for name in components if name not in found.components]:
+        there = ", ".join(found.components) or "none"
+        raise UsageError(
+            f"asked for a stack with {', '.join(lacking)}; one is up with {there}. End that one first: onceproof down"
+        )
     return found
 
 
 def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
     if (code := child.poll()) is not None:
-        failure = HarnessError(f"the stack to share could not come up: {tail(log) or f'its owner ended with {code}'}")
+        failure = HarnessError(f"the stack to share could not come up; its owner ended with {code}: {tail(log)}")
         failure.exit_code = code or HarnessError.exit_code
         raise failure
-    return shared.there() or Waiting(tail(log) or "its owner has said nothing yet")
+    found = shared.there()
+    return found if found is not None and found.owner.pid == child.pid else Waiting(tail(log))
 
 
 def end(*, now: bool) -> bool:
@@ -93,9 +104,11 @@ def end(*, now: bool) -> bool:
     place = shared.folder()
     found = shared.there()
     if found is None:
+        if shared.held(place / shared.OWNER):
+            raise UsageError("asked to end the stack that is up; it is coming up or going down. Try again")
         return False
-    with shared.locked(place / shared.USERS, fcntl.LOCK_EX) as unused:
-        if not (unused or now):
+    with contextlib.ExitStack() as door:
+        if not (_taken(place / shared.USERS, door) or now):
             raise UsageError("asked to end the stack that is up; another command uses it. Wait for it, or give --now")
         reaper.send(found.owner, signal.SIGTERM)
         gone = "the owner of the stack to end"
@@ -103,18 +116,28 @@ def end(*, now: bool) -> bool:
     return True
 
 
+def _taken(path: Path, door: contextlib.ExitStack) -> bool:
+    """Hold a lock until `door` closes; False if others hold it. Whoever only looks at it holds it for a moment."""
+    with contextlib.suppress(WaitError):
+        until(path.name, lambda: door.enter_context(shared.locked(path, fcntl.LOCK_EX)), within_s=MOMENT_S)
+        return True
+    return False
+
+
 def own(components: Sequence[str], idle_s: float) -> None:
     """Be the owner of a stack until nobody wants it any more. Raises StackError."""
     place = shared.folder()
     with contextlib.ExitStack() as door:
         door.enter_context(signals())
-        if not door.enter_context(shared.locked(place / shared.OWNER, fcntl.LOCK_EX)):
+        if not _taken(place / shared.OWNER, door):
             raise StackError("another process owns a stack already")
         door.enter_context(contextlib.suppress(Interrupted))
         for left in (shared.FOUND, shared.ENDED):
             (place / left).unlink(missing_ok=True)
         shutil.rmtree(place / "logs", ignore_errors=True)
         stack = ProcessesStack(place / "logs", needs=components)
+        # The logs of executors may hold what a pipeline logged in with.
+        door.callback(shutil.rmtree, place / "logs" / "executors", ignore_errors=True)
         with up(stack), _told(place):
             _write(place / shared.FOUND, described(stack).written())
             until("its last user to go", _unused(place, stack.health, idle_s, door), within_s=inf, every_s=LOOK_S)
@@ -122,16 +145,15 @@ def own(components: Sequence[str], idle_s: float) -> None:
 
 @contextmanager
 def _told(place: Path) -> Iterator[None]:
-    """However it ends, nobody finds it any more, and what its users had is not kept."""
+    """Before anything of it ends, its users are told why, and nobody finds it any more."""
     try:
         yield
-    except StackError as failure:
-        _write(place / shared.ENDED, str(failure))
+    except HarnessError as failure:
+        why = "it was taken down" if isinstance(failure, Interrupted) else str(failure)
+        _write(place / shared.ENDED, why)
         raise
     finally:
         (place / shared.FOUND).unlink(missing_ok=True)
-        # The logs of executors may hold what a pipeline logged in with.
-        shutil.rmtree(place / "logs" / "executors", ignore_errors=True)
 
 
 def described(stack: ProcessesStack) -> shared.There:
@@ -143,8 +165,9 @@ def described(stack: ProcessesStack) -> shared.There:
         versions=shared.versions(),
         spark={"master": spark.master, "home": str(spark.home), "cores": spark.cores, "worker": spark.worker},
         components={
-            name: {"lent": cast(Lent, server).lent(), "about": server.describe()}
+            name: {"lent": server.lent(), "about": server.describe()}
             for name, server in stack.servers.items()
+            if isinstance(server, Lent)
         },
     )
 
@@ -180,9 +203,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Raises nothing: the one who started us reads our last words."""
+    """Be the owner; the one who started us reads our last words."""
     try:
-        own(argv[1:], float(argv[0]))
+        load_own_kinds([Path(each) for each in json.loads(argv[1])])
+        own(argv[2:], float(argv[0]))
     except HarnessError as failure:
         print(failure, file=sys.stderr, flush=True)
         return failure.exit_code

@@ -19,11 +19,11 @@ POSTGRES, PORTS = 5432, 1 << 16
 
 
 class PostgresThere(Provides):
-    """A server that others use too; `alone`: all parts of a run are schemas in its one database."""
-
-    shared = True
+    """A server that is there. `alone`: somebody else's, where all parts of a run are schemas in its one database; else
+    of another process of ours, and every statement there is a pipeline's."""
 
     def __init__(self, address: str, *, alone: bool = True) -> None:
+        self.shared = alone
         self.databases = self.inside = replace(databases(address), alone=alone)
         self.plain = self.databases.plain()
 

@@ -91,8 +91,14 @@ class Databases:
 
     def make(self, part: str) -> None:
         """Make the database of a part, if it is not there. Raises StackError."""
-        if not self._there(part):
+        if self._there(part):
+            return
+        try:
             self._execute("postgres", [sql.SQL("create database {}").format(sql.Identifier(self.called(part)))])
+        except StackError:
+            # Another command on the same server was faster.
+            if not self._there(part):
+                raise
 
     def _there(self, part: str) -> bool:
         try:

@@ -47,7 +47,7 @@ MOST = 3
 KEPT = 200
 """Digests in the cache."""
 FOLDER = "controls"
-VOLATILE = frozenset({"session", "reapers_replaced", "cluster_id", "driver_host", "flags"})
+VOLATILE = frozenset({"session", "shared", "reapers_replaced", "cluster_id", "driver_host", "flags"})
 """What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
 
 Play = Callable[..., None]
