@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from harness.context import BlockedWriter, RunContext, TriggerHit
+from harness.errors import HarnessError
 from harness.faults import FAULTS, kill_executor
 from harness.faults.base import Injection, NoOptions, Proof, killing
 from harness.faults.kill_executor import executors
@@ -93,6 +94,20 @@ def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(
         assert (outcome.evidence.signalled["driver 1"], outcome.evidence.driver_status) == ("exit status 0", 0)
         assert outcome.batch in outcome.evidence.checkpoint_after["commits"]
         assert outcome.hit
+
+
+def test_a_fault_that_fails_is_told_with_its_step_and_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def inject(*given: object) -> Injection:
+        raise ValueError("no such server")
+
+    monkeypatch.setattr(FAULTS["kill driver"], "inject", inject)
+    line = inject.__code__.co_firstlineno + 1
+    with world(tmp_path) as w, pytest.raises(HarnessError) as failed:
+        w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
+    told = (
+        f'step 1 (`kill driver`) of the schedule failed: ValueError("a fault of somebody else\'s") in {__file__}:{line}'
+    )
+    assert str(failed.value) == told
 
 
 def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:

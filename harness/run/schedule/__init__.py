@@ -7,6 +7,7 @@ and tries the next batch, `TRIES` times in all; the outcome says which batch it 
 from __future__ import annotations
 
 import threading
+import traceback
 from dataclasses import replace
 from time import monotonic
 
@@ -31,6 +32,7 @@ class Schedule:
         self._run = run
         self.outcomes: list[StepOutcome] = []
         self.failure: BaseException | None = None
+        self._at = "the first step"
         self._acted = threading.Event()
         self._injecting = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="schedule", daemon=True)
@@ -64,11 +66,12 @@ class Schedule:
     def healthy(self) -> None:
         """Raise HarnessError if the schedule itself failed."""
         if self.failure is not None:
-            raise HarnessError(f"the schedule failed: {self.failure!r}") from self.failure
+            raise HarnessError(f"{self._at} of the schedule failed: {_told(self.failure)}") from self.failure
 
     def _guarded(self) -> None:
         try:
             for number, step in enumerate(self._steps, 1):
+                self._at = f"step {number} (`{step.name}`)"
                 outcome = self._perform(number, step)
                 self.outcomes.append(outcome)
                 # A run that is torn down has not missed what it did not wait for.
@@ -111,3 +114,11 @@ class Schedule:
     def _tell(self, what: str, outcome: StepOutcome) -> None:
         fields = {name: value for name, value in plain(outcome).items() if name != "at_s"}
         self._run.journal.write(what, **fields)
+
+
+def _told(failure: BaseException) -> str:
+    """An error of ours in its words; another, which a kind of somebody else's may raise, with the line that did."""
+    frames = traceback.extract_tb(failure.__traceback__)
+    if isinstance(failure, HarnessError) or not frames:
+        return str(failure) or repr(failure)
+    return f"{failure!r} in {frames[-1].filename}:{frames[-1].lineno}"
