@@ -116,7 +116,6 @@ class AtAddress(Protocol):
 
 
 @runtime_checkable
-@runtime_checkable
 class Lent(Started, Protocol):
     """One that we start, and that other processes of this user may use while it is up."""
 

@@ -44,15 +44,16 @@ def folder(*parts: str) -> Path:
 
 
 @contextmanager
-def locked(path: Path, *, within_s: float) -> Iterator[None]:
-    """Hold the lock file `path` alone among all processes. The system lets go of it when its holder dies.
+def locked(path: Path, *, within_s: float, how: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Hold the lock file `path` alone among all processes, or with `LOCK_SH` beside others that do. The system lets go
+    of it when its holder dies.
 
     Raises WaitError when another process holds it for longer than `within_s` seconds."""
     with path.open("a+", encoding="utf-8") as file:
 
         def taken() -> bool | wait.Waiting:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, how | fcntl.LOCK_NB)
             except BlockingIOError:
                 return wait.Waiting(f"{path} held by another process")
             return True

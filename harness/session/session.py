@@ -84,6 +84,15 @@ def sweep(dead: list[tuple[Path, IO[str]]]) -> list[str]:
     return [folder.name for folder, _ in dead]
 
 
+def private(path: Path, text: str) -> Path:
+    """Write a file that only we may read: whole, or not at all."""
+    temporary = path.with_name(f".{path.name}")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode=0o600)
+    temporary.write_text(text, encoding="utf-8")
+    return temporary.rename(path)
+
+
 class Session:
     """`Session()` sweeps, makes the folder and arms the reaper. Close it, or use it in a `with` block.
 
@@ -163,10 +172,7 @@ class Session:
 
     def keep(self, name: str, text: str) -> Path:
         """Write a file into the session's folder that only we may read: whole, or not at all."""
-        temporary = self.folder / f".{name}"
-        temporary.touch(mode=0o600)
-        temporary.write_text(text, encoding="utf-8")
-        return temporary.rename(self.folder / name)
+        return private(self.folder / name, text)
 
     def end(self, process: subprocess.Popen[bytes], *, grace_s: float = 0.0) -> None:
         """SIGTERM, `grace_s` seconds, then SIGKILL to the process and everything under it. Silent if it is gone."""

@@ -7,16 +7,16 @@ is going to stop, comes up in our own session.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from harness.component import Server, Shareable, able
 from harness.components.spark.standalone_processes import executors_under
@@ -28,7 +28,6 @@ from harness.session.session import Session
 from harness.stacks.lasting import Again, LastingStack
 from harness.stacks.lasting import main as drop_remembered
 from harness.stacks.processes import ProcessesStack
-from harness.wait import Waiting, until
 
 VARIABLE = "ONCEPROOF_SHARED_STACK"
 OWNER, USERS, FOUND, ENDED = "owner.lock", "users.lock", "stack.json", "ended"
@@ -121,18 +120,6 @@ def held(path: Path) -> bool:
     return False
 
 
-@contextmanager
-def locked(path: Path, how: int) -> Iterator[bool]:
-    """Hold a lock; False if others keep us from it."""
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
 @dataclass(frozen=True)
 class SharedSpark:
     """The master and the worker of somebody else's stack."""
@@ -168,7 +155,7 @@ class SharedStack(LastingStack, ProcessesStack):
         self._found = found
         self._lent = {name: each for name, each in found.components.items() if name not in own}
         self._borrowed: dict[str, Server] = {}
-        self._user: IO[str] | None = None
+        self._user = contextlib.ExitStack()
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
@@ -186,22 +173,11 @@ class SharedStack(LastingStack, ProcessesStack):
 
     def _join(self) -> None:
         """Keep it from ending for want of users. Raises StackError if it is just doing that."""
-        user = (folder() / USERS).open("a")
-
-        def joined() -> bool | Waiting:
-            try:
-                fcntl.flock(user, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return Waiting("its owner does not let anybody in")
-            return True
-
         try:
             # The owner takes this lock for a moment, to see whether there is anybody.
-            until("the stack that is up", joined, within_s=JOIN_S)
+            self._user.enter_context(cache.locked(folder() / USERS, within_s=JOIN_S, how=fcntl.LOCK_SH))
         except WaitError as failure:
-            user.close()
             raise StackError(f"{failure}; it is going down, run it again") from failure
-        self._user = user
 
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
         borrowed = {
@@ -232,14 +208,12 @@ class SharedStack(LastingStack, ProcessesStack):
 
     def _end(self) -> None:
         borrowed, self._borrowed = self._borrowed, {}
-        try:
+        # Whatever of it fails, the rest is done.
+        with contextlib.ExitStack() as steps:
+            steps.callback(self._user.close)
+            steps.callback(ProcessesStack.down, self)
             for server in borrowed.values():
-                server.close()
-            ProcessesStack.down(self)
-        finally:
-            if self._user is not None:
-                self._user.close()
-                self._user = None
+                steps.callback(server.close)
 
 
 def lives(session: str) -> bool:

@@ -9,7 +9,6 @@ ends what it started if it is killed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -28,6 +27,7 @@ from harness.fields.own_kinds import load_own_kinds
 from harness.hosts.logs import tail
 from harness.machine import cache
 from harness.session import reaper
+from harness.session.session import private
 from harness.stacks import shared
 from harness.stacks.processes import ProcessesStack
 from harness.suite import signals, up
@@ -116,12 +116,13 @@ def end(*, now: bool) -> bool:
     return True
 
 
-def _taken(path: Path, door: contextlib.ExitStack) -> bool:
+def _taken(path: Path, door: contextlib.ExitStack, *, within_s: float = MOMENT_S) -> bool:
     """Hold a lock until `door` closes; False if others hold it. Whoever only looks at it holds it for a moment."""
-    with contextlib.suppress(WaitError):
-        until(path.name, lambda: door.enter_context(shared.locked(path, fcntl.LOCK_EX)), within_s=MOMENT_S)
-        return True
-    return False
+    try:
+        door.enter_context(cache.locked(path, within_s=within_s))
+    except WaitError:
+        return False
+    return True
 
 
 def own(components: Sequence[str], idle_s: float) -> None:
@@ -139,7 +140,7 @@ def own(components: Sequence[str], idle_s: float) -> None:
         # The logs of executors may hold what a pipeline logged in with.
         door.callback(shutil.rmtree, place / "logs" / "executors", ignore_errors=True)
         with up(stack), _told(place):
-            _write(place / shared.FOUND, described(stack).written())
+            private(place / shared.FOUND, described(stack).written())
             until("its last user to go", _unused(place, stack.health, idle_s, door), within_s=inf, every_s=LOOK_S)
 
 
@@ -150,7 +151,7 @@ def _told(place: Path) -> Iterator[None]:
         yield
     except HarnessError as failure:
         why = "it was taken down" if isinstance(failure, Interrupted) else str(failure)
-        _write(place / shared.ENDED, why)
+        private(place / shared.ENDED, why)
         raise
     finally:
         (place / shared.FOUND).unlink(missing_ok=True)
@@ -182,7 +183,7 @@ def _unused(
         nonlocal last
         health()
         with contextlib.ExitStack() as users:
-            if not users.enter_context(shared.locked(place / shared.USERS, fcntl.LOCK_EX)):
+            if not _taken(place / shared.USERS, users, within_s=0):
                 last = monotonic()
                 return Waiting("it is used")
             if monotonic() - last < idle_s:
@@ -191,15 +192,6 @@ def _unused(
         return True
 
     return look
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, for us alone: it holds a password."""
-    temporary = path.with_name(f".{path.name}")
-    temporary.unlink(missing_ok=True)
-    temporary.touch(mode=0o600)
-    temporary.write_text(text, encoding="utf-8")
-    temporary.rename(path)
 
 
 def main(argv: Sequence[str]) -> int:
