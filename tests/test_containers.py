@@ -24,7 +24,9 @@ from harness.hosts import engine as engines
 from harness.load import load
 from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import Result, run
-from harness.stack import Stack
+from harness.run.plan import with_standby
+from harness.run_folder.store import RunFolder
+from harness.stack import Stack, Start
 from harness.stacks.containers import ContainersStack
 from harness.training import containers as class_archives
 from harness.training import processes as training
@@ -36,6 +38,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
 PROVING = [*filter(container_engine.chosen, sorted((HOUSE / "scenarios" / "proving").glob("*.yaml")))]
 GONE_WITHIN_S = 30.0
+STANDBY = "-2"
+"""What the name of the second attempt's container ends with, which waits while the first one is at work."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 
 
@@ -153,7 +157,7 @@ def test_a_full_disk_in_a_container_is_named(
     assert left(engine) == before
 
 
-Started = Callable[[], subprocess.Popen[bytes]]
+Started = Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.fixture
@@ -161,8 +165,8 @@ def started(tmp_path: Path) -> Iterator[Started]:
     """Starts `onceproof run` on containers; its process is gone afterwards."""
     children: list[subprocess.Popen[bytes]] = []
 
-    def start() -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-m", "harness", "run", str(ONE), "--stack", "containers"]
+    def start(*options: str) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-m", "harness", "run", str(ONE), "--stack", "containers", *options]
         argv += ["--reports", str(tmp_path / "r")]
         with (tmp_path / "said").open("wb") as out:
             child = subprocess.Popen(argv, cwd=HOUSE, stdout=out, stderr=out, start_new_session=True)
@@ -176,17 +180,17 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
-@pytest.mark.parametrize("moment", ["network ", "-kafka", "-worker-1", "-driver-"])
+@pytest.mark.parametrize("moment", ["network ", "-kafka", "-worker-1", "-driver-", STANDBY])
 def test_nothing_is_left_of_a_run_that_is_ended(
     engine: docker.DockerClient, boxes: ContainersStack, started: Started, moment: str, how: signal.Signals
 ) -> None:
     before = left(engine)
-    child = started()
+    child = started(*(["--standby"] if moment is STANDBY else []))
 
     def there() -> bool | Waiting:
         assert child.poll() is None
         new = [name for name in left(engine) if name not in before]
-        return any(moment in name for name in new) or Waiting(str(new))
+        return any(name.endswith(moment) if moment is STANDBY else moment in name for name in new) or Waiting(str(new))
 
     until(f"something called {moment}", there, within_s=120, every_s=0.01)
     child.send_signal(how)
@@ -205,6 +209,18 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
     (step,) = verdict.steps
     assert step.hit
     assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]
+
+
+def test_a_driver_that_waited_ready_goes_on_after_the_kill(boxes: ContainersStack, tmp_path: Path) -> None:
+    scenario = with_standby(load(ONE))
+    result = run(scenario, boxes, reports=tmp_path)
+    assert result.verdict.as_expected, result.verdict.reasons
+    starts = RunFolder.open(result.folder).read("run")["run"]["outcome"]["starts"]
+    assert [each["start"] for each in starts] == [Start.COLD, Start.WARM], starts
+    (step,) = result.verdict.steps
+    assert step.hit
+    # Two workers share the executors of both attempts; those of the one that waited were no part of the first.
+    assert not any(process.endswith(STANDBY) for process in step.evidence.signalled)
 
 
 def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness.machine import class_data, jars, java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import Start
+from harness.stack import Driver, Start
 from harness.wait import until
 
 pytestmark = pytest.mark.stack
@@ -62,21 +63,16 @@ class Place:
         return driver_process.launch(self.session, self.own, self.program(*words), self.machine, number=1, log=log)
 
     def ready(self, log: Path, *words: str) -> standby.StandbyDriver:
-        made = standby.begin(
-            self.session,
-            self.own,
-            self.program(*words),
-            self.machine,
-            number=1,
-            log=log,
-            asked=ASKED,
-            seen=lambda: None,
-        )
+        folder = standby.made_folder(self.session.folder, ASKED)
+        command = [sys.executable, "-u", *standby.command(folder, self.program(*words))]
+        env = driver_process.environment(self.own, self.program(*words), self.machine, 1)
+        driver = driver_process.started(self.session, self.own, command, env, number=1, log=log)
+        made = standby.StandbyDriver(driver, folder, driver_process.marks(self.own, 1), lambda: None)
         until("the standby", lambda: made.ready(stop=lambda: False) or made.driver.poll() is not None, within_s=START_S)
         assert made.ready(stop=lambda: False), log.read_text(encoding="utf-8")
         return made
 
-    def seen(self, driver: ProcessDriver, *, status: int = 0) -> dict[str, Any]:
+    def seen(self, driver: Driver, *, status: int = 0) -> dict[str, Any]:
         """What the program saw, without what each start has of its own."""
         until("the program to end", lambda: driver.poll() is not None, within_s=START_S)
         assert driver.poll() == status, driver.log.read_text(encoding="utf-8")

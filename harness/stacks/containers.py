@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.components.spark import driver_container as driver
 from harness.components.spark import driver_process as local_driver
 from harness.components.spark import standalone_containers as containers
 from harness.components.spark import standalone_processes as spark
+from harness.components.spark import standby
 from harness.components.spark import worker_daemon as workers
 from harness.errors import StackError
 from harness.hosts.container import Container
@@ -33,6 +35,7 @@ from harness.session.session import Session
 from harness.stack import MEANS, Driver, Process
 from harness.stacks.base import StartingStack
 from harness.stacks.provision import Provision
+from harness.stacks.standbys import Standbys
 
 
 class ContainersStack(StartingStack):
@@ -46,6 +49,7 @@ class ContainersStack(StartingStack):
         super().__init__(logs, needs=needs)
         self._executors = executors
         self._drivers: list[driver.ContainerDriver] = []
+        self._standbys = Standbys()
         self._launching = threading.Lock()
         self._released: set[str] = set()
         self._started: dict[str, Boxed] = {}
@@ -93,6 +97,11 @@ class ContainersStack(StartingStack):
                 f"connector's jars have to match: name an image of {ours} with {containers.IMAGE.variable}, or install "
                 f"pyspark {found}"
             )
+        if text := self.spark.submit():
+            submit = self._up().folder / "spark-submit"
+            submit.write_text(text, encoding="utf-8")
+            submit.chmod(0o755)
+            self._defaults = replace(self._defaults, submit=submit)
         clients = [each.client for each in map(COMPONENTS.__getitem__, self._needs) if isinstance(each, HasClient)]
         if clients and not self.spark.workers[0].has(*clients):
             need = f"python3 cannot import {' and '.join(clients)} there; pipelines in Python may need it"
@@ -114,6 +123,7 @@ class ContainersStack(StartingStack):
         with self._launching:
             self._released.add(own.run_id)
             self.engine.forget(own.run_id)
+            self._standbys.forget(own.run_id)
             self._drivers = [each for each in self._drivers if each.run != own.run_id]
         super().release(own, keep=keep)
 
@@ -123,11 +133,46 @@ class ContainersStack(StartingStack):
         with self._launching:
             if own.run_id in self._released:
                 raise StackError(f"asked for a driver of {own.run_id}, which has ended")
-            made = driver.launch(
-                self.engine, self._defaults, self._jars, own, pipeline, number=number, log=log.absolute()
-            )
+            made = self._driver(own, pipeline, number=number, log=log)
             self._drivers.append(made)
         return made
+
+    def _driver(
+        self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path, standby: Sequence[str] = ()
+    ) -> driver.ContainerDriver:
+        return driver.launch(
+            self.engine,
+            self._defaults,
+            self._jars,
+            own,
+            pipeline,
+            number=number,
+            log=log.absolute(),
+            standby=standby,
+        )
+
+    def standby(
+        self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
+    ) -> standby.StandbyDriver | None:
+        """A driver for the attempt after `after`, which is one of ours; None where the settings of that attempt do not
+        show."""
+        number, host = after.number + 1, f"driver-{own.run_id}-{after.number}"
+        conf = driver.settings(own, pipeline, self._defaults, self._jars, number=after.number, host=host)
+        asked = standby.asked(own, pipeline, conf, driver.submitted(own, after.number))
+        if asked is None:
+            return None
+        with self._launching:
+            if own.run_id in self._released:
+                return None
+            folder = standby.made_folder(self._up().folder / "runs", asked)
+            command = standby.command(folder, pipeline)
+            return self._standbys.make(
+                own,
+                number,
+                folder,
+                lambda: self._driver(own, pipeline, number=number, log=log, standby=command),
+                self._drivers.append,
+            )
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
@@ -136,7 +181,8 @@ class ContainersStack(StartingStack):
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
-        return processes(spark.executors_under(self._tops(self.spark.workers), *local_driver.marks(own, attempt)))
+        found = processes(spark.executors_under(self._tops(self.spark.workers), *local_driver.marks(own, attempt)))
+        return self._standbys.seen(own, found)
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
         """Every living process of this run's pipeline, or of one attempt: its drivers' containers, and what carries its
@@ -144,7 +190,7 @@ class ContainersStack(StartingStack):
         ours = [each for each in self._drivers if each.run == own.run_id and attempt in (None, each.number)]
         mine = [each.container for each in ours if each.container.alive()]
         inside = {process for container in mine for process in container.processes()}
-        found = carrying(*local_driver.marks(own, attempt))
+        found = self._standbys.seen(own, carrying(*local_driver.marks(own, attempt)))
         return [*mine, *(process for process in found if process not in inside)]
 
     def _tops(self, containers: Sequence[Container]) -> set[reaper.ProcessId]:

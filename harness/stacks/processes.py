@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from harness.session.session import Session
 from harness.stack import MEANS, Driver
 from harness.stacks.base import StartingStack
 from harness.stacks.provision import Provision
+from harness.stacks.standbys import Standbys
 
 
 class Cluster(Protocol):
@@ -70,9 +72,7 @@ class ProcessesStack(StartingStack):
         self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
         self._started: dict[str, Started] = {}
-        self._standbys: dict[str, list[standby.StandbyDriver]] = {}
-        self._hidden: dict[str, tuple[str, ...]] = {}
-        """By run, what the processes carry that nobody may see yet."""
+        self._standbys = Standbys()
 
     def up(self) -> None:
         """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
@@ -131,46 +131,35 @@ class ProcessesStack(StartingStack):
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
-        return self._seen(own, processes(self.spark.executors(*driver_process.marks(own, attempt))))
+        return self._standbys.seen(own, processes(self.spark.executors(*driver_process.marks(own, attempt))))
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
-        return self._seen(own, carrying(*driver_process.marks(own, attempt)))
-
-    def _seen(self, own: RunResources, found: list[LocalProcess]) -> list[LocalProcess]:
-        hidden = self._hidden.get(own.run_id)
-        return [each for each in found if not reaper.carries(each.pid, *hidden)] if hidden else found
+        return self._standbys.seen(own, carrying(*driver_process.marks(own, attempt)))
 
     def standby(
         self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
     ) -> standby.StandbyDriver | None:
         """A driver for the attempt after `after`, which is one of ours; None without tuning, which is for measurements,
         and where the settings of that attempt do not show."""
-        asked = standby.asked(own, pipeline, self._machine(), after) if self._tuned else None
+        machine, number = self._machine(), after.number + 1
+        conf = driver_process.settings(own, pipeline, machine, after.number)
+        asked = standby.asked(own, pipeline, conf, standby.submitted(after)) if self._tuned else None
         if asked is None:
             return None
-        number = after.number + 1
+        folder = standby.made_folder(self._up().folder, asked)
 
-        def seen() -> None:
-            self._hidden.pop(own.run_id, None)
+        def begin() -> Driver:
+            command = [sys.executable, "-u", *standby.command(folder, pipeline)]
+            env = driver_process.environment(own, pipeline, machine, number)
+            return driver_process.started(self._up(), own, command, env, number=number, log=log)
 
-        # Before there is anything to be seen.
-        self._hidden[own.run_id] = driver_process.marks(own, number)
-        try:
-            made = standby.begin(
-                self._up(), own, pipeline, self._machine(), number=number, log=log, asked=asked, seen=seen
-            )
-        except BaseException:
-            seen()
-            raise
-        self._standbys.setdefault(own.run_id, []).append(made)
-        return made
+        return self._standbys.make(own, number, folder, begin, lambda driver: None)
 
     def release(self, own: RunResources, *, keep: bool = False) -> None:
         """Drop what `provide` made; `keep` leaves it until the stack goes down."""
-        for made in self._standbys.pop(own.run_id, ()):
-            made.forget()
+        self._standbys.forget(own.run_id)
         super().release(own, keep=keep)
 
     def health(self) -> None:
@@ -210,7 +199,7 @@ class ProcessesStack(StartingStack):
         session.close()
         # A pipeline that fails may have told its executors' logs how it logs in.
         redact_folder(self.logs, tuple(self._secrets))
-        self.servers, self._started, self._standbys, self._hidden = {}, {}, {}, {}
+        self.servers, self._started = {}, {}
         self.__dict__.pop("spark", None)
 
     def _parts(self) -> list[Started | Cluster]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from harness.hosts.engine import Engine
 from harness.hosts.local import chosen
 from harness.machine.class_data import Kind, fitted
 from harness.machine.jars import Jars
+from harness.machine.spark_home import SPARKS_OWN
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.stack import Process
@@ -22,6 +24,11 @@ from harness.stack import Process
 # An archive whose name holds its version. `exec` so that the program is what the init looks after.
 COMMAND = 'PYTHONPATH="$PYTHONPATH:$(echo "$SPARK_HOME"/python/lib/py4j-*.zip)" exec python3 -u "$@" >> "$0" 2>&1'
 SPARK_PYTHON = standalone_containers.SPARK_HOME / "python"
+# What a program gives to spark-submit shows nowhere else: the launcher puts it in an order of its own.
+TELLS = """#!/bin/sh
+printf '%s\\0' "$@" > {told}
+exec {spark} "$@"
+"""
 
 
 @dataclass(frozen=True)
@@ -54,20 +61,46 @@ def launch(
     *,
     number: int,
     log: Path,
+    standby: Sequence[str] = (),
 ) -> ContainerDriver:
-    """Start the program; returns once its container runs. Raises StackError."""
+    """Start the program, or what `standby` gives in its place; returns once its container runs. Raises StackError."""
     name = f"driver-{own.run_id}-{number}"
     log.touch()
     wanted = defaults.wanted(
         name,
-        ["/bin/sh", "-c", COMMAND, str(log), pipeline.entry, *pipeline.args],
+        ["/bin/sh", "-c", COMMAND, str(log), *(standby or (pipeline.entry, *pipeline.args))],
         entrypoint=[""],  # none, not even the image's own
         environment=environment(own, pipeline, defaults, jars, number=number, host=name),
         folder=own.folder,
+        files=_telling(defaults, own, number),
         run=own.run_id,
         folders={log.parent: True, own.root or Path(pipeline.entry).parent: False},
     )
     return ContainerDriver(number, log, Container(engine, wanted), own.run_id)
+
+
+def _telling(defaults: standalone_containers.ContainerDefaults, own: RunResources, number: int) -> dict[Path, str]:
+    """What is put in the place of the image's spark-submit: it and its own name for ours to call."""
+    if defaults.submit is None:
+        return {}
+    home = standalone_containers.SPARK_HOME
+    spark = str(home / SPARKS_OWN)
+    script = own.folder / f"spark-submit-{number}"
+    script.write_text(TELLS.format(told=shlex.quote(str(_told(own, number))), spark=spark), encoding="utf-8")
+    script.chmod(0o755)
+    return {script: str(home / standalone_containers.SUBMIT), defaults.submit: spark}
+
+
+def _told(own: RunResources, number: int) -> Path:
+    return own.folder / f"submitted-{number}"
+
+
+def submitted(own: RunResources, number: int) -> list[str]:
+    """The arguments of spark-submit that attempt `number` called last; empty if it called none."""
+    try:
+        return _told(own, number).read_text(encoding="utf-8").split("\0")[:-1]
+    except (OSError, UnicodeError):
+        return []
 
 
 def environment(

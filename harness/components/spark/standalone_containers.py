@@ -17,23 +17,26 @@ from harness.hosts.images import Image
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
 SPARK_HOME = Path("/opt/spark")
+SUBMIT = "bin/spark-submit"
 IMAGE = Image("spark", "apache/spark:4.0.0-python3", "onceproof/spark:4.0.0")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerDefaults:
     """What every container of Spark is given: who it runs as, what it sees of this machine, and where among that the
-    class archives are, or will be, and the Python modules that we start workers with."""
+    class archives are, or will be, and the Python modules that we start workers with. `submit` is a copy of the image's
+    own spark-submit; None where it has none that we know."""
 
     user: str
     passwd: Path
     folders: Mapping[Path, bool]
     class_archives: Path
     modules: Path
+    submit: Path | None = None
 
     def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:
         """A container of Spark's image."""
-        image, files = IMAGE.name, {self.passwd: "/etc/passwd"}
+        image, files = IMAGE.name, {self.passwd: "/etc/passwd", **more.pop("files", {})}
         folders = {**self.folders, **more.pop("folders", {})}
         return Wanted(name=name, image=image, command=command, user=self.user, files=files, folders=folders, **more)
 
@@ -70,6 +73,11 @@ class SparkContainers:
         """The version of the Spark in the image, by the name of its core. Raises StackError."""
         jars = self.workers[0].run("sh", "-c", f"ls {SPARK_HOME}/jars/spark-core_*.jar").split()
         return Path(jars[0]).stem.partition("-")[2].rpartition("-")[2] if jars else "none"
+
+    def submit(self) -> str:
+        """The text of the image's spark-submit; empty if that is no script. Raises StackError."""
+        text = self.workers[0].run("cat", str(SPARK_HOME / SUBMIT))
+        return text if text.startswith("#!") else ""
 
     def _daemon(self, name: str, arguments: list[str], **more: Any) -> Wanted:
         role = "master" if name == "master" else "worker"

@@ -2,7 +2,8 @@
 
 What a cold start of Spark does is the same whatever program comes after it. So it is done while the attempt before is
 still at work, with the settings that this one gave to spark-submit; the program itself begins at the hand-over
-(`standby_program.py`). Until then whoever looks at the run does not see it.
+(`standby_program.py`). Until then whoever looks at the run does not see it. It is a process or a container, as every
+driver of its stack.
 """
 
 from __future__ import annotations
@@ -12,29 +13,19 @@ import json
 import os
 import shlex
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.components.spark import launcher
 from harness.components.spark import standby_program as program
-from harness.components.spark.driver_process import (
-    Machine,
-    ProcessDriver,
-    environment,
-    marks,
-    settings,
-    started,
-    submit_arguments,
-)
+from harness.components.spark.driver_process import submit_arguments
 from harness.errors import HarnessError, WaitError
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess, carrying
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.session.session import Session
 from harness.stack import Driver, Start
 from harness.wait import Waiting, until
 
@@ -60,7 +51,7 @@ class StandbyDriver:
     """One that waits. `driver` is the attempt that it becomes, `folder` where it and we leave each other word, `marks`
     what its processes carry, `seen` is called when nobody has to look past them any more."""
 
-    driver: ProcessDriver
+    driver: Driver
     folder: Path
     marks: tuple[str, ...]
     seen: Callable[[], None]
@@ -120,24 +111,19 @@ class StandbyDriver:
         except WaitError as failure:
             raise HarnessError(f"could not end the standby driver: {failure}") from failure
         self.driver.log.unlink(missing_ok=True)
-        self.forget()
+        shutil.rmtree(self.folder, ignore_errors=True)
         self.seen()
 
-    def forget(self) -> None:
-        """Remove its folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
-
-def asked(own: RunResources, pipeline: Pipeline, machine: Machine, driver: Driver) -> Asked | None:
-    """What the program of `driver` gave to spark-submit, as its JVM's command line shows; None where it does not, and
-    where a session that nobody uses would do something of the user's."""
-    jvm = next((each for each in driver.processes(Victim.JVM) if isinstance(each, LocalProcess)), None)
-    conf = {**settings(own, pipeline, machine, driver.number), **pipeline.conf}
+def asked(own: RunResources, pipeline: Pipeline, conf: Mapping[str, str], words: Sequence[str]) -> Asked | None:
+    """What the program of an attempt gave to spark-submit, of whose arguments `words` are all, and `conf` what the
+    harness gave; None where that cannot be told, and where a session that nobody uses would do something of the
+    user's."""
+    conf = {**conf, **pipeline.conf}
     given = shlex.split(submit_arguments(own, conf))
-    words = jvm.command() if jvm else []
-    if launcher.MAIN not in words or words[-len(given) :] != given:
+    if list(words[-len(given) :]) != given:
         return None
-    left = words[words.index(launcher.MAIN) + 1 : -len(given)]
+    left = words[: -len(given)]
     if any(word != "--conf" for word in left[::2]) or not all("=" in word for word in left[1::2]):
         return None
     found = [(name, value) for name, _, value in (word.partition("=") for word in left[1::2])]
@@ -145,23 +131,22 @@ def asked(own: RunResources, pipeline: Pipeline, machine: Machine, driver: Drive
     return None if loads or Path(pipeline.entry).suffix != ".py" else found
 
 
-def begin(
-    session: Session,
-    own: RunResources,
-    pipeline: Pipeline,
-    machine: Machine,
-    *,
-    number: int,
-    log: Path,
-    asked: Asked,
-    seen: Callable[[], None],
-) -> StandbyDriver:
-    """Start one that becomes attempt `number`; returns at once. Raises StackError, OSError."""
-    folder = Path(tempfile.mkdtemp(prefix="standby-", dir=session.folder))
+def submitted(driver: Driver) -> list[str]:
+    """The arguments of spark-submit, as the command line of the driver's JVM shows them; empty where it does not."""
+    jvm = next((each for each in driver.processes(Victim.JVM) if isinstance(each, LocalProcess)), None)
+    words = jvm.command() if jvm else []
+    return words[words.index(launcher.MAIN) + 1 :] if launcher.MAIN in words else []
+
+
+def made_folder(parent: Path, asked: Asked) -> Path:
+    """Where a standby and we leave each other word. Raises OSError."""
+    folder = Path(tempfile.mkdtemp(prefix="standby-", dir=parent))
     (folder / program.SETTINGS).touch(mode=0o600)
     (folder / program.SETTINGS).write_text(json.dumps(asked), encoding="utf-8")
     os.mkfifo(folder / program.GO)
-    command = [sys.executable, "-u", program.__file__, str(folder), pipeline.entry, *pipeline.args]
-    env = environment(own, pipeline, machine, number)
-    driver = started(session, own, command, env, number=number, log=log)
-    return StandbyDriver(driver, folder, marks(own, number), seen)
+    return folder
+
+
+def command(folder: Path, pipeline: Pipeline) -> list[str]:
+    """What Python is to run in the place of the program."""
+    return [program.__file__, str(folder), pipeline.entry, *pipeline.args]
