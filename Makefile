@@ -25,11 +25,12 @@ prove: set-up
 	esac
 
 ifneq ($(strip $(ARGS)),)
-test: lint
+test: set-up
 	@$(PYTEST) $(ARGS)
 else
-# The tests without servers side by side on every core, then the others one by one; both are run, whatever fails.
-test: lint
+# The tests without servers side by side on every core, ruff and mypy among them, then the others one by one; both are
+# run, whatever fails.
+test: set-up
 	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
 	$(PYTEST) -m stack; stack=$$?; \
 	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]

@@ -1,25 +1,27 @@
-"""Peak memory of the whole stack with one run in flight: the sum of the proportional set sizes (PSS) of every process
-of the session, the harness included, sampled while a scenario runs.
+"""Peak memory of the whole stack with runs in flight: the sum of the proportional set sizes (PSS) of every process of
+the session, the harness included, sampled while a scenario runs.
 
-    .venv/bin/python bench/memory.py [SCENARIO]
+    PYTHONPATH=. .venv/bin/python bench/memory.py [SCENARIO] [--jobs N] [--standby]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 
 from harness.load import load
 from harness.run.loop import run
+from harness.run.plan import with_standby
 from harness.stacks.processes import ProcessesStack
 
 EVERY_S = 0.25
-DEFAULT = "scenarios/proving/autocommit_executor_killed.yaml"
+DEFAULT = Path("scenarios/proving/autocommit_executor_killed.yaml")
 
 
 def pss(process: psutil.Process) -> int:
@@ -58,15 +60,22 @@ class Sampler(threading.Thread):
 
 
 def main() -> None:
-    scenario = load(Path(sys.argv[1] if len(sys.argv) > 1 else DEFAULT))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", nargs="?", default=DEFAULT, type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--standby", action="store_true")
+    given = parser.parse_args()
+    scenario = with_standby(load(given.scenario), standby=given.standby)
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
         sampler = Sampler()
         sampler.start()
-        with ProcessesStack(Path(folder) / "logs") as stack:
-            result = run(scenario, stack, reports=Path(folder))
+        with ProcessesStack(Path(folder) / "logs") as stack, ThreadPoolExecutor(given.jobs) as pool:
+            runs = [pool.submit(run, scenario, stack, reports=Path(folder)) for _ in range(given.jobs)]
+            words = [each.result().verdict.word.value for each in runs]
         sampler.stop.set()
         sampler.join()
-    print(f"{scenario.name}: {result.verdict.word}; peak {sampler.peak / 2**20:,.0f} MiB")
+    how = f"{given.jobs} at once{', with standbys' if given.standby else ''}"
+    print(f"{scenario.name}, {how}: {', '.join(words)}; peak {sampler.peak / 2**20:,.0f} MiB")
     for part, size in sorted(sampler.parts.items(), key=lambda item: -item[1]):
         print(f"  {size / 2**20:8,.0f} MiB  {part}")
 

@@ -32,6 +32,8 @@ from harness.load import dump
 from harness.report.summary import Run
 from harness.run_folder import store
 from harness.scenario import Scenario, Verdict, Word, plain
+from harness.suite.options import Options
+from harness.suite.suite_stack import stack_of, up
 from harness.wait import Deadline
 
 SHARE = 0.95
@@ -174,8 +176,8 @@ class Soak:
 
     def run(self, work: Sequence[Drawn]) -> None:
         """Run each until one is wrong (but see `--keep-going`) or the time is up."""
-        given, deadline = suite.Options(reports=self.options.reports), Deadline(self.options.minutes * 60)
-        with suite.signals(), suite.only_suite(given.reports), suite.up(suite.stack_of(given)) as stack:
+        given, deadline = Options(reports=self.options.reports), Deadline(self.options.minutes * 60)
+        with suite.signals(), suite.only_suite(given.reports), up(stack_of(given)) as stack:
             for drawn in work:
                 if deadline.over():
                     print(f"the time is up after {len(self.lines)} of {len(work)} schedules")

@@ -212,11 +212,11 @@ class Step:
 @dataclass(frozen=True, kw_only=True)
 class Restart:
     """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times.
-    `standby`: a driver waits ready for the restart after a step that ends one."""
+    `standby`: a driver waits ready for the restart after a step that ends one; None: as the command says."""
 
     delay_s: float = 0.0
     max_restarts: int = 5
-    standby: bool = False
+    standby: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ Every wait has a deadline and, when it runs out, says what it waited for and wha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay
 from harness.errors import WaitError
 
 Seen = TypeVar("Seen")
+_HERE = threading.local()
 
 
 def until(
@@ -43,6 +45,11 @@ def until(
         if pause.wait(seconds):
             raise WaitError(f"stopped while waiting for {what}")
 
+    def looked() -> Seen:
+        if failure := _ending():
+            raise failure
+        return look()
+
     retrying = Retrying(
         retry=retry_if_result(lambda seen: not seen),
         stop=stop_after_delay(within_s),
@@ -50,7 +57,26 @@ def until(
         sleep=rest,
         retry_error_callback=given_up,
     )
-    return retrying(look)
+    return retrying(looked)
+
+
+@contextmanager
+def ended_by(failure: Callable[[], Exception | None]) -> Iterator[None]:
+    """In this thread, the next wait raises what `failure` gives, once it gives something: as a signal would end it in
+    the main thread. Only one: those of the cleaning up go on."""
+    _HERE.failure = failure
+    try:
+        yield
+    finally:
+        _HERE.failure = None
+
+
+def _ending() -> Exception | None:
+    ask: Callable[[], Exception | None] | None = getattr(_HERE, "failure", None)
+    found = ask() if ask is not None else None
+    if found is not None:
+        _HERE.failure = None
+    return found
 
 
 class Waiting:

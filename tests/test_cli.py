@@ -18,7 +18,7 @@ from harness.cli import main
 from harness.cli.doctor import Requirement
 from harness.errors import Interrupted, StackError
 from harness.load import load
-from harness.suite import Options
+from harness.suite.options import Options
 from tests.strategies import project
 
 GOOD = """\

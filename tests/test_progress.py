@@ -49,7 +49,7 @@ def told(stream: StringIO, environment: dict[str, str], run: Run) -> None:
         journal.listen(watched.started(sample.NAME, number=2, total=18, steps=1))
         for what, fields in EVENTS:
             journal.write(what, **fields)
-        watched.ended(run)
+        watched.ended(2, run)
     finally:
         watched.close()
         watched.close()
@@ -168,7 +168,7 @@ def test_events_may_come_from_many_threads(kind: type[StringIO]) -> None:
         for thread in threads:
             thread.join(30)
         if isinstance(watched, LiveDisplay):
-            assert watched._seen.fired == 200
+            assert watched._seen[1][0].fired == 200
         else:
             assert stream.getvalue().count("fault hit: kill driver") == 200
             assert len(stream.getvalue().splitlines()) == 201

@@ -12,9 +12,10 @@ import pytest
 from harness import suite
 from harness.load import load
 from harness.run.loop import Result
+from harness.run.plan import with_standby
 from harness.scenario import Finding, Kind, Scenario, Verdict, Word
 from harness.stack import Start
-from harness.suite import Options
+from harness.suite.options import Options
 from harness.suite.run_again import AGAIN, ONE_IN, compared, drawn, wants_another
 
 HOUSE = Path(__file__).parents[1]
@@ -80,7 +81,7 @@ def test_two_runs_that_do_not_agree_are_unknown(second: Verdict, first: Verdict,
 @pytest.mark.parametrize("keep", ["all", "failed", "none"])
 def test_a_suite_shows_both_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str) -> None:
     """The second is asked for without a standby, and its word against the first one's makes the suite red."""
-    played: list[bool] = []
+    played: list[bool | None] = []
 
     def run_one(scenario: Scenario, stack: object, **rest: Any) -> Result:
         played.append(scenario.restart.standby)
@@ -99,8 +100,8 @@ def test_a_suite_shows_both_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         names.append(name)
         return lambda event: None
 
-    options = Options(standby=True, keep=keep)
-    rows = [*suite.confirmed(SCENARIO, Stack(), options=options, listens=listens)]  # type: ignore[arg-type]
+    options = Options(keep=keep)
+    rows = [*suite.confirmed(with_standby(SCENARIO), Stack(), options=options, listens=listens)]  # type: ignore[arg-type]
     assert played == [True, False]
     assert names == [row.scenario for row in rows] == [SCENARIO.name, SCENARIO.name + AGAIN]
     assert [(row.verdict.word, row.verdict.as_expected) for row in rows] == [

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,17 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.errors import StackError
+from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
-from harness.scenario import Fault, Impact, Pipeline, Scenario, Step
+from harness.machine import capacity
+from harness.scenario import Fault, Impact, Pipeline, Restart, Scenario, Step
 from harness.stack import Means
 from harness.suite import side_by_side
+from harness.suite.options import Options, fitted
 from harness.suite.progress import progress
 from harness.suite.side_by_side import played, threads
 from harness.triggers import trigger
+from harness.wait import until
 
 HOUSE = Path(__file__).parents[1]
 WITHIN_S = 20.0
@@ -35,13 +38,16 @@ def scenario(name: str, *faults: str) -> Scenario:
 
 
 def test_so_many_are_played_at_once() -> None:
-    both = threading.Barrier(2, timeout=WITHIN_S)
-    with threads(2) as pool:
-        work = [scenario(name) for name in "abcd"]
+    both, done = threading.Barrier(2, timeout=WITHIN_S), []
+
+    def play(number: int, each: Scenario) -> None:
         # Each waits for another one: with a thread less it would wait in vain.
-        assert sorted(played(work, pool, lambda number, each: (both.wait() >= 0, each.name))) == [
-            (True, name) for name in "abcd"
-        ]
+        both.wait()
+        done.append(each.name)
+
+    with threads(2) as pool:
+        played([scenario(name) for name in "abcd"], pool, play)
+    assert sorted(done) == [*"abcd"]
 
 
 @dataclass(frozen=True)
@@ -57,34 +63,77 @@ def test_one_that_hits_what_others_use_is_played_alone_and_last(monkeypatch: pyt
     at_once: list[int] = []
     seen: list[tuple[str, int]] = []
 
-    def play(number: int, each: Scenario) -> str:
+    def play(number: int, each: Scenario) -> None:
         at_once.append(number)
         seen.append((each.name, len(at_once)))
         at_once.remove(number)
-        return each.name
 
     work = [scenario("b", "kill server"), scenario("a", "kill driver"), scenario("c", "kill server")]
     with threads(3) as pool:
-        assert list(played(work, pool, play)) == ["a", "b", "c"]
+        played(work, pool, play)
     assert seen == [("a", 1), ("b", 1), ("c", 1)]
 
 
-def test_what_ends_one_ends_the_suite_and_the_rest_never_begins() -> None:
+def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_begins() -> None:
+    """And each can still wait for what it cleans up."""
     begun: list[int] = []
-    down = threading.Event()
+    ended: list[str] = []
+    waits = threading.Event()
 
     def play(number: int, each: Scenario) -> None:
         begun.append(number)
         if number == 1:
+            assert waits.wait(WITHIN_S)
             raise StackError("the broker died")
-        assert down.wait(WITHIN_S)
+        try:
+            until("the end of time", lambda: waits.set(), within_s=WITHIN_S)
+        except Interrupted as failure:
+            words = str(failure)
+            ended.append(until("the driver to end", lambda: words, within_s=WITHIN_S))
 
     with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
-        try:
-            list(played([scenario(str(number)) for number in range(9)], pool, play))
-        finally:
-            down.set()
+        played([scenario(str(number)) for number in range(9)], pool, play)
+    # The thread of the first may have begun one more before it was over.
+    assert set(ended) == {"the suite ended: the broker died"}
     assert len(begun) < 9
+
+
+@pytest.mark.parametrize(
+    ("runs", "cores", "gigabytes", "expected"),
+    [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 16), (20, 16, 8, 4), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
+)
+def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
+    assert side_by_side.jobs(runs, cores=cores, memory=gigabytes * 2**30) == expected
+
+
+@pytest.mark.parametrize(("jobs", "cores", "expected"), [(1, 2, False), (1, 4, True), (4, 8, False), (2, 8, True)])
+def test_a_standby_is_for_idle_cores(jobs: int, cores: int, expected: bool) -> None:
+    assert side_by_side.standby(jobs, cores=cores) is expected
+
+
+@pytest.mark.parametrize("said", [True, False, None])
+@pytest.mark.parametrize("idle", [True, False])
+@pytest.mark.parametrize("own", [True, False, None])
+def test_who_decides_about_a_standby(
+    monkeypatch: pytest.MonkeyPatch, said: bool | None, idle: bool, own: bool | None
+) -> None:
+    """The command, else the scenario, else the machine."""
+    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8 if idle else 1)
+    asked = replace(scenario("a"), restart=Restart(standby=own))
+    _, (found,) = fitted(Options(standby=said), [asked])
+    assert found.restart.standby is next(each for each in (said, own, idle) if each is not None)
+
+
+def test_a_control_group_has_the_last_word_on_cores_and_memory(tmp_path: Path) -> None:
+    here, free = capacity.cores(tmp_path), capacity.memory(tmp_path)
+    assert here >= 1 and free > 0
+    (tmp_path / "cpu.max").write_text("100000 100000\n")
+    (tmp_path / "memory.max").write_text("3000000\n")
+    (tmp_path / "memory.current").write_text("1000000\n")
+    assert (capacity.cores(tmp_path), capacity.memory(tmp_path)) == (1, 2_000_000)
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert capacity.cores(tmp_path) == here and capacity.memory(tmp_path) > 2_000_000
 
 
 def test_each_line_says_whose_it_is() -> None:

@@ -19,6 +19,8 @@ from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Word, plain
 from harness.sinks.table import save
+from harness.suite.options import Options
+from harness.suite.suite_stack import open_stack
 from tests.folders import SCENARIO, Folder, payments
 
 
@@ -108,11 +110,11 @@ def test_a_replay_looks_at_the_plan_alone(stored: RunFolder, monkeypatch: pytest
     monkeypatch.setattr(suite, "run_all", lambda work, options: 0)
     for path in (stored.verdict_json, stored.checkpoint_json):
         path.write_text("{")
-    assert suite.replay(stored.path, suite.Options()) == 0
+    assert suite.replay(stored.path, Options()) == 0
     plan = stored.plan_json.read_text()
     stored.plan_json.write_text(plan.replace('"kill driver"', '"pause driver"'))
     with pytest.raises(HarnessError, match=r"plan\.json: altered\n.*run the scenario again"):
-        suite.replay(stored.path, suite.Options())
+        suite.replay(stored.path, Options())
 
 
 @pytest.mark.parametrize("parts", [{}, {"plan": {}}, {"plan": {"scenario": plain(SCENARIO)}, "run": {"seed": "x"}}])
@@ -120,7 +122,7 @@ def test_a_replay_of_a_run_without_a_plan_is_a_clear_error(tmp_path: Path, parts
     failed = RunFolder.create(tmp_path, "by hand", "r1", need_bytes=0)
     failed.save(0, **parts)
     with pytest.raises(UsageError, match="it has no whole plan"):
-        suite.replay(failed.path, suite.Options())
+        suite.replay(failed.path, Options())
 
 
 def test_a_replay_says_that_the_program_or_the_file_has_changed(
@@ -134,10 +136,10 @@ def test_a_replay_says_that_the_program_or_the_file_has_changed(
     entry = {"entry": str(program), "sha256": digest(program)}
     stored.save(2, plan=plan, scenario="name: s\n", run={"seed": 3, "program": entry})
     sealed.write(stored.path)
-    assert (suite.replay(stored.path, suite.Options()), capsys.readouterr().err) == (0, "")
+    assert (suite.replay(stored.path, Options()), capsys.readouterr().err) == (0, "")
     file.unlink()
     program.write_text("import os\n")
-    assert suite.replay(stored.path, suite.Options()) == 0
+    assert suite.replay(stored.path, Options()) == 0
     said = "is not what it was in the stored run; the plan is the stored one"
     assert capsys.readouterr().err.splitlines() == [f"{file} {said}", f"{program} {said}"]
 
@@ -155,7 +157,7 @@ def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(
 
     monkeypatch.setattr(suite, "run_one", fail)
     stack: Any = SimpleNamespace(name="processes")
-    done, again = suite.one(SCENARIO, stack, options=suite.Options(reports=tmp_path), listener=lambda event: None)
+    done, again = suite.one(SCENARIO, stack, options=Options(reports=tmp_path), listener=lambda event: None)
     assert not again
     assert (done.verdict.word, done.verdict.reasons, done.folder) == (Word.ERROR, ("no such module",), folder.path)
     assert done.seconds > 0
@@ -198,5 +200,5 @@ def test_of_a_program_that_failed_inside_spark_the_end_of_the_log_names_its_own_
 def test_a_package_that_containers_need_is_named(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(StackError, match=rf"no Python package {package}; pip install 'onceproof\[containers\]'"):
-        suite.open_stack("containers", tmp_path)
+        open_stack("containers", tmp_path)
     assert StackError.exit_code == 4

@@ -17,7 +17,7 @@ from harness.stacks.addresses import AT, SAID, STACKS, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
-    from harness.suite import Options
+    from harness.suite.options import Options
 
 CODES = """Exit codes: 0 all as expected, 1 a guarantee disproved (or a broken twin not caught), 2 usage or an invalid
 file, 3 unknown or void, 4 the stack could not come up or the harness failed, 130 interrupted."""
@@ -53,9 +53,11 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Where run folders and reports go."),
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
-        click.option("--jobs", "-j", type=click.IntRange(min=1, max=64), default=1, show_default=True,
-                     help="How many runs at once, on one stack."),
-        click.option("--standby", is_flag=True, help="A driver waits ready for the restart after a planned kill."),
+        click.option("--jobs", "-j", type=click.IntRange(min=1, max=64), default=None,
+                     help="How many runs at once, on one stack.  [default: by cores and memory]"),
+        click.option("--standby/--cold", default=None,
+                     help="Whether a driver waits ready for the restart after a planned kill.  "
+                          "[default: where cores are idle]"),
         click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),
@@ -69,7 +71,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def options(*, seed: int | None, **given: Any) -> Options:
     """What the suite is told. Raises UsageError if an address of a cluster is missing, or nobody asked for one."""
-    from harness.suite import Options
+    from harness.suite.options import Options
 
     places = {name: given.pop(name) for name in SAID}
     return Options(seed=seed, where=where(given["stack"], places), **given)

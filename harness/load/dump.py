@@ -65,7 +65,7 @@ def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> Commented
 
 def restart(given: Restart) -> CommentedMap:
     """What the supervisor does after a death of the driver."""
-    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "standby": given.standby or None})
+    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "standby": given.standby})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:

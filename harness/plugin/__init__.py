@@ -55,8 +55,10 @@ def pytest_runtest_makereport(
 def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[Stack]:
     """Real servers, brought up once for all tests that ask. Override it to bring your own."""
     with quiet():
-        from harness.suite import Options, only_suite, stack_of, up
+        from harness.suite import only_suite
+        from harness.suite.options import Options
         from harness.suite.side_by_side import hit_components
+        from harness.suite.suite_stack import stack_of, up
 
     chosen = pytestconfig.stash[SUITE].settings
     # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.

@@ -10,6 +10,7 @@ from harness import __version__
 from harness.run.drain import Drain
 from harness.run.live_run import Live
 from harness.run.plan import plan
+from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
@@ -34,12 +35,18 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "command": " ".join(
                 [
                     f"onceproof run {scenario.path} --seed {seed}",
-                    *(["--standby"] if scenario.restart.standby else []),
+                    *_standby(scenario),
                     *described.get("asked", "").split(),
                 ]
             ),
         },
     }
+
+
+def _standby(scenario: Scenario) -> list[str]:
+    """By default that is up to the machine; what repeats a run does not leave it to that."""
+    kills = any(step.do.impact in ENDS_DRIVER for step in scenario.schedule)
+    return [] if not kills else ["--standby"] if scenario.restart.standby else ["--cold"]
 
 
 def play(live: Live, workload: Workload) -> None:

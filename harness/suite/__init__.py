@@ -7,103 +7,57 @@ table and does not stop the others; a stack that died does.
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, starmap
+from operator import itemgetter
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.summary import Run, asked, error
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
-from harness.run.plan import with_standby
 from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
-from harness.stacks.addresses import STACKS, Where
-from harness.stacks.needed_parts import needed
-from harness.stacks.supported import Able, Named, refuse, unsupported
+from harness.stacks.supported import Able, Named, unsupported
+from harness.suite.options import Options, fitted
 from harness.suite.run_again import AGAIN, cold, compared, wants_another
-from harness.suite.side_by_side import hit_components, played, threads
+from harness.suite.side_by_side import played, threads
+from harness.suite.suite_stack import stack_of, up
 
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `standby`: a driver waits ready
-    for each restart after a planned kill; `jobs`: runs at once; `own_stack`: not on the one that is up."""
-
-    stack: str = "processes"
-    where: Where | None = None
-    skip_unsupported: bool = False
-    seed: int | None = None
-    standby: bool = False
-    jobs: int = 1
-    own_stack: bool = False
-    repeat: int = 1
-    reports: Path = Path("reports")
-    keep: str = "all"
-
-
-class Progress(Protocol):
-    """Who watches a suite."""
-
-    def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
-        """A scenario begins; its journal's events go to what is returned."""
-
-    def ended(self, run: Run) -> None:
-        """It is over."""
-
-    def close(self) -> None:
-        """No more."""
+if TYPE_CHECKING:
+    from harness.suite.progress import Progress
 
 
 @dataclass
 class Suite:
-    """What is known of a suite while it runs."""
+    """What is known of a suite while it runs, by any of its jobs."""
 
     options: Options
     progress: Progress
-    runs: list[Run] = field(default_factory=list)
+    _runs: list[tuple[int, Run]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, run: Run) -> None:
-        """Keep one run's outcome; the summary on disk is never older than this."""
-        self.runs.append(run)
-        write_summary(self.options.reports, self.runs)
-        self.progress.ended(run)
+    def add(self, number: int, run: Run) -> None:
+        """Keep one run's outcome, of the scenario with that number; the summary on disk is never older than this."""
+        with self._lock:
+            self._runs.append((number, run))
+            write_summary(self.options.reports, self.runs)
+        self.progress.ended(number, run)
 
-
-def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: Collection[str] = ()) -> Stack:
-    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`;
-    `needs` are the components that come up with it. Raises UsageError, and StackError where a package is missing."""
-    logs = store.latest(reports) / "logs"
-    if where is not None:
-        from harness.stacks.external import ExternalStack
-
-        return ExternalStack(where, logs, needs=needs)
-    if name == "processes":
-        from harness.stacks.processes import ProcessesStack
-
-        return ProcessesStack(logs, needs=needs)
-    if name == "containers":
-        for package in ("docker", "testcontainers"):
-            found = importlib.util.find_spec(package)
-            # Any folder of that name on the path is found too, without an origin.
-            if found is None or found.origin is None:
-                cure = "pip install 'onceproof[containers]'; without it: --stack processes"
-                raise StackError(f"asked for the stack containers; there is no Python package {package}; {cure}")
-        from harness.stacks.containers import ContainersStack
-
-        return ContainersStack(logs, needs=needs)
-    raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
+    @property
+    def runs(self) -> list[Run]:
+        """Those that are over, in the order that was asked for."""
+        return [run for _, run in sorted(self._runs, key=itemgetter(0))]
 
 
 def run(paths: Sequence[Path], options: Options) -> int:
@@ -136,32 +90,32 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     from harness.report import render
     from harness.suite.progress import progress
 
-    if options.jobs > 1 and options.stack == "external":
+    if (options.jobs or 1) > 1 and options.stack == "external":
         raise UsageError("asked for several --jobs on the stack external; it takes one run at a time")
+    jobs, work = fitted(options, work)
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
-        suite = Suite(options, progress(jobs=options.jobs))
+        suite = Suite(options, progress(jobs=jobs))
 
-        def play(number: int, scenario: Scenario) -> Iterator[Run]:
+        def play(number: int, scenario: Scenario) -> None:
             def listens(name: str) -> Listener:
                 stack.health()
                 return suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
 
-            yield from confirmed(scenario, stack, options=options, listens=listens)
-
-        def whole(number: int, scenario: Scenario) -> list[Run]:
-            return [*play(number, scenario)]
+            for done in confirmed(scenario, stack, options=options, listens=listens):
+                suite.add(number, done)
 
         try:
-            # The stack goes down before the threads are waited for: a run without one ends.
-            with threads(options.jobs) as pool, up(stack):
-                # One by one in this thread, the one that is interrupted.
-                runs = starmap(play, enumerate(work, 1)) if options.jobs == 1 else played(work, pool, whole)
-                for done in chain.from_iterable(runs):
-                    suite.add(done)
+            with threads(jobs) as pool, up(stack):
+                if jobs > 1:
+                    played(work, pool, play)
+                else:
+                    # In this thread, the one that is interrupted.
+                    for number, scenario in enumerate(work, 1):
+                        play(number, scenario)
         finally:
             suite.progress.close()
-        index = render.index(options.reports, suite.runs)
+            index = render.index(options.reports, suite.runs)
     show(suite.runs, index)
     return exit_code(suite.runs)
 
@@ -170,8 +124,7 @@ def confirmed(
     scenario: Scenario, stack: Stack, *, options: Options, listens: Callable[[str], Listener]
 ) -> Iterator[Run]:
     """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so."""
-    asked = with_standby(scenario) if options.standby else scenario
-    first, again = one(asked, stack, options=options, listener=listens(scenario.name))
+    first, again = one(scenario, stack, options=options, listener=listens(scenario.name))
     yield first
     if again:
         name = scenario.name + AGAIN
@@ -211,58 +164,6 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         folder = None
     verdict, seconds = result.verdict, result.seconds
     return Run(scenario=scenario.name, verdict=verdict, folder=folder, seconds=seconds, stack=stack.name), again
-
-
-def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = ()) -> Stack:
-    """The stack, not yet up. `hit` are components that faults stop, besides those of `work`. Raises UsageError for
-    `work` that it does not support."""
-    needs = needed(work)
-    stack = _that_is_up(options, needs, {*hit, *hit_components(work)}) or open_stack(
-        options.stack, options.reports, options.where, needs=needs
-    )
-    refuse(work, stack)
-    return stack
-
-
-def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str]) -> Stack | None:
-    """The stack that `onceproof up` left running; None if there is none that can be used."""
-    if options.stack != "processes" or options.own_stack:
-        return None
-    from harness.stacks import shared
-
-    found = shared.usable(_say)
-    if found is None:
-        return None
-    _say("using the stack that is up (onceproof down ends it)")
-    return shared.SharedStack(found, store.latest(options.reports) / "logs", needs=needs, own=hit)
-
-
-def _say(words: str) -> None:
-    print(f"onceproof: {words}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def up(stack: Stack) -> Iterator[Stack]:
-    """The stack, up; down afterwards, however it ends."""
-    if stack.name == "processes":
-        from harness.training.processes import provide
-
-        provide(_say)
-    try:
-        stack.up()
-        yield stack
-    except HarnessError as first:
-        try:
-            stack.down()
-        except HarnessError as then:
-            # What went wrong is said first, whatever of it also hinders the end.
-            first.args = (f"{first}\nand then: {then}",)
-        raise
-    except BaseException:
-        stack.down()
-        raise
-    else:
-        stack.down()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
     watched = progress()
     listener = watched.started("name", number=1, total=18, steps=2)
     run(..., listener=listener)                    # every event of the run's journal
-    watched.ended(summary_run)
+    watched.ended(1, summary_run)
     watched.close()
 
 Plain lines are one a phase, death, fault, control and verdict, with the seconds since the run began; below a held, what
@@ -38,8 +38,8 @@ class Progress(Protocol):
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
         """A scenario begins; its journal's events go to what is returned. `steps` are those of its schedule."""
 
-    def ended(self, run: Run) -> None:
-        """It is over, also if it failed before it began."""
+    def ended(self, number: int, run: Run) -> None:
+        """It is over, also if it failed before it began. `number` is its scenario's."""
 
     def close(self) -> None:
         """No more. Gives the terminal back; safe to call twice."""
@@ -134,7 +134,7 @@ class Plain:
     def close(self) -> None:
         """Nothing to give back."""
 
-    def ended(self, run: Run) -> None:
+    def ended(self, number: int, run: Run) -> None:
         text = headline(run.scenario, run.verdict)
         self._say(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
         for told in rests(run.verdict):
@@ -151,55 +151,67 @@ class Plain:
 
 
 class LiveDisplay:
-    """One live line on a terminal; each scenario that is over leaves a line above it."""
+    """One live line for each run on a terminal; each that is over leaves a line above them."""
 
     def __init__(self, console: Console) -> None:
         from rich.live import Live
 
         self._console = console
         self._lock = threading.Lock()
-        # Before the first scenario there is only one thing to wait for.
-        self._seen, self._began = Seen(phase="stack up"), monotonic()
-        self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._line)
+        self._total, self._began = "", monotonic()
+        # By the number of the scenario. Before the first there is only one thing to wait for.
+        self._seen: dict[int, tuple[Seen, float]] = {0: (Seen(phase="stack up"), self._began)}
+        self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._lines)
         self._live.start()
 
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
+        began, self._total = monotonic(), str(total)
         with self._lock:
-            self._seen, self._began = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), monotonic()
-        return self._event
+            self._seen.pop(0, None)
+            self._seen[number] = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), began
+
+        def event(told: Mapping[str, Any]) -> None:
+            with self._lock:
+                # The run may be over.
+                if number in self._seen:
+                    self._seen[number] = self._seen[number][0].after(told), began
+
+        return event
 
     def close(self) -> None:
         self._live.stop()
 
-    def _event(self, event: Mapping[str, Any]) -> None:
-        with self._lock:
-            self._seen = self._seen.after(event)
-
-    def ended(self, run: Run) -> None:
+    def ended(self, number: int, run: Run) -> None:
         from rich.text import Text
 
+        with self._lock:
+            self._seen.pop(number, None)
         text = Text(f"{mark(run)} ", style="green" if run.verdict.as_expected else "bold red")
-        text.append(f"{self._seen.place} ", style="dim")
+        text.append(f"{number}/{self._total} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
         text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")
         for told in rests(run.verdict):
             text.append(f"\n     {told}", style="dim")
         self._console.print(text)
 
-    def _line(self) -> Text:
+    def _lines(self) -> Text:
         from rich.text import Text
 
         with self._lock:
-            seen, elapsed = self._seen, monotonic() - self._began
-        head = f"{seen.place} {visible(seen.scenario, 60)}: " if seen.scenario else ""
-        return Text(f"{head}{' · '.join([*seen.parts(), f'{elapsed:.0f} s'])}", no_wrap=True, overflow="ellipsis")
+            now = [(seen, monotonic() - began) for _, (seen, began) in sorted(self._seen.items())]
+        lines = [
+            (f"{seen.place} {visible(seen.scenario, 60)}: " if seen.scenario else "")
+            + " · ".join([*seen.parts(), f"{elapsed:.0f} s"])
+            for seen, elapsed in now
+        ]
+        return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
 def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = os.environ, jobs: int = 1) -> Progress:
     """The right one for `stream` (default: standard error) and so many runs at once."""
     out = stream or sys.stderr
     github = environment.get("GITHUB_ACTIONS") == "true"
-    if github or not out.isatty() or environment.get("TERM") == "dumb" or jobs > 1:
+    if github or not out.isatty() or environment.get("TERM") == "dumb":
         return Plain(out, github=github, several=jobs > 1)
     from rich.console import Console
 

@@ -30,7 +30,8 @@ from harness.session import reaper
 from harness.session.session import private
 from harness.stacks import shared
 from harness.stacks.processes import ProcessesStack
-from harness.suite import signals, up
+from harness.suite import signals
+from harness.suite.suite_stack import up
 from harness.wait import Waiting, until
 
 UP_S = 900.0

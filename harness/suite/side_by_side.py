@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
-from typing import TypeVar
 
 from harness.component import needs
+from harness.errors import Interrupted
 from harness.faults import FAULTS
 from harness.scenario import Scenario
 from harness.stack import Means
+from harness.wait import ended_by
 
-Outcome = TypeVar("Outcome")
+END_WITHIN_S = 60.0
+STACK_BYTES, RUN_BYTES = 1 * 2**30, 3 * 2**29
+"""What a stack takes, and each run on it with its standby, and some more."""
 
 
 def alone(scenario: Scenario) -> bool:
@@ -26,10 +29,20 @@ def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
     return frozenset(name for step in steps for name in needs(FAULTS[step.do.kind]))
 
 
+def jobs(runs: int, *, cores: int, memory: int) -> int:
+    """How many of so many runs are played at once where nobody says it. `memory` in bytes (bench/README.md has the
+    measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
+    return max(1, min(runs, cores, (memory - STACK_BYTES) // RUN_BYTES))
+
+
+def standby(jobs: int, *, cores: int) -> bool:
+    """Does a driver wait ready for each restart where nobody says it? Only where cores are idle meanwhile."""
+    return cores >= 2 * jobs + 2
+
+
 @contextmanager
 def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """For so many runs at once. On leaving, those that have begun are waited for: end the stack before that, and they
-    fail."""
+    """For so many runs at once. On leaving, those that have begun are waited for."""
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="job")
     try:
         yield pool
@@ -37,19 +50,31 @@ def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def played(
-    work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[int, Scenario], Outcome]
-) -> Iterator[Outcome]:
-    """The outcome of each run as it is over, those that must be alone last. What `play` raises ends it; what has not
-    begun by then never will."""
+def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[int, Scenario], None]) -> None:
+    """Play each, those that must be alone last. What one of them raises, or what interrupts this, ends the others at
+    their next wait, and what has not begun by then never will."""
+    why: list[BaseException] = []
+
+    def interrupted() -> Interrupted | None:
+        return Interrupted(f"the suite ended: {why[0]}") if why else None
+
+    def one(number: int, scenario: Scenario) -> None:
+        with ended_by(interrupted):
+            play(number, scenario)
+
     numbered = list(enumerate(work, 1))
-    beside: list[Future[Outcome]] = [pool.submit(play, *each) for each in numbered if not alone(each[1])]
+    begun: list[Future[None]] = [pool.submit(one, *each) for each in numbered if not alone(each[1])]
     try:
-        for done in as_completed(beside):
-            yield done.result()
+        for done in as_completed(begun):
+            done.result()
         for number, scenario in numbered:
             if alone(scenario):
-                yield pool.submit(play, number, scenario).result()
-    finally:
-        for each in beside:
+                begun.append(pool.submit(one, number, scenario))
+                begun[-1].result()
+    except BaseException as failure:
+        why.append(failure)
+        for each in begun:
             each.cancel()
+        # While the stack is still there to end them on.
+        wait(begun, timeout=END_WITHIN_S)
+        raise

@@ -1,0 +1,49 @@
+"""How a suite runs, as the command line and the plugin ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.machine import capacity
+from harness.run.plan import with_standby
+from harness.scenario import Scenario
+from harness.stacks.addresses import Where
+from harness.suite import side_by_side
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `standby`: a driver waits ready
+    for each restart after a planned kill (True), for none (False), or as each scenario says; `jobs`: runs at once;
+    `own_stack`: not on the one that is up. None: by what the machine has to give."""
+
+    stack: str = "processes"
+    where: Where | None = None
+    skip_unsupported: bool = False
+    seed: int | None = None
+    standby: bool | None = None
+    jobs: int | None = None
+    own_stack: bool = False
+    repeat: int = 1
+    reports: Path = Path("reports")
+    keep: str = "all"
+
+
+def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenario]]:
+    """How many runs at once, and the scenarios with a standby or without, as asked or as this machine can."""
+    cores = capacity.cores()
+    jobs = options.jobs or _jobs(options, work, cores)
+    idle = side_by_side.standby(jobs, cores=cores)
+
+    def one(scenario: Scenario) -> Scenario:
+        own = scenario.restart.standby
+        wanted = options.standby if options.standby is not None else idle if own is None else own
+        return with_standby(scenario, standby=wanted)
+
+    return jobs, [*map(one, work)]
+
+
+def _jobs(options: Options, work: Sequence[Scenario], cores: int) -> int:
+    return 1 if options.stack == "external" else side_by_side.jobs(len(work), cores=cores, memory=capacity.memory())

@@ -1,0 +1,97 @@
+"""The one stack of a suite: which, already up or not, and up for as long as the suite lasts."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import HarnessError, StackError, UsageError
+from harness.run_folder import store
+from harness.scenario import Scenario
+from harness.stack import Stack
+from harness.stacks.addresses import STACKS, Where
+from harness.stacks.needed_parts import needed
+from harness.stacks.supported import refuse
+from harness.suite.options import Options
+from harness.suite.side_by_side import hit_components
+
+
+def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: Collection[str] = ()) -> Stack:
+    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`;
+    `needs` are the components that come up with it. Raises UsageError, and StackError where a package is missing."""
+    logs = store.latest(reports) / "logs"
+    if where is not None:
+        from harness.stacks.external import ExternalStack
+
+        return ExternalStack(where, logs, needs=needs)
+    if name == "processes":
+        from harness.stacks.processes import ProcessesStack
+
+        return ProcessesStack(logs, needs=needs)
+    if name == "containers":
+        for package in ("docker", "testcontainers"):
+            found = importlib.util.find_spec(package)
+            # Any folder of that name on the path is found too, without an origin.
+            if found is None or found.origin is None:
+                cure = "pip install 'onceproof[containers]'; without it: --stack processes"
+                raise StackError(f"asked for the stack containers; there is no Python package {package}; {cure}")
+        from harness.stacks.containers import ContainersStack
+
+        return ContainersStack(logs, needs=needs)
+    raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
+
+
+def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = ()) -> Stack:
+    """The stack, not yet up. `hit` are components that faults stop, besides those of `work`. Raises UsageError for
+    `work` that it does not support."""
+    needs = needed(work)
+    stack = _that_is_up(options, needs, {*hit, *hit_components(work)}) or open_stack(
+        options.stack, options.reports, options.where, needs=needs
+    )
+    refuse(work, stack)
+    return stack
+
+
+def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str]) -> Stack | None:
+    """The stack that `onceproof up` left running; None if there is none that can be used."""
+    if options.stack != "processes" or options.own_stack:
+        return None
+    from harness.stacks import shared
+
+    found = shared.usable(say)
+    if found is None:
+        return None
+    say("using the stack that is up (onceproof down ends it)")
+    return shared.SharedStack(found, store.latest(options.reports) / "logs", needs=needs, own=hit)
+
+
+def say(words: str) -> None:
+    """Tell whoever looks at standard error."""
+    print(f"onceproof: {words}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def up(stack: Stack) -> Iterator[Stack]:
+    """The stack, up; down afterwards, however it ends."""
+    if stack.name == "processes":
+        from harness.training.processes import provide
+
+        provide(say)
+    try:
+        stack.up()
+        yield stack
+    except HarnessError as first:
+        try:
+            stack.down()
+        except HarnessError as then:
+            # What went wrong is said first, whatever of it also hinders the end.
+            first.args = (f"{first}\nand then: {then}",)
+        raise
+    except BaseException:
+        stack.down()
+        raise
+    else:
+        stack.down()
