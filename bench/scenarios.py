@@ -2,7 +2,7 @@
 against stock (a fresh stack for each run, JVMs with their default flags), and the stack `containers` against
 `processes`; in one sitting, as ratios.
 
-    PYTHONPATH=. .venv/bin/python bench/scenarios.py [--rounds 3] [--by-hand] [--containers] [SCENARIO…]
+    PYTHONPATH=. .venv/bin/python bench/scenarios.py [--rounds 3] [--by-hand] [--jobs 2] [--containers] [SCENARIO…]
 
 CPU-seconds are those of the whole machine (/proc/stat), since half of what a run starts is killed and leaves no
 account: let nothing else run beside it. Absolute times are noise on a shared machine; the ratio is the figure.
@@ -22,10 +22,13 @@ from time import monotonic
 from bench.naive import naive
 from harness.load import load
 from harness.run.loop import run
+from harness.run.plan import with_standby
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.containers import ContainersStack
 from harness.stacks.processes import ProcessesStack
+from harness.suite.side_by_side import played as side_by_side
+from harness.suite.side_by_side import threads
 
 DEFAULT = ("scenarios/proving/append_before_offset_commit.yaml", "scenarios/proving/upsert_before_offset_commit.yaml")
 AGAINST = {
@@ -33,6 +36,8 @@ AGAINST = {
     "warm": "stock",
     "stock": "stock",
     "by hand": "stock",
+    "warm, with standby": "warm",
+    "at once": "warm",
     "containers cold": "cold",
     "containers warm": "warm",
 }
@@ -69,6 +74,21 @@ def cold_and_warm(scenario: Scenario, kind: type[ProcessesStack | ContainersStac
         return [played(scenario, stack, reports, meter), played(scenario, stack, reports, Meter())]
 
 
+def at_once(scenario: Scenario, reports: Path, jobs: int) -> dict[str, Cost]:
+    """A warm run with a standby; and one of twice as many warm runs as there are jobs, so many at once, as a share of
+    what they cost together."""
+    with ProcessesStack(reports / "logs") as stack:
+        played(scenario, stack, reports, Meter())
+        standby = played(with_standby(scenario), stack, reports, Meter())
+        meter = Meter()
+        with threads(jobs) as pool:
+            work = [scenario] * (2 * jobs)
+            side_by_side(work, pool, lambda number, each: _right(each, stack, reports))
+        whole = meter.cost()
+    share = Cost(whole.seconds / len(work), whole.cpu_seconds / len(work))
+    return {"warm, with standby": standby, "at once": share}
+
+
 def stock(scenario: Scenario, reports: Path) -> Cost:
     """A run with a stack for itself, with a JVM's default flags."""
     meter = Meter()
@@ -77,16 +97,22 @@ def stock(scenario: Scenario, reports: Path) -> Cost:
 
 
 def played(scenario: Scenario, stack: Stack, reports: Path, meter: Meter) -> Cost:
-    verdict = run(scenario, stack, reports=reports).verdict
-    if not verdict.as_expected:
-        raise SystemExit(f"{scenario.name} on {stack.name}: {verdict.word}; nothing to compare: {verdict.reasons}")
+    _right(scenario, stack, reports)
     return meter.cost()
 
 
-def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool) -> dict[str, Cost]:
+def _right(scenario: Scenario, stack: Stack, reports: Path) -> None:
+    verdict = run(scenario, stack, reports=reports).verdict
+    if not verdict.as_expected:
+        raise SystemExit(f"{scenario.name} on {stack.name}: {verdict.word}; nothing to compare: {verdict.reasons}")
+
+
+def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool, jobs: int) -> dict[str, Cost]:
     """One round: everything side by side, so that a slow minute of the machine hits all."""
     kinds = dict(zip(("cold", "warm"), cold_and_warm(scenario, ProcessesStack, reports), strict=True))
     kinds["stock"] = stock(scenario, reports)
+    if jobs:
+        kinds |= at_once(scenario, reports, jobs)
     if by_hand:
         meter = Meter()
         with tempfile.TemporaryDirectory(prefix="onceproof-naive-") as folder:
@@ -104,13 +130,20 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--by-hand", action="store_true", help="also the script of bench/naive.py, of upsert alone")
+    parser.add_argument("--jobs", type=int, default=0, help="also so many runs at once, and one with a standby")
     parser.add_argument("--containers", action="store_true", help="also in containers; needs an engine with the images")
     options = parser.parse_args()
     table: dict[str, list[dict[str, Cost]]] = {}
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
         for path in options.scenarios:
             table[path.stem] = [
-                measure(load(path), Path(folder), containers=options.containers, by_hand=options.by_hand)
+                measure(
+                    load(path),
+                    Path(folder),
+                    containers=options.containers,
+                    by_hand=options.by_hand,
+                    jobs=options.jobs,
+                )
                 for _ in range(options.rounds)
             ]
     plain = {name: [{kind: asdict(cost) for kind, cost in row.items()} for row in rows] for name, rows in table.items()}

@@ -41,7 +41,8 @@ from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
 from harness.workloads.base import Workload
 
-WARM_UP_S = 60.0
+BEGINS_S, COMMITS_S = 60.0, 120.0
+"""How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
 LATE_S = 1.0
 """How often a sink that is not there yet is looked for."""
 
@@ -79,8 +80,9 @@ class Live:
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first attempt took until it was at work, as far as can be seen."""
-        self._warm_up_s = min(WARM_UP_S, scenario.timeout_s) + (scenario.pipeline.interval_s or 0.0)
-        self.deadline = Deadline(scenario.timeout_s + self._warm_up_s)
+        more = scenario.pipeline.interval_s or 0.0
+        self._begins_s, self._commits_s = (min(each, scenario.timeout_s) + more for each in (BEGINS_S, COMMITS_S))
+        self.deadline = Deadline(scenario.timeout_s + self._begins_s + self._commits_s)
 
     def close(self) -> None:
         """End the pipeline and drop what the run was given."""
@@ -243,12 +245,12 @@ class Live:
         self.supervisor.start(self.scenario.restart, self._launched, settle=self.snapshots.settle)
         try:
             if self.progress.kind == "checkpoint":
-                until("the pipeline's query to begin", self._begun, within_s=self._warm_up_s)
+                until("the pipeline's query to begin", self._begun, within_s=self._begins_s)
             self.start_s = monotonic() - began
             self._prepare()
             self.schedule.start()
             self.feeder.start()
-            until("the pipeline without faults to commit its first batch", self._committed, within_s=self._warm_up_s)
+            until("the pipeline without faults to commit its first batch", self._committed, within_s=self._commits_s)
             if self.progress.kind != "checkpoint":
                 self.start_s = monotonic() - began
         except WaitError as failure:

@@ -46,8 +46,9 @@ class SparkContainers:
 
     def __init__(self, engine: Engine, defaults: ContainerDefaults, *, logs: Path, executors: int) -> None:
         self._engine, self._defaults, self._logs = engine, defaults, logs
-        # Twice what the executors need: a killed driver's share is still counted while the next one starts.
-        self.cores = max(8, 4 * executors)
+        # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
+        # and so has each run beside.
+        self.cores = max(64, 4 * executors)
         self.master = f"spark://master:{MASTER}"
         self.containers: list[Container] = []
         self.workers: list[Container] = []

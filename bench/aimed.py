@@ -1,0 +1,117 @@
+"""Are crash points hit as surely with several runs at once as with one? Kills the driver again and again in the window
+before `commits/N`, some 40 ms wide, in runs side by side.
+
+    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--standby]
+
+A kill is right if its batch is the one that the next attempt begins with, as Spark's own files show, and had not been
+committed: anything else is *elsewhere*. A batch that was aimed at and went by unhurt is a miss; the run says so by the
+number of the batch that was hit in its stead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from harness.load import load
+from harness.run.loop import run
+from harness.run.plan import with_standby
+from harness.run_folder.journal import read
+from harness.scenario import Scenario
+from harness.stacks.processes import ProcessesStack
+from harness.suite.side_by_side import played, threads
+
+EACH = 5
+SCENARIO = """\
+name: killed again and again before the offset commit
+why: how surely is the window hit
+pipeline: pipelines/transactions/upsert.py
+input: {{workload: transactions, records: 1800}}
+schedule:
+{steps}
+expect: held
+restart: {{max_restarts: 20}}
+timeout: 600s
+"""
+STEP = "  - {{when: {{batch: {batch}, point: sink-committed}}, do: kill driver}}"
+LATENCY_MS = (0.5, 0.9, 1.0)
+
+
+def scenario(folder: Path) -> Scenario:
+    """Kills at every third batch."""
+    path = folder / "aimed.yaml"
+    steps = "\n".join(STEP.format(batch=2 + 3 * number) for number in range(EACH))
+    path.write_text(SCENARIO.format(steps=steps), encoding="utf-8")
+    return load(path)
+
+
+def told(journal: Path) -> Iterator[tuple[str, int]]:
+    """Of each step how it went (`right`, `elsewhere`, `missed`), and how many batches went by that it was to hit."""
+    events, asked = list(read(journal)), 2
+    for at, event in enumerate(events):
+        if event["what"] in ("step", "missed"):
+            asked, aimed = asked + 3, asked
+            if not event["hit"]:
+                yield "missed", 0
+                continue
+            batch, after = event["batch"], events[at:]
+            committed = batch in event["evidence"]["checkpoint_after"]["commits"]
+            began = next((each["batch"] for each in after if _first(each, event["attempt"] + 1)), None)
+            yield "right" if began == batch and not committed else "elsewhere", batch - aimed
+
+
+def _first(event: Mapping[str, Any], attempt: int) -> bool:
+    return event["what"] == "batch" and event.get("attempt") == attempt and event["point"] == "sink-committed"
+
+
+def ended_ms(journal: Path) -> Iterator[float]:
+    """From the event of the window to the driver's death."""
+    seen = 0.0
+    for event in read(journal):
+        if event["what"] == "batch" and event["point"] == "sink-committed":
+            seen = event["at_s"]
+        if event["what"] == "died":
+            yield 1000 * (event["at_s"] - seen)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--standby", action="store_true")
+    given = parser.parse_args()
+    counts: Counter[str] = Counter()
+    words: Counter[str] = Counter()
+    latencies: list[float] = []
+    passed, began = 0, monotonic()
+    with tempfile.TemporaryDirectory(prefix="onceproof-bench-", dir=Path.cwd()) as name:
+        folder = Path(name)
+        wanted = with_standby(scenario(folder), standby=given.standby)
+        journals: list[Path] = []
+
+        def play(number: int, each: Scenario) -> None:
+            result = run(each, stack, reports=folder)
+            words[result.verdict.word.value] += 1
+            journals.append(result.folder / "journal.jsonl")
+
+        with threads(given.jobs) as pool, ProcessesStack(folder / "logs", needs=["kafka", "postgres"]) as stack:
+            played([wanted] * -(-given.kills // EACH), pool, play)
+        for journal in journals:
+            for how, went_by in told(journal):
+                counts[how] += 1
+                passed += went_by
+            latencies += ended_ms(journal)
+    print(f"{sum(counts.values())} kills aimed, {given.jobs} runs at once: {dict(counts)}; {passed} batches went by")
+    ordered = sorted(latencies)
+    shares = ", ".join(f"{ordered[int(share * (len(ordered) - 1))]:.0f}" for share in LATENCY_MS)
+    print(f"from the window's event to the death, median, 90 % and most: {shares} ms")
+    print(f"verdicts: {dict(words)}; {monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
