@@ -5,9 +5,11 @@ Every wait has a deadline and, when it runs out, says what it waited for and wha
 
 from __future__ import annotations
 
+import fcntl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
@@ -77,6 +79,25 @@ def _ending() -> Exception | None:
     if found is not None:
         _HERE.failure = None
     return found
+
+
+@contextmanager
+def locked(path: Path, *, within_s: float, how: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Hold the lock file `path` alone among all processes, or with `LOCK_SH` beside others that do. The system lets go
+    of it when its holder dies.
+
+    Raises WaitError when another process holds it for longer than `within_s` seconds."""
+    with path.open("a+", encoding="utf-8") as file:
+
+        def taken() -> bool | Waiting:
+            try:
+                fcntl.flock(file, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return Waiting("another process holds it")
+            return True
+
+        until(f"the lock {path}", taken, within_s=within_s)
+        yield
 
 
 class Waiting:

@@ -24,6 +24,7 @@ from harness.cli import doctor
 from harness.component import Look
 from harness.errors import StackError, WaitError
 from harness.machine import cache, jars, java
+from harness.wait import locked
 
 # Stands in for Java running Ivy: writes its arguments down and leaves a jar of each name where Ivy would retrieve them.
 IVY = """#!/bin/sh
@@ -151,26 +152,26 @@ class TestCache:
 
     def test_one_holder_at_a_time(self, empty: Path) -> None:
         path = cache.folder() / "lock"
-        held, late = cache.locked(path, within_s=1), cache.locked(path, within_s=0.1)
-        with held, pytest.raises(WaitError, match="held by another process"), late:
+        held, late = locked(path, within_s=1), locked(path, within_s=0.1)
+        with held, pytest.raises(WaitError, match="another process holds it"), late:
             pass
-        with cache.locked(path, within_s=1):
+        with locked(path, within_s=1):
             assert path.exists()
 
     def test_a_dead_holder_lets_go(self, empty: Path) -> None:
         path = cache.folder() / "lock"
         code = (
-            "import sys; from pathlib import Path; from harness.machine import cache\n"
-            "with cache.locked(Path(sys.argv[1]), within_s=9):\n    print('held', flush=True); sys.stdin.read()"
+            "import sys; from pathlib import Path; from harness.wait import locked\n"
+            "with locked(Path(sys.argv[1]), within_s=9):\n    print('held', flush=True); sys.stdin.read()"
         )
         command = [sys.executable, "-c", code, str(path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
-            with pytest.raises(WaitError), cache.locked(path, within_s=0.1):
+            with pytest.raises(WaitError), locked(path, within_s=0.1):
                 pass
             holder.send_signal(signal.SIGKILL)
-        with cache.locked(path, within_s=5):
+        with locked(path, within_s=5):
             assert holder.returncode == -signal.SIGKILL
 
     def test_what_failed_half_way_is_gone(self, empty: Path) -> None:

@@ -20,11 +20,11 @@ from kafka import KafkaAdminClient
 
 from harness.cli import main
 from harness.errors import Interrupted, StackError
-from harness.machine import cache, java
+from harness.machine import java
 from harness.session import reaper, session
 from harness.stacks import shared
 from harness.training import processes
-from harness.wait import Waiting, until
+from harness.wait import Waiting, locked, until
 
 HOUSE = Path(__file__).parents[1]
 PROVING = HOUSE / "scenarios" / "proving"
@@ -67,7 +67,7 @@ def test_without_an_owner_nothing_is_up(place: Path) -> None:
 
 
 def test_a_stack_of_another_version_is_not_used(place: Path) -> None:
-    with cache.locked(place / shared.OWNER, within_s=1):
+    with locked(place / shared.OWNER, within_s=1):
         found = told(place)
         notes: list[str] = []
         assert shared.usable(notes.append) == found and not notes
@@ -80,33 +80,33 @@ def test_a_stack_of_another_version_is_not_used(place: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"owner": 1}'])
 def test_what_an_owner_has_not_written_down_yet_is_no_stack(place: Path, text: str) -> None:
-    with cache.locked(place / shared.OWNER, within_s=1):
+    with locked(place / shared.OWNER, within_s=1):
         (place / shared.FOUND).write_text(text)
         assert shared.there() is None
 
 
 def test_a_stack_that_lacks_a_component_is_not_taken_for_one_that_has_it(place: Path) -> None:
-    with cache.locked(place / shared.OWNER, within_s=1):
+    with locked(place / shared.OWNER, within_s=1):
         told(place, components={"kafka": {}})
         code, output = onceproof("up")
     assert code == 2 and "with postgres; one is up with kafka. End that one first" in output
 
 
 def test_a_stack_that_is_coming_up_cannot_be_taken_down_yet(place: Path) -> None:
-    with cache.locked(place / shared.OWNER, within_s=1):
+    with locked(place / shared.OWNER, within_s=1):
         code, output = onceproof("down")
     assert code == 2 and "it is coming up or going down. Try again" in output
 
 
 def test_what_an_owner_left_that_was_killed_is_not_the_next_ones(place: Path) -> None:
-    with cache.locked(place / shared.OWNER, within_s=1):
+    with locked(place / shared.OWNER, within_s=1):
         told(place, owner=reaper.ProcessId(shared.process().pid, 1))
         assert shared.there() is None
 
 
 def test_executors_have_the_time_zone_of_whoever_uses_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
-    with cache.locked(place / shared.OWNER, within_s=1):
+    with locked(place / shared.OWNER, within_s=1):
         told(place)
         monkeypatch.setenv("TZ", "Asia/Kathmandu")
         assert shared.usable(notes.append) is None
@@ -124,8 +124,8 @@ def test_an_interrupt_while_archives_are_made_ends_the_command(monkeypatch: pyte
 
 def test_a_stack_in_use_is_not_taken_down(place: Path) -> None:
     with (
-        cache.locked(place / shared.OWNER, within_s=1),
-        cache.locked(place / shared.USERS, within_s=1, how=fcntl.LOCK_SH),
+        locked(place / shared.OWNER, within_s=1),
+        locked(place / shared.USERS, within_s=1, how=fcntl.LOCK_SH),
     ):
         told(place)
         code, output = onceproof("down")
@@ -134,7 +134,7 @@ def test_a_stack_in_use_is_not_taken_down(place: Path) -> None:
 
 def test_nobody_joins_a_stack_that_is_going_down(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "JOIN_S", 0.2)
-    with cache.locked(place / shared.OWNER, within_s=1), cache.locked(place / shared.USERS, within_s=1):
+    with locked(place / shared.OWNER, within_s=1), locked(place / shared.USERS, within_s=1):
         stack = shared.SharedStack(told(place, spark={"worker": [1, 1]}), tmp_path / "logs")
         with pytest.raises(StackError, match="going down, run it again"):
             stack.up()

@@ -5,7 +5,6 @@ Filled so that two suites at once cannot collide: under a lock, into a temporary
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -15,7 +14,6 @@ from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
 
-from harness import wait
 from harness.errors import StackError
 
 VARIABLE = "ONCEPROOF_CACHE"
@@ -41,25 +39,6 @@ def folder(*parts: str) -> Path:
     except OSError as error:
         raise StackError(f"cannot make the cache folder {path}: {error.strerror}; set {VARIABLE} to another") from error
     return path
-
-
-@contextmanager
-def locked(path: Path, *, within_s: float, how: int = fcntl.LOCK_EX) -> Iterator[None]:
-    """Hold the lock file `path` alone among all processes, or with `LOCK_SH` beside others that do. The system lets go
-    of it when its holder dies.
-
-    Raises WaitError when another process holds it for longer than `within_s` seconds."""
-    with path.open("a+", encoding="utf-8") as file:
-
-        def taken() -> bool | wait.Waiting:
-            try:
-                fcntl.flock(file, how | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return wait.Waiting(f"{path} held by another process")
-            return True
-
-        wait.until(f"the lock {path.name} of the cache", taken, within_s=within_s)
-        yield
 
 
 @contextmanager

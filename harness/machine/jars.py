@@ -26,6 +26,7 @@ from xml.sax.saxutils import quoteattr
 from harness.errors import StackError
 from harness.machine import cache, java
 from harness.run_folder.store import digest
+from harness.wait import locked
 
 MIRROR = "ONCEPROOF_MAVEN_ROOT"
 PINS = Path(__file__).with_name("jars.sha256")
@@ -153,7 +154,7 @@ def _jars(broker: dict[Path, str], spark: dict[Path, str]) -> Jars:
 def _ready(jars: JarFolder, found: java.Java | None) -> dict[Path, str]:
     folder = cache.folder("jars") / jars.key()
     if not (folder / MANIFEST).is_file():
-        with cache.locked(cache.folder("jars") / f".{jars.name}.lock", within_s=LOCK_S):
+        with locked(cache.folder("jars") / f".{jars.name}.lock", within_s=LOCK_S):
             if not (folder / MANIFEST).is_file():
                 _fetch(jars, folder, found or java.find())
     return verified(folder)

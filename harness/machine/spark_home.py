@@ -20,6 +20,7 @@ from harness.errors import StackError
 from harness.machine import cache
 from harness.machine.jars import spark_home as wheel
 from harness.run_folder.store import digest
+from harness.wait import locked
 
 PARTS = ("bin", "conf", "data", "examples", "jars", "python", "sbin")
 """What of the installed pyspark makes a Spark home; the rest is its Python package."""
@@ -59,7 +60,7 @@ def _memo(source: Path) -> Path:
 
 
 def _made(source: Path) -> Path:
-    with cache.locked(cache.folder("spark") / ".lock", within_s=LOCK_S):
+    with locked(cache.folder("spark") / ".lock", within_s=LOCK_S):
         name = _content(source)
         # One that somebody changed may be in use: its place is never taken.
         named = (cache.folder("spark") / f"{name}{suffix}" for suffix in ("", *(f"-{n}" for n in range(1, 100))))

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -110,7 +110,8 @@ class Session:
         self._lock = threading.RLock()
         self._closed = False
         self._owner = os.getpid()
-        with _alone(self.root):
+        # A session is made whole before anybody's sweep may look at it.
+        with wait.locked(self.root / ".lock", within_s=60.0):
             dead = claim(self.root)
             self.folder.mkdir(mode=self.root.stat().st_mode & 0o777)
             self._owner_lock: IO[str] = (self.folder / LOCK).open("a")
@@ -284,19 +285,3 @@ def _dismiss(watcher: subprocess.Popen[bytes], *, within_s: float = CLOSE_S) -> 
     except subprocess.TimeoutExpired:
         watcher.kill()
         watcher.wait(CLOSE_S)
-
-
-@contextlib.contextmanager
-def _alone(base: Path) -> Iterator[None]:
-    """Hold the root's lock: a session is made whole before anybody's sweep may look at it."""
-    with (base / ".lock").open("a") as file:
-
-        def taken() -> bool | wait.Waiting:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return wait.Waiting("another start holds it")
-            return True
-
-        wait.until(f"the lock {base / '.lock'}", taken, within_s=60.0)
-        yield

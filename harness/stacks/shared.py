@@ -28,6 +28,7 @@ from harness.session.session import Session
 from harness.stacks.lasting import Again, LastingStack
 from harness.stacks.lasting import main as drop_remembered
 from harness.stacks.processes import ProcessesStack
+from harness.wait import locked
 
 VARIABLE = "ONCEPROOF_SHARED_STACK"
 OWNER, USERS, FOUND, ENDED = "owner.lock", "users.lock", "stack.json", "ended"
@@ -175,7 +176,7 @@ class SharedStack(LastingStack, ProcessesStack):
         """Keep it from ending for want of users. Raises StackError if it is just doing that."""
         try:
             # The owner takes this lock for a moment, to see whether there is anybody.
-            self._user.enter_context(cache.locked(folder() / USERS, within_s=JOIN_S, how=fcntl.LOCK_SH))
+            self._user.enter_context(locked(folder() / USERS, within_s=JOIN_S, how=fcntl.LOCK_SH))
         except WaitError as failure:
             raise StackError(f"{failure}; it is going down, run it again") from failure
 

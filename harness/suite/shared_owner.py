@@ -32,7 +32,7 @@ from harness.stacks import shared
 from harness.stacks.processes import ProcessesStack
 from harness.suite import signals
 from harness.suite.suite_stack import up
-from harness.wait import Waiting, until
+from harness.wait import Waiting, locked, until
 
 UP_S = 900.0
 """With class archives to make, on a busy machine."""
@@ -120,7 +120,7 @@ def end(*, now: bool) -> bool:
 def _taken(path: Path, door: contextlib.ExitStack, *, within_s: float = MOMENT_S) -> bool:
     """Hold a lock until `door` closes; False if others hold it. Whoever only looks at it holds it for a moment."""
     try:
-        door.enter_context(cache.locked(path, within_s=within_s))
+        door.enter_context(locked(path, within_s=within_s))
     except WaitError:
         return False
     return True

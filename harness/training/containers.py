@@ -34,7 +34,7 @@ def train(stack: ContainersStack) -> Path:
     """Make the archives if they are missing, with a stack that is up; returns their folder. Raises StackError when the
     training run fails; the stack works without archives, only slower."""
     class_archives = stack.class_archives
-    with cache.locked(class_archives / ".lock", within_s=HELD_S):
+    with wait.locked(class_archives / ".lock", within_s=HELD_S):
         if not class_data.complete(class_archives, IN_CONTAINERS):
             _run(stack, class_archives)
             cache.trim(class_archives.parent, most=training.KEPT)

@@ -52,7 +52,7 @@ def train(found: java.Java, resolved: jars.Jars) -> Path:
     target = class_data.folder(found, resolved)
     if class_data.trained(found, resolved):
         return target
-    with cache.locked(cache.folder("cds") / ".lock", within_s=LOCK_S):
+    with wait.locked(cache.folder("cds") / ".lock", within_s=LOCK_S):
         if not class_data.trained(found, resolved):
             with cache.filling(target) as temporary:
                 _run(temporary, found, resolved)

@@ -26,6 +26,7 @@ from harness.machine.jars import Jars, asked
 from harness.machine.java import Java
 from harness.machine.spark_home import spark_home
 from harness.session.session import Session
+from harness.wait import locked
 
 COORDINATE = next(each for each in asked("broker") if each.startswith("org.apache.kafka:"))
 VERSION = COORDINATE.rpartition(":")[2]
@@ -158,7 +159,7 @@ class Kafka(Provides):
         """A formatted storage folder, made once per set of jars."""
         target = cache.folder("kafka-storage") / self._jars.digest[:16]
         if not (target / "meta.properties").is_file():
-            with cache.locked(target.with_suffix(".lock"), within_s=FORMAT_S):
+            with locked(target.with_suffix(".lock"), within_s=FORMAT_S):
                 if not (target / "meta.properties").is_file():
                     self._format(target)
         return target
