@@ -67,26 +67,22 @@ def busy_s() -> float:
     return (sum(ticks[:8]) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def cold_and_warm(scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path) -> list[Cost]:
-    """A run for which the stack comes up, and another one on it."""
+def on_one_stack(
+    scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path, jobs: int = 0
+) -> list[Cost]:
+    """A run for which the stack comes up, and another one on it. With `jobs`, one more with a standby, and one of so
+    many at once, as its share of what they cost together."""
     meter = Meter()
     with kind(reports / "logs") as stack:
-        return [played(scenario, stack, reports, meter), played(scenario, stack, reports, Meter())]
-
-
-def at_once(scenario: Scenario, reports: Path, jobs: int) -> dict[str, Cost]:
-    """A warm run with a standby; and one of twice as many warm runs as there are jobs, so many at once, as a share of
-    what they cost together."""
-    with ProcessesStack(reports / "logs") as stack:
-        played(scenario, stack, reports, Meter())
-        standby = played(with_standby(scenario), stack, reports, Meter())
-        meter = Meter()
-        with threads(jobs) as pool:
-            work = [scenario] * (2 * jobs)
-            side_by_side(work, pool, lambda number, each: _right(each, stack, reports))
-        whole = meter.cost()
-    share = Cost(whole.seconds / len(work), whole.cpu_seconds / len(work))
-    return {"warm, with standby": standby, "at once": share}
+        costs = [played(scenario, stack, reports, meter), played(scenario, stack, reports, Meter())]
+        if jobs:
+            costs.append(played(with_standby(scenario), stack, reports, Meter()))
+            meter = Meter()
+            with threads(jobs) as pool:
+                side_by_side([scenario] * jobs, pool, lambda number, each: _right(each, stack, reports))
+            whole = meter.cost()
+            costs.append(Cost(whole.seconds / jobs, whole.cpu_seconds / jobs))
+    return costs
 
 
 def stock(scenario: Scenario, reports: Path) -> Cost:
@@ -109,10 +105,9 @@ def _right(scenario: Scenario, stack: Stack, reports: Path) -> None:
 
 def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool, jobs: int) -> dict[str, Cost]:
     """One round: everything side by side, so that a slow minute of the machine hits all."""
-    kinds = dict(zip(("cold", "warm"), cold_and_warm(scenario, ProcessesStack, reports), strict=True))
+    names = ("cold", "warm", "warm, with standby", "at once")
+    kinds = dict(zip(names, on_one_stack(scenario, ProcessesStack, reports, jobs), strict=False))
     kinds["stock"] = stock(scenario, reports)
-    if jobs:
-        kinds |= at_once(scenario, reports, jobs)
     if by_hand:
         meter = Meter()
         with tempfile.TemporaryDirectory(prefix="onceproof-naive-") as folder:
@@ -120,7 +115,7 @@ def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: boo
                 raise SystemExit("the script by hand says that a payment is not in the table once")
         kinds["by hand"] = meter.cost()
     if containers:
-        found = cold_and_warm(scenario, ContainersStack, reports)
+        found = on_one_stack(scenario, ContainersStack, reports)
         kinds |= zip(("containers cold", "containers warm"), found, strict=True)
     return kinds
 

@@ -1,0 +1,135 @@
+"""Does a verdict depend on how runs are played? The proving suite one by one and side by side, with drivers that begin
+cold and with standbys, all on one stack in one process; and what grows of ours meanwhile.
+
+    PYTHONPATH=. .venv/bin/python bench/same.py [--stack processes] [--rounds 1] [--jobs 4] [-k WORD] [--into FILE]
+
+Each round is four times the suite. What a run says (verdict, kinds, crash points, hits, self-tests) has to be the same
+in all of them; the exit code is 1 where it is not. After each quarter of a round it counts the processes of the session,
+and the descriptors, threads and resident memory of the harness and of each server. With `--into` each run is a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import psutil
+
+from harness.load import find, load_all
+from harness.run.loop import run
+from harness.run.plan import with_standby
+from harness.run_folder.store import RunFolder
+from harness.scenario import Scenario
+from harness.stack import Stack
+from harness.stacks.containers import ContainersStack
+from harness.stacks.processes import ProcessesStack
+from harness.suite.side_by_side import played, threads
+
+SERVERS = ("kafka.Kafka", "deploy.master.Master", "deploy.worker.Worker", "pginstall/bin/postgres", "session/reaper")
+
+
+def said(folder: Path) -> dict[str, Any]:
+    """What must not depend on how it was played."""
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    return {
+        "verdict": verdict["word"],
+        "kinds": sorted({finding["kind"] for finding in verdict["findings"]}),
+        "steps": [(step["name"], step["point"], step["hit"]) for step in verdict["steps"]],
+        "self-tests": verdict["self_tests"],
+    }
+
+
+def size() -> dict[str, str]:
+    """Of the harness and of each server: descriptors, threads, MiB resident; and how many processes there are."""
+    gc.collect()
+    me = psutil.Process(os.getpid())
+    found, others = {"harness": me}, me.children(recursive=True)
+    for process in others:
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(process.cmdline())
+            for name in SERVERS:
+                if name in line:
+                    found.setdefault(name, process)
+    out = {"processes": str(len(others))}
+    for name, process in found.items():
+        with contextlib.suppress(psutil.Error):
+            resident = process.memory_info().rss / 2**20
+            out[name] = f"{process.num_fds()} fds, {process.num_threads()} threads, {resident:.0f} MiB"
+    return out
+
+
+class Played:
+    """Plays the suite in several ways and remembers what each run said."""
+
+    def __init__(self, stack: Stack, reports: Path, into: Path | None) -> None:
+        self._stack, self._reports, self._into = stack, reports, into
+        self._lock = threading.Lock()
+        self.words: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        """By scenario, by what it said, the ways in which it was played."""
+        self.runs = 0
+
+    def suite(self, work: Sequence[Scenario], *, jobs: int, standby: bool, number: int) -> None:
+        """All of them once."""
+        began, way = monotonic(), f"round {number}, {jobs} at once, {'standby' if standby else 'cold'}"
+        with threads(jobs) as pool:
+            played([with_standby(each, standby=standby) for each in work], pool, lambda _, each: self._one(each, way))
+        print(f"{way}: {len(work)} runs in {monotonic() - began:.0f} s; {size()}", flush=True)
+
+    def _one(self, scenario: Scenario, way: str) -> None:
+        folder = run(scenario, self._stack, reports=self._reports).folder
+        found = said(folder)
+        starts = RunFolder.open(folder).read("run")["run"]["outcome"]["starts"]
+        with self._lock:
+            self.runs += 1
+            self.words[scenario.name][json.dumps(found)].append(way)
+            if self._into is not None:
+                line = {"scenario": scenario.name, "way": way, **found, "starts": [each["start"] for each in starts]}
+                with self._into.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
+        RunFolder.open(folder).remove()
+
+
+def differences(words: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """The scenarios that did not say the same each time, with what they said and when."""
+    return [
+        f"{name}: " + "; ".join(f"{text} ({', '.join(ways)})" for text, ways in found.items())
+        for name, found in words.items()
+        if len(found) > 1
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stack", choices=["processes", "containers"], default="processes")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("-k", dest="word", default="")
+    parser.add_argument("--into", type=Path)
+    given = parser.parse_args()
+    files = [path for path in find([Path("scenarios/proving")]) if given.word in path.stem]
+    work, kind = load_all(files), ProcessesStack if given.stack == "processes" else ContainersStack
+    with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder, kind(Path(folder) / "logs") as stack:
+        suites = Played(stack, Path(folder), given.into)
+        for number in range(1, given.rounds + 1):
+            for jobs in (1, given.jobs):
+                for standby in (False, True):
+                    suites.suite(work, jobs=jobs, standby=standby, number=number)
+    differ = differences(suites.words)
+    print(f"{suites.runs} runs of {len(work)} scenarios on {given.stack}; {len(differ)} scenarios differ")
+    print("\n".join(differ))
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
