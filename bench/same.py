@@ -4,8 +4,8 @@ cold and with standbys, all on one stack in one process; and what grows of ours 
     PYTHONPATH=. .venv/bin/python bench/same.py [--stack processes] [--rounds 1] [--jobs 4] [-k WORD] [--into FILE]
 
 Each round is four times the suite. What a run says (verdict, kinds, crash points, hits, self-tests) has to be the same
-in all of them; the exit code is 1 where it is not. After each quarter of a round it counts the processes of the session,
-and the descriptors, threads and resident memory of the harness and of each server. With `--into` each run is a line.
+in all of them; the exit code is 1 where it is not. After each quarter of a round it counts the session's processes, and
+the descriptors, threads and resident memory of the harness and of each server. With `--into` each run is a line.
 """
 
 from __future__ import annotations
