@@ -28,11 +28,11 @@ ifneq ($(strip $(ARGS)),)
 test: set-up
 	@$(PYTEST) $(ARGS)
 else
-# The tests without servers side by side on every core, ruff and mypy among them, then the others one by one; both are
-# run, whatever fails.
+# The tests without servers side by side on every core, ruff and mypy among them, then the others, two files at once, each
+# with a stack of its own; both are run, whatever fails.
 test: set-up
 	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
-	$(PYTEST) -m stack; stack=$$?; \
+	$(PYTEST) -m stack -n 2 --dist loadfile; stack=$$?; \
 	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
 endif
 

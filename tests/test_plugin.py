@@ -20,8 +20,8 @@ from harness.scenario import Scenario, Verdict, Word
 from tests import sample_runs as sample
 
 with quiet():
-    from harness import suite
     from harness.run import loop
+    from harness.suite import suite_stack
 
 pytest_plugins = ["pytester"]
 
@@ -87,7 +87,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
-    monkeypatch.setattr(suite, "open_stack", made.open_stack)
+    monkeypatch.setattr(suite_stack, "open_stack", made.open_stack)
     monkeypatch.setattr(loop, "run", made.run)
     return made
 
@@ -136,6 +136,22 @@ def test_scenario_files_are_tests_on_one_stack(
     data = json.loads((pytester.path / "reports/latest/summary.json").read_text())
     assert [entry["scenario"] for entry in data["runs"]] == ["two", "one"]
     assert len(list((pytester.path / "reports").glob("*/2*/report.html"))) == 2
+
+
+def test_what_is_told_of_a_run_can_be_sent_by_a_worker_of_xdist(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World
+) -> None:
+    project("scenarios/bad.yaml", name="an append")
+    world.answers["an append"] = sample.verdict()
+    pytester.makeconftest(
+        "import execnet\n"
+        "def pytest_runtest_logreport(report):\n"
+        "    runs = getattr(report, 'onceproof_runs', None)\n"
+        "    print('sent', len(execnet.dumps((runs, report.user_properties))) > 0, runs is not None)"
+    )
+    result = run(pytester, "scenarios/bad.yaml", "-s")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*sent True True*"])
 
 
 def test_the_failure_text_is_ours_and_nothing_else(

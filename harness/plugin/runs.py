@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,8 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
 
 
 def _remember(item: pytest.Item, done: Run) -> None:
-    item.stash.setdefault(RUNS, []).append(done.pack())
+    # Nothing but JSON's own types: pytest-xdist sends no others, not even an enum of strings.
+    item.stash.setdefault(RUNS, []).append(json.loads(json.dumps(done.pack())))
 
 
 def _failed(scenario: Scenario, why: str) -> Run:

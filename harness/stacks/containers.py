@@ -19,6 +19,7 @@ from harness.components.spark import standalone_containers as containers
 from harness.components.spark import standalone_processes as spark
 from harness.components.spark import standby
 from harness.components.spark import worker_daemon as workers
+from harness.components.spark.standbys import Standbys
 from harness.errors import StackError
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine, last_log_lines
@@ -35,7 +36,6 @@ from harness.session.session import Session
 from harness.stack import MEANS, Driver, Process
 from harness.stacks.base import StartingStack
 from harness.stacks.provision import Provision
-from harness.stacks.standbys import Standbys
 
 
 class ContainersStack(StartingStack):

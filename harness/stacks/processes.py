@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver_process, standby
 from harness.components.spark import standalone_processes as standalone
+from harness.components.spark.standbys import Standbys
 from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.hosts.processes import ProcessHost
@@ -24,7 +25,6 @@ from harness.session.session import Session
 from harness.stack import MEANS, Driver
 from harness.stacks.base import StartingStack
 from harness.stacks.provision import Provision
-from harness.stacks.standbys import Standbys
 
 
 class Cluster(Protocol):
