@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
 PROVING = [*filter(container_engine.chosen, sorted((HOUSE / "scenarios" / "proving").glob("*.yaml")))]
 GONE_WITHIN_S = 30.0
-STANDBY = "-2"
-"""What the name of the second attempt's container ends with, which waits while the first one is at work."""
+STANDBY = "-2-standby"
+"""What the name of the container ends with that waits for the second attempt."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 
 
@@ -221,6 +221,25 @@ def test_a_driver_that_waited_ready_goes_on_after_the_kill(boxes: ContainersStac
     assert step.hit
     # Two workers share the executors of both attempts; those of the one that waited were no part of the first.
     assert not any(process.endswith(STANDBY) for process in step.evidence.signalled)
+
+
+def test_where_a_driver_that_waits_is_killed_the_restart_is_cold(
+    engine: docker.DockerClient, boxes: ContainersStack, tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(event: Mapping[str, Any]) -> None:
+        """Before the first attempt has an end."""
+        waiting = [each for each in engine.containers.list() if str(each.name).endswith(STANDBY)]
+        if waiting and not killed:
+            killed.extend(str(each.name) for each in waiting)
+            waiting[0].kill()
+
+    result = run(with_standby(load(ONE)), boxes, reports=tmp_path, listener=kill)
+    assert killed
+    assert result.verdict.as_expected, result.verdict.reasons
+    starts = RunFolder.open(result.folder).read("run")["run"]["outcome"]["starts"]
+    assert [each["start"] for each in starts] == [Start.COLD, Start.COLD], starts
 
 
 def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:

@@ -553,6 +553,33 @@ def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(own: Own)
 
 
 @pytest.mark.stack
+def test_a_statement_of_another_run_counts_only_if_it_has_touched_this_ones_schema(own: Own) -> None:
+    with closing(psycopg2.connect(dsn(own))) as beside, beside.cursor() as cursor:
+        cursor.execute("create schema run_beside; create table run_beside.t (id int); create table reached (id int)")
+        beside.commit()
+        with closing(psycopg2.connect(dsn(own), async_=True)) as other:
+            psycopg2.extras.wait_select(other)
+            asleep = "insert into run_beside.t select 1 from pg_sleep(60)"
+            other.cursor().execute(asleep)
+            at_work = "select count(*) from pg_stat_activity where query = %s and wait_event = 'PgSleep'"
+
+            def sleeps() -> bool:
+                cursor.execute(at_work, (asleep,))
+                beside.commit()
+                return cursor.fetchall() == [(1,)]
+
+            until("the other run's statement", sleeps, within_s=10.0)
+            assert busy(sink("payments"), own) == ""
+            other.cancel()
+        with closing(psycopg2.connect(dsn(own))) as both, both.cursor() as two:
+            two.execute("insert into run_beside.t values (1); insert into reached values (1)")
+            assert "insert into reached" in busy(sink("payments"), own)
+            both.rollback()
+        cursor.execute("drop schema run_beside cascade; drop table reached")
+        beside.commit()
+
+
+@pytest.mark.stack
 def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(own: Own) -> None:
     with closing(psycopg2.connect(dsn(own))) as writer, writer.cursor() as cursor:
         cursor.execute("create table left_open (id int)")

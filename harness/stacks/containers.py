@@ -156,7 +156,9 @@ class ContainersStack(StartingStack):
     ) -> standby.StandbyDriver | None:
         """A driver for the attempt after `after`, which is one of ours; None where the settings of that attempt do not
         show."""
-        number, host = after.number + 1, f"driver-{own.run_id}-{after.number}"
+        if not isinstance(after, driver.ContainerDriver):
+            return None
+        number, host = after.number + 1, after.container.part
         conf = driver.settings(own, pipeline, self._defaults, self._jars, number=after.number, host=host)
         asked = standby.asked(own, pipeline, conf, driver.submitted(own, after.number))
         if asked is None:

@@ -64,7 +64,8 @@ def launch(
     standby: Sequence[str] = (),
 ) -> ContainerDriver:
     """Start the program, or what `standby` gives in its place; returns once its container runs. Raises StackError."""
-    name = f"driver-{own.run_id}-{number}"
+    # A standby that is dropped leaves its name to nobody.
+    name = f"driver-{own.run_id}-{number}{'-standby' if standby else ''}"
     log.touch()
     wanted = defaults.wanted(
         name,
@@ -85,9 +86,11 @@ def _telling(defaults: standalone_containers.ContainerDefaults, own: RunResource
         return {}
     home = standalone_containers.SPARK_HOME
     spark = str(home / SPARKS_OWN)
-    script = own.folder / f"spark-submit-{number}"
-    script.write_text(TELLS.format(told=shlex.quote(str(_told(own, number))), spark=spark), encoding="utf-8")
+    script, told = own.folder / f"spark-submit-{number}", _told(own, number)
+    script.write_text(TELLS.format(told=shlex.quote(str(told)), spark=spark), encoding="utf-8")
     script.chmod(0o755)
+    # Settings of the program may hold a password.
+    told.touch(mode=0o600)
     return {script: str(home / standalone_containers.SUBMIT), defaults.submit: spark}
 
 

@@ -116,11 +116,16 @@ def mark(dsn: str, target: str) -> str:
     return f"{count} rows, {total}"
 
 
-BUSY = """select query from pg_stat_activity a where datname = current_database()
+BUSY = """with held as (
+    select l.pid, n.nspname = any(current_schemas(false)) as own, n.nspname like 'run\\_%%' as ours
+    from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+    where l.database = (select oid from pg_database where datname = current_database())
+)
+select query from pg_stat_activity a where datname = current_database()
 and backend_type = 'client backend' and application_name not like 'onceproof%%'
-and (state = 'active' and not %(shared)s or exists (
-    select from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
-    where l.pid = a.pid and n.nspname = any(current_schemas(false)))) limit 1"""
+and (exists (select from held where held.pid = a.pid and own)
+    or state = 'active' and not %(shared)s and not exists (select from held where held.pid = a.pid and ours)) limit 1"""
+"""A statement that has touched another run's schema, and not this one's, is that run's."""
 
 
 def busy(dsn: str, *, shared: bool = False) -> str:
