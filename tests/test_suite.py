@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,13 +17,17 @@ import pytest
 from harness import suite
 from harness.errors import HarnessError, SetupError, StackError, UsageError
 from harness.report import render
+from harness.report.summary import Run
+from harness.run.loop import Result
 from harness.run.supervisor import tail
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder, digest
-from harness.scenario import Word, plain
+from harness.scenario import Scenario, Word, plain
 from harness.sinks.table import save
 from harness.suite.options import Options
 from harness.suite.suite_stack import open_stack
+from harness.wait import until
+from tests import sample_runs as sample
 from tests.folders import SCENARIO, Folder, payments
 
 
@@ -164,6 +171,47 @@ def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(
     assert "no such module" in folder.report_html.read_text()
     assert render.index(tmp_path, [done]).is_file()
     assert json.loads(folder.run_json.read_text())["stage"] == 0
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_suite_that_is_cut_short_has_shown_what_was_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """With two jobs the third run is ended at its next wait, and the fourth never begins."""
+    over, begun = threading.Event(), list[str]()
+
+    def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
+        begun.append(scenario.name)
+        if scenario.name == "b":
+            until("the first to be over", over.is_set, within_s=20.0)
+            raise StackError("the broker died")
+        if scenario.name == "c":
+            until("for ever", lambda: False, within_s=20.0)
+        return Result(verdict=sample.held(), folder=sample.stored(reports, sample.held()).path, seconds=1.0)
+
+    class Shown:
+        """Tells when a run is over."""
+
+        def started(self, scenario: str, **rest: Any) -> Any:
+            return lambda event: None
+
+        def ended(self, number: int, run: Run) -> None:
+            over.set()
+
+        def close(self) -> None: ...
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", nullcontext)
+    monkeypatch.setattr("harness.suite.progress.progress", lambda **rest: Shown())
+    work = [replace(SCENARIO, name=name) for name in "abcd"]
+    with pytest.raises(StackError, match="the broker died"):
+        suite.run_all(work, Options(reports=tmp_path, jobs=jobs))
+    assert begun == ["a", "b", "c"][: jobs + 1]
+    summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
+    assert len(summary["runs"]) == 1
+    assert (tmp_path / "latest" / "index.html").is_file()
 
 
 def test_the_end_of_a_log_names_the_log_and_an_error_that_stands_higher_up(tmp_path: Path) -> None:

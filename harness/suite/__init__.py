@@ -115,7 +115,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                         play(number, scenario)
         finally:
             suite.progress.close()
-            index = render.index(options.reports, suite.runs)
+            # Also of a suite that was cut short, unless nothing was over.
+            index = render.index(options.reports, suite.runs) if suite.runs else None
     show(suite.runs, index)
     return exit_code(suite.runs)
 
@@ -208,7 +209,7 @@ def exit_code(runs: Sequence[Run]) -> int:
     return 3 if wrong else 0
 
 
-def show(runs: Sequence[Run], index: Path) -> None:
+def show(runs: Sequence[Run], index: Path | None) -> None:
     """The table, what went wrong, and where the report is."""
     from rich.console import Console
 
@@ -223,7 +224,8 @@ def show(runs: Sequence[Run], index: Path) -> None:
     for run in runs:
         if not run.verdict.as_expected:
             print("\n" + failure_text.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder)))
-    print(f"\nreport: {index}")
+    if index is not None:
+        print(f"\nreport: {index}")
 
 
 def replay(folder: Path, options: Options) -> int:

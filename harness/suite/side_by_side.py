@@ -59,8 +59,15 @@ def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[i
         return Interrupted(f"the suite ended: {why[0]}") if why else None
 
     def one(number: int, scenario: Scenario) -> None:
-        with ended_by(interrupted):
-            play(number, scenario)
+        if why:
+            return
+        try:
+            with ended_by(interrupted):
+                play(number, scenario)
+        except BaseException as failure:
+            # Before this thread takes the next one.
+            why.append(failure)
+            raise
 
     numbered = list(enumerate(work, 1))
     begun: list[Future[None]] = [pool.submit(one, *each) for each in numbered if not alone(each[1])]
@@ -77,4 +84,5 @@ def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[i
             each.cancel()
         # While the stack is still there to end them on.
         wait(begun, timeout=END_WITHIN_S)
-        raise
+        # Those that it ended have failed too.
+        raise why[0]
