@@ -84,5 +84,6 @@ def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[i
             each.cancel()
         # While the stack is still there to end them on.
         wait(begun, timeout=END_WITHIN_S)
-        # Those that it ended have failed too.
+    if why:
+        # The first: those that it ended have failed too.
         raise why[0]
