@@ -34,7 +34,7 @@ def onceproof(folder: Path, *arguments: str, **environment: str) -> tuple[int, s
     """Exit code and everything it said."""
     argv = [sys.executable, "-m", "harness", *arguments]
     done = subprocess.run(
-        argv, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, check=False
+        argv, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=500, check=False
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -71,7 +71,7 @@ def small_disk(tmp_path: Path) -> Disk:
             return harness.poll() is not None or until_said in (tmp_path / "said").read_text()
 
         try:
-            until(f"the run to say {until_said}", over, within_s=60.0)
+            until(f"the run to say {until_said}", over, within_s=300.0)
             if harness.poll() is None:
                 fill(Path(f"/proc/{harness.pid}/root{reports}/filler"))
             code = harness.wait(90)

@@ -37,7 +37,7 @@ from tests.container_engine import left
 pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
 PROVING = [*filter(container_engine.chosen, sorted((HOUSE / "scenarios" / "proving").glob("*.yaml")))]
-GONE_WITHIN_S = 30.0
+GONE_WITHIN_S = 60.0
 STANDBY = "-2-standby"
 """What the name of the container ends with that waits for the second attempt."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
@@ -85,7 +85,7 @@ def onceproof(folder: Path, **environment: str) -> tuple[int, str]:
     """Exit code of a run on containers, and everything it said."""
     argv = [sys.executable, "-m", "harness", "run", str(ONE), "--stack", "containers", "--reports", str(folder / "r")]
     done = subprocess.run(
-        argv, cwd=HOUSE, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, check=False
+        argv, cwd=HOUSE, env={**os.environ, **environment}, capture_output=True, text=True, timeout=500, check=False
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout + done.stderr
@@ -192,9 +192,9 @@ def test_nothing_is_left_of_a_run_that_is_ended(
         new = [name for name in left(engine) if name not in before]
         return any(name.endswith(moment) if moment is STANDBY else moment in name for name in new) or Waiting(str(new))
 
-    until(f"something called {moment}", there, within_s=120, every_s=0.01)
+    until(f"something called {moment}", there, within_s=300, every_s=0.01)
     child.send_signal(how)
-    child.wait(60)
+    child.wait(120)
     until(
         "everything of the run to be gone",
         lambda: left(engine) == before or Waiting(str(sorted(set(left(engine)) - set(before)))),

@@ -275,11 +275,13 @@ def test_a_cluster_is_left_as_it_was_when_the_harness_is_killed(stack: Processes
         )
     try:
         new = lambda: all(now - then for now, then in zip(held(stack), before, strict=True))  # noqa: E731
-        until("a schema, a topic and a group of the run", new, within_s=120, every_s=0.2)
+        until("a schema, a topic and a group of the run", new, within_s=300, every_s=0.2)
     finally:
         child.kill()
         child.wait(10)
-    until("the cluster as it was", lambda: held(stack) == before or Waiting(str(held(stack))), within_s=60, every_s=0.5)
+    until(
+        "the cluster as it was", lambda: held(stack) == before or Waiting(str(held(stack))), within_s=120, every_s=0.5
+    )
 
 
 @pytest.mark.stack

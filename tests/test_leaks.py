@@ -28,7 +28,8 @@ pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
-CLEAN_WITHIN_S = 2.0
+CLEAN_WITHIN_S = 30.0
+"""A second or two where nothing else runs; a busy machine is slow, not wrong."""
 MARK = b"ONCEPROOF_LEAK_TEST="
 
 
@@ -103,7 +104,7 @@ def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
         ports = listening(word)
     finally:
         harness.kill()
-        harness.wait(10)
+        harness.wait(60)
     what = f"nothing of the run killed after {moment:.2f} s to live"
     until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
@@ -124,7 +125,7 @@ def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tem
             psutil.Process(watcher).kill()
     finally:
         harness.kill()
-        harness.wait(10)
+        harness.wait(60)
     assert watcher or not ours(word), "it was killed before it had a reaper, and yet something runs"
     next_start(temporary)
     what = f"nothing of the run killed after {moment:.2f} s to live"
@@ -140,11 +141,11 @@ def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
     word = temporary.name
     harness = start(temporary, word, "--standby")
     try:
-        until("a standby driver", lambda: standby(word), within_s=120.0)
+        until("a standby driver", lambda: standby(word), within_s=300.0)
         ports = listening(word)
     finally:
         harness.kill()
-        harness.wait(10)
+        harness.wait(60)
     until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
@@ -153,7 +154,7 @@ def test_where_the_standby_driver_dies_the_restart_is_cold(temporary: Path) -> N
     word = temporary.name
     harness = start(temporary, word, "--standby")
     try:
-        psutil.Process(until("a standby driver", lambda: standby(word), within_s=120.0)).kill()
+        psutil.Process(until("a standby driver", lambda: standby(word), within_s=300.0)).kill()
         assert harness.wait(240) == 0
     finally:
         harness.kill()
@@ -174,7 +175,7 @@ def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
         until("another reaper", lambda: reaper_of(harness) not in (0, first), within_s=20.0)
     finally:
         harness.kill()
-        harness.wait(10)
+        harness.wait(60)
     until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
 
 
@@ -183,7 +184,7 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     word = temporary.name
     harness = start(temporary, word)
     try:
-        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=60.0)
+        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=300.0)
         ports = listening(word)
         for each in signals:
             # A terminal sends Ctrl-C to the whole group.

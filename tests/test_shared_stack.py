@@ -29,7 +29,7 @@ from harness.wait import Waiting, locked, until
 HOUSE = Path(__file__).parents[1]
 PROVING = HOUSE / "scenarios" / "proving"
 ONE, OTHER = PROVING / "upsert_before_offset_commit.yaml", PROVING / "append_driver_killed_mid_batch.yaml"
-GONE_S, RUN_S = 30.0, 300.0
+GONE_S, RUN_S = 60.0, 300.0
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ class Shared:
     def at_work(self, name: str) -> subprocess.Popen[bytes]:
         """A command whose run has executors: its driver is at work."""
         run = self.start(ONE, name)
-        until("a run with executors", lambda: self.executors() or Waiting(self.said(name)[-500:]), within_s=120)
+        until("a run with executors", lambda: self.executors() or Waiting(self.said(name)[-500:]), within_s=300)
         return run
 
     def said(self, name: str) -> str:

@@ -162,7 +162,7 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
         assert driver.poll() is None, log.read_text()
         return result.read_text() if result.exists() else wait.Waiting(f"executors {stack.executors(own)}")
 
-    assert wait.until("a Spark job", counted, within_s=90) == "9900"
+    assert wait.until("a Spark job", counted, within_s=300) == "9900"
     (first,) = stack.executors(own)
     assert "CoarseGrainedExecutorBackend" in " ".join(first.command())
     listening = [each for process in ours(stack.describe()["session"]) for each in sockets(process)]
