@@ -128,10 +128,14 @@ def driver(session: Session, folder: Path, bootstrap: str, at: dict[str, str]) -
     submit = str(Path(sys.executable).with_name("spark-submit"))
     classes = ",".join(map(str, jars.resolve(java.find()).spark))
     words = ["--bootstrap", bootstrap, "--topic", TOPIC, "--checkpoint", str(folder / "checkpoint")]
-    argv = [submit, "--master", "local[2]", "--jars", classes, str(PROGRAM), *words]
+    # Where it leaves its files, as one that is killed does: they go with the folder.
+    options = ["--conf", f"spark.local.dir={folder}", "--driver-java-options", f"-Djava.io.tmpdir={folder}"]
+    argv = [submit, "--master", "local[2]", "--jars", classes, *options, str(PROGRAM), *words]
     # As in an activated environment: Spark's scripts look for its Python on the PATH.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return session.spawn(argv, name="driver", log=folder / "driver.log", env={**os.environ, **at, "PATH": path})
+    return session.spawn(
+        argv, name="driver", log=folder / "driver.log", env={**os.environ, **at, "PATH": path, "TMPDIR": str(folder)}
+    )
 
 
 def naive(folder: Path) -> bool:
