@@ -30,7 +30,7 @@ from harness.load import find, load_all
 from harness.run.loop import run
 from harness.run.plan import with_standby
 from harness.run_folder.store import RunFolder
-from harness.scenario import Scenario
+from harness.scenario import Scenario, Verdict
 from harness.stack import Stack
 from harness.stacks.containers import ContainersStack
 from harness.stacks.processes import ProcessesStack
@@ -39,14 +39,14 @@ from harness.suite.side_by_side import played, threads
 SERVERS = ("kafka.Kafka", "deploy.master.Master", "deploy.worker.Worker", "pginstall/bin/postgres", "session/reaper")
 
 
-def said(folder: Path) -> dict[str, Any]:
-    """What must not depend on how it was played."""
-    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+def said(verdict: Verdict) -> dict[str, Any]:
+    """What must not depend on the stack, nor on how a run was played."""
     return {
-        "verdict": verdict["word"],
-        "kinds": sorted({finding["kind"] for finding in verdict["findings"]}),
-        "steps": [(step["name"], step["point"], step["hit"]) for step in verdict["steps"]],
-        "self-tests": verdict["self_tests"],
+        "verdict": verdict.word,
+        "as expected": verdict.as_expected,
+        "kinds": sorted(verdict.kinds()),
+        "steps": [(step.name, step.point, step.hit) for step in verdict.steps],
+        "self-tests": dict(verdict.self_tests),
     }
 
 
@@ -87,9 +87,9 @@ class Played:
         print(f"{way}: {len(work)} runs in {monotonic() - began:.0f} s; {size()}", flush=True)
 
     def _one(self, scenario: Scenario, way: str) -> None:
-        folder = run(scenario, self._stack, reports=self._reports).folder
-        found = said(folder)
-        starts = RunFolder.open(folder).read("run")["run"]["outcome"]["starts"]
+        result = run(scenario, self._stack, reports=self._reports)
+        found, folder = said(result.verdict), RunFolder.open(result.folder)
+        starts = folder.read("run")["run"]["outcome"]["starts"]
         with self._lock:
             self.runs += 1
             self.words[scenario.name][json.dumps(found)].append(way)
@@ -97,7 +97,7 @@ class Played:
                 line = {"scenario": scenario.name, "way": way, **found, "starts": [each["start"] for each in starts]}
                 with self._into.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
-        RunFolder.open(folder).remove()
+        folder.remove()
 
 
 def differences(words: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:

@@ -69,19 +69,19 @@ def busy_s() -> float:
 
 def on_one_stack(
     scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path, jobs: int = 0
-) -> list[Cost]:
+) -> dict[str, Cost]:
     """A run for which the stack comes up, and another one on it. With `jobs`, one more with a standby, and one of so
     many at once, as its share of what they cost together."""
     meter = Meter()
     with kind(reports / "logs") as stack:
-        costs = [played(scenario, stack, reports, meter), played(scenario, stack, reports, Meter())]
+        costs = {"cold": played(scenario, stack, reports, meter), "warm": played(scenario, stack, reports, Meter())}
         if jobs:
-            costs.append(played(with_standby(scenario), stack, reports, Meter()))
+            costs["warm, with standby"] = played(with_standby(scenario), stack, reports, Meter())
             meter = Meter()
             with threads(jobs) as pool:
                 side_by_side([scenario] * jobs, pool, lambda number, each: _right(each, stack, reports))
             whole = meter.cost()
-            costs.append(Cost(whole.seconds / jobs, whole.cpu_seconds / jobs))
+            costs["at once"] = Cost(whole.seconds / jobs, whole.cpu_seconds / jobs)
     return costs
 
 
@@ -105,8 +105,7 @@ def _right(scenario: Scenario, stack: Stack, reports: Path) -> None:
 
 def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool, jobs: int) -> dict[str, Cost]:
     """One round: everything side by side, so that a slow minute of the machine hits all."""
-    names = ("cold", "warm", "warm, with standby", "at once")
-    kinds = dict(zip(names, on_one_stack(scenario, ProcessesStack, reports, jobs), strict=False))
+    kinds = on_one_stack(scenario, ProcessesStack, reports, jobs)
     kinds["stock"] = stock(scenario, reports)
     if by_hand:
         meter = Meter()
@@ -115,8 +114,7 @@ def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: boo
                 raise SystemExit("the script by hand says that a payment is not in the table once")
         kinds["by hand"] = meter.cost()
     if containers:
-        found = on_one_stack(scenario, ContainersStack, reports)
-        kinds |= zip(("containers cold", "containers warm"), found, strict=True)
+        kinds |= {f"containers {kind}": cost for kind, cost in on_one_stack(scenario, ContainersStack, reports).items()}
     return kinds
 
 

@@ -19,11 +19,12 @@ from typing import Any
 import pytest
 
 import docker
+from bench.same import said
 from harness.errors import StackError
 from harness.hosts import engine as engines
 from harness.load import load
 from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
-from harness.run.loop import Result, run
+from harness.run.loop import run
 from harness.run.plan import with_standby
 from harness.run_folder.store import RunFolder
 from harness.stack import Stack, Start
@@ -57,18 +58,6 @@ def boxes(engine: docker.DockerClient, tmp_path_factory: pytest.TempPathFactory)
         yield stack
 
 
-def said(result: Result) -> dict[str, Any]:
-    """What must not depend on the stack."""
-    verdict = result.verdict
-    return {
-        "verdict": verdict.word,
-        "as expected": verdict.as_expected,
-        "kinds": sorted(verdict.kinds()),
-        "steps": [(step.name, step.point, step.hit) for step in verdict.steps],
-        "self_tests": dict(verdict.self_tests),
-    }
-
-
 @pytest.mark.parametrize("path", PROVING, ids=lambda path: path.stem)
 def test_a_scenario_says_the_same_on_both_stacks(
     path: Path, stack: Stack, boxes: ContainersStack, tmp_path: Path
@@ -77,7 +66,7 @@ def test_a_scenario_says_the_same_on_both_stacks(
     assert (stack.name, boxes.name) == ("processes", "containers")
     processes = run(scenario, stack, reports=tmp_path / "processes")
     containers = run(scenario, boxes, reports=tmp_path / "containers")
-    assert said(containers) == said(processes)
+    assert said(containers.verdict) == said(processes.verdict)
     assert containers.verdict.as_expected, containers.verdict.reasons
 
 

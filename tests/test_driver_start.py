@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +63,10 @@ class Place:
 
     def ready(self, log: Path, *words: str) -> standby.StandbyDriver:
         folder = standby.made_folder(self.session.folder, ASKED)
-        command = [sys.executable, "-u", *standby.command(folder, self.program(*words))]
-        env = driver_process.environment(self.own, self.program(*words), self.machine, 1)
-        driver = driver_process.started(self.session, self.own, command, env, number=1, log=log)
+        program = self.program(*words)
+        driver = driver_process.launch(
+            self.session, self.own, program, self.machine, number=1, log=log, standby=standby.command(folder, program)
+        )
         made = standby.StandbyDriver(driver, folder, driver_process.marks(self.own, 1), lambda: None)
         until("the standby", lambda: made.ready(stop=lambda: False) or made.driver.poll() is not None, within_s=START_S)
         assert made.ready(stop=lambda: False), log.read_text(encoding="utf-8")

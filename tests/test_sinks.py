@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -541,12 +541,19 @@ def test_a_query_without_end_is_stopped(own: Own, monkeypatch: pytest.MonkeyPatc
         mark(sink(endless), own)
 
 
+@contextmanager
+def asking(own: Own, statement: str) -> Iterator[Any]:
+    """A connection whose server is given a statement that nobody waits for."""
+    with closing(psycopg2.connect(dsn(own), async_=True)) as client:
+        psycopg2.extras.wait_select(client)
+        client.cursor().execute(statement)
+        yield client
+
+
 @pytest.mark.stack
 def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(own: Own) -> None:
     assert busy(sink("payments"), own) == ""
-    with closing(psycopg2.connect(dsn(own), async_=True)) as client:
-        psycopg2.extras.wait_select(client)
-        client.cursor().execute("select pg_sleep(60)")
+    with asking(own, "select pg_sleep(60)") as client:
         until("the server at work", lambda: busy(sink("payments"), own) == "select pg_sleep(60)", within_s=10.0)
         client.cancel()
         until("the server idle", lambda: not busy(sink("payments"), own), within_s=10.0)
@@ -557,10 +564,8 @@ def test_a_statement_of_another_run_counts_only_if_it_has_touched_this_ones_sche
     with closing(psycopg2.connect(dsn(own))) as beside, beside.cursor() as cursor:
         cursor.execute("create schema run_beside; create table run_beside.t (id int); create table reached (id int)")
         beside.commit()
-        with closing(psycopg2.connect(dsn(own), async_=True)) as other:
-            psycopg2.extras.wait_select(other)
-            asleep = "insert into run_beside.t select 1 from pg_sleep(60)"
-            other.cursor().execute(asleep)
+        asleep = "insert into run_beside.t select 1 from pg_sleep(60)"
+        with asking(own, asleep) as other:
             at_work = "select count(*) from pg_stat_activity where query = %s and wait_event = 'PgSleep'"
 
             def sleeps() -> bool:
@@ -584,9 +589,7 @@ def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(own: Own) 
     with closing(psycopg2.connect(dsn(own))) as writer, writer.cursor() as cursor:
         cursor.execute("create table left_open (id int)")
         writer.commit()
-        with closing(psycopg2.connect(dsn(own), async_=True)) as stranger:
-            psycopg2.extras.wait_select(stranger)
-            stranger.cursor().execute("select pg_sleep(60)")
+        with asking(own, "select pg_sleep(60)") as stranger:
             until("the stranger at work", lambda: busy(sink("payments"), own), within_s=10.0)
             assert busy(sink("payments"), shared(own)) == ""
             cursor.execute("insert into left_open values (1)")

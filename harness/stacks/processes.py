@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
@@ -149,11 +148,10 @@ class ProcessesStack(StartingStack):
         if asked is None:
             return None
         folder = standby.made_folder(self._up().folder, asked)
+        command = standby.command(folder, pipeline)
 
         def begin() -> Driver:
-            command = [sys.executable, "-u", *standby.command(folder, pipeline)]
-            env = driver_process.environment(own, pipeline, machine, number)
-            return driver_process.started(self._up(), own, command, env, number=number, log=log)
+            return driver_process.launch(self._up(), own, pipeline, machine, number=number, log=log, standby=command)
 
         return self._standbys.make(own, number, folder, begin, lambda driver: None)
 

@@ -158,14 +158,13 @@ class LiveDisplay:
 
         self._console = console
         self._lock = threading.Lock()
-        self._total, self._began = "", monotonic()
         # By the number of the scenario. Before the first there is only one thing to wait for.
-        self._seen: dict[int, tuple[Seen, float]] = {0: (Seen(phase="stack up"), self._began)}
+        self._seen: dict[int, tuple[Seen, float]] = {0: (Seen(phase="stack up"), monotonic())}
         self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._lines)
         self._live.start()
 
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
-        began, self._total = monotonic(), str(total)
+        began = monotonic()
         with self._lock:
             self._seen.pop(0, None)
             self._seen[number] = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), began
@@ -185,9 +184,9 @@ class LiveDisplay:
         from rich.text import Text
 
         with self._lock:
-            self._seen.pop(number, None)
+            seen, _ = self._seen.pop(number, (Seen(), 0.0))
         text = Text(f"{mark(run)} ", style="green" if run.verdict.as_expected else "bold red")
-        text.append(f"{number}/{self._total} ", style="dim")
+        text.append(f"{seen.place} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
         text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")
         for told in rests(run.verdict):

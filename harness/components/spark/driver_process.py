@@ -77,18 +77,19 @@ class Machine:
 
 
 def launch(
-    session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
+    session: Session,
+    own: RunResources,
+    pipeline: Pipeline,
+    machine: Machine,
+    *,
+    number: int,
+    log: Path,
+    standby: Sequence[str] = (),
 ) -> ProcessDriver:
-    """Start the program; returns at once. Raises OSError if the interpreter cannot be started."""
-    command = [sys.executable, "-u", pipeline.entry, *pipeline.args]
-    return started(session, own, command, environment(own, pipeline, machine, number), number=number, log=log)
-
-
-def started(
-    session: Session, own: RunResources, command: Sequence[str], env: Mapping[str, str], *, number: int, log: Path
-) -> ProcessDriver:
-    """Attempt `number`, as that command."""
-    name = f"driver-{own.run_id}-{number}"
+    """Start the program, or what `standby` gives in its place; returns at once. Raises OSError if the interpreter
+    cannot be started."""
+    command = [sys.executable, "-u", *(standby or (pipeline.entry, *pipeline.args))]
+    env, name = environment(own, pipeline, machine, number), f"driver-{own.run_id}-{number}"
     return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
 
 
