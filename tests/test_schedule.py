@@ -26,6 +26,7 @@ from harness.kinds import About, Refusals
 from harness.run.schedule import Schedule
 from harness.run.schedule.evidence import agrees
 from harness.scenario import CrashPoint, Fault, Impact, Restart, Step, Trigger, Victim
+from harness.session import reaper
 from harness.stack import Process
 from harness.triggers import base, trigger
 from harness.triggers.base import Planned
@@ -294,12 +295,40 @@ def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
         assert w.supervisor.deaths == []
 
 
+RENAMES = """
+import os, sys, threading
+def rename(name):
+    open(name, "w").close()
+    while True:
+        os.rename(name, name + "'")
+        os.rename(name + "'", name)
+for number in range(4):
+    threading.Thread(target=rename, args=(f"{sys.argv[1]}/{number}",), daemon=True).start()
+input()
+"""
+
+
+def test_nothing_changes_once_a_process_is_stopped(tmp_path: Path) -> None:
+    child = psutil.Popen([sys.executable, "-c", RENAMES, str(tmp_path)], stdin=subprocess.PIPE)
+    process = LocalProcess(psutil.Process(child.pid))
+    try:
+        until("its threads to rename", lambda: len(list(tmp_path.iterdir())) == 4, within_s=60.0)
+        for _ in range(50):
+            assert signals.freeze([process]) == [process]
+            threads = [reaper.parse((task / "stat").read_bytes()) for task in Path(f"/proc/{child.pid}/task").iterdir()]
+            assert {thread.state for thread in threads if thread} == {"T"}
+            signals.thaw([process])
+    finally:
+        child.kill()
+        child.communicate()
+
+
 def test_a_process_that_has_ended_does_not_move() -> None:
     child = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     process = LocalProcess(psutil.Process(child.pid))
     assert signals.moves(process)
     signals.freeze([process])
-    until("it to stand", lambda: not signals.moves(process), within_s=60.0)
+    assert not signals.moves(process)
     signals.thaw([process])
     child.communicate(b"\n")
     assert not signals.moves(process)

@@ -74,11 +74,14 @@ class LocalProcess:
             return False
 
     def stopped(self) -> bool:
-        """True while it is stopped by SIGSTOP (state T)."""
+        """True while it is stopped by SIGSTOP: each of its threads (state T), for one that is in a system call finishes
+        that first."""
         try:
-            return bool(self.process.status() == psutil.STATUS_STOPPED)
-        except psutil.NoSuchProcess:
+            tasks = [(task / "stat").read_bytes() for task in Path(f"/proc/{self.pid}/task").iterdir()]
+        except OSError:
             return False
+        states = {found.state for found in map(reaper.parse, tasks) if found}
+        return "T" in states and states <= {"T", "Z", "X"} and self.process.is_running()
 
     def family(self) -> list[LocalProcess]:
         """It and everything under it: an executor's Python workers are in groups of their own. Empty if it is gone."""

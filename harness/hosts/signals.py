@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harness.stack import Process
 from harness.wait import Deadline
 
 GONE_WITHIN_S = 10.0
+STILL_WITHIN_S = 1.0
 
 
 def send(processes: Iterable[Process], what: signal.Signals) -> list[Process]:
@@ -21,8 +22,11 @@ def send(processes: Iterable[Process], what: signal.Signals) -> list[Process]:
 
 
 def freeze(processes: Iterable[Process]) -> list[Process]:
-    """SIGSTOP, in order."""
-    return send(processes, signal.SIGSTOP)
+    """SIGSTOP, in order; returns once none of them moves, so that what is looked at next stays as it is. A thread that
+    is in a system call finishes it first, such as a file's rename: for a second that is waited for."""
+    sent = send(processes, signal.SIGSTOP)
+    _settle(lambda: any(map(moves, sent)), within_s=STILL_WITHIN_S)
+    return sent
 
 
 def thaw(processes: Iterable[Process]) -> list[Process]:
@@ -33,12 +37,15 @@ def thaw(processes: Iterable[Process]) -> list[Process]:
 def kill(processes: Sequence[Process]) -> dict[str, bool]:
     """SIGKILL each and wait until it is gone. Returns by name whether it is: one that lives on was not hit."""
     sent = send(processes, signal.SIGKILL)
-    deadline = Deadline(GONE_WITHIN_S)
     # Never waitpid here: the wait status belongs to whoever started the process (subprocess keeps it).
-    pause = threading.Event()
-    while any(process.alive() for process in sent) and not deadline.over():
-        pause.wait(0.002)
+    _settle(lambda: any(process.alive() for process in sent), within_s=GONE_WITHIN_S)
     return {process.name: not process.alive() for process in sent}
+
+
+def _settle(busy: Callable[[], bool], *, within_s: float) -> None:
+    deadline, pause = Deadline(within_s), threading.Event()
+    while busy() and not deadline.over():
+        pause.wait(0.002)
 
 
 def moves(process: Process) -> bool:
