@@ -8,6 +8,7 @@ driver of its stack.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -26,13 +27,14 @@ from harness.hosts import signals
 from harness.hosts.local import LocalProcess, carrying
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.stack import Driver, Start
+from harness.stack import Driver, Process, Start
 from harness.wait import Waiting, until
 
 READY_WITHIN_S = 10.0
 """How long a restart waits for one; a cold start would take about as long."""
 HAND_OVER_S = 5.0
 GONE_WITHIN_S = 15.0
+EXECUTORS_END_S = 5.0
 LISTENS = (
     "spark.extraListeners",
     "spark.plugins",
@@ -101,13 +103,23 @@ class StandbyDriver:
     def drop(self) -> None:
         """End it, and see it gone, with its log. Raises HarnessError if it cannot be ended."""
 
-        def look() -> bool | Waiting:
-            signals.kill(left := [*self.driver.processes(), *carrying(*self.marks)])
+        def left() -> list[Process]:
             self.driver.poll()
-            return not left or Waiting(", ".join(process.name for process in left))
+            return [*self.driver.processes(), *carrying(*self.marks)]
 
+        def gone(*, kill: bool) -> bool | Waiting:
+            if found := left():
+                if kill:
+                    signals.kill(found)
+                return Waiting(", ".join(process.name for process in found))
+            return True
+
+        # The master takes a dead driver's executors away. One that dies before it has heard of that is started anew.
+        signals.kill(self.driver.processes())
+        with contextlib.suppress(WaitError):
+            until("the standby driver's executors to end", lambda: gone(kill=False), within_s=EXECUTORS_END_S)
         try:
-            until("the standby driver to end", look, within_s=GONE_WITHIN_S)
+            until("the standby driver to end", lambda: gone(kill=True), within_s=GONE_WITHIN_S)
         except WaitError as failure:
             raise HarnessError(f"could not end the standby driver: {failure}") from failure
         self.driver.log.unlink(missing_ok=True)
