@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TypeVar
@@ -48,8 +48,7 @@ def until(
             raise WaitError(f"stopped while waiting for {what}")
 
     def looked() -> Seen:
-        if failure := _ending():
-            raise failure
+        _end()
         return look()
 
     retrying = Retrying(
@@ -64,21 +63,34 @@ def until(
 
 @contextmanager
 def ended_by(failure: Callable[[], Exception | None]) -> Iterator[None]:
-    """In this thread, the next wait raises what `failure` gives, once it gives something: as a signal would end it in
-    the main thread. Only one: those of the cleaning up go on."""
-    _HERE.failure = failure
+    """In this thread, each wait raises what `failure` gives, once it gives something: as a signal would end it in the
+    main thread."""
+    before, _HERE.failure = _asked(), failure
     try:
         yield
     finally:
-        _HERE.failure = None
+        _HERE.failure = before
 
 
-def _ending() -> Exception | None:
-    ask: Callable[[], Exception | None] | None = getattr(_HERE, "failure", None)
-    found = ask() if ask is not None else None
-    if found is not None:
-        _HERE.failure = None
-    return found
+def undisturbed() -> AbstractContextManager[None]:
+    """For cleaning up: here no wait of this thread is ended by `ended_by`."""
+    return ended_by(lambda: None)
+
+
+def pause(seconds: float) -> None:
+    """Rest between two looks of a loop that has a deadline of its own. Raises what ends the waits of this thread."""
+    _end()
+    threading.Event().wait(seconds)
+
+
+def _asked() -> Callable[[], Exception | None]:
+    ask: Callable[[], Exception | None] = getattr(_HERE, "failure", lambda: None)
+    return ask
+
+
+def _end() -> None:
+    if failure := _asked()():
+        raise failure
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import Interrupted, UsageError
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
@@ -20,7 +20,7 @@ from harness.run_folder.snapshot import QueryState
 from harness.scenario import Pipeline, Restart, Scenario, Sink
 from harness.sinks.table import SinkTable, save
 from harness.stack import Start
-from harness.wait import Deadline
+from harness.wait import Deadline, ended_by, pause
 
 SINK = Sink(kind="postgres", target="payments")
 
@@ -90,7 +90,7 @@ class Program:
         running.deadline = Deadline(self.left_s)
         running.journal = Journal(None)
         made = Drain(running)
-        monkeypatch.setattr(made, "_pause", SimpleNamespace(wait=self.wait))
+        monkeypatch.setattr(drain, "pause", self.wait)
         return made
 
     def wait(self, seconds: float) -> None:
@@ -286,6 +286,26 @@ def test_a_drain_looks_once_even_without_time() -> None:
 def test_a_life_that_has_not_shown_itself_is_neither_drained_nor_stalled() -> None:
     reason = "not drained: the newest attempt of the driver had not shown yet where it goes on from"
     assert finishing(committed=10) == (False, [reason], None)
+
+
+@pytest.mark.parametrize("waits", ["for the pipeline", "for the sink", "for the server"])
+def test_a_drain_that_waits_is_ended_with_its_suite(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, waits: str
+) -> None:
+    over = Interrupted("the suite ended")
+    waiting = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
+    running: Any = waiting._live
+    running.progress.committed = lambda: {0: 0}
+    running.healthy, running.look = lambda: None, lambda committed, outstanding: None
+    monkeypatch.setattr(drain, "busy", lambda sink, parts: "insert")
+    monkeypatch.setattr(drain, "pause", pause)
+    look: Callable[[], object] = {
+        "for the pipeline": lambda: waiting._finish({0: 10}),
+        "for the sink": lambda: waiting._unchanged(60.0, Deadline(60.0)),
+        "for the server": waiting._server_idle,
+    }[waits]
+    with ended_by(lambda: over), pytest.raises(Interrupted):
+        look()
 
 
 def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:

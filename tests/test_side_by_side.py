@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from harness.cli import main
 from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
 from harness.machine import capacity
+from harness.run.run_or_control import ended
+from harness.run_folder.journal import Journal
 from harness.scenario import Fault, Impact, Pipeline, Restart, Scenario, Step
 from harness.stack import Means
 from harness.suite import side_by_side
@@ -26,7 +29,7 @@ from harness.suite.options import Options, fitted
 from harness.suite.progress import progress
 from harness.suite.side_by_side import played, threads
 from harness.triggers import trigger
-from harness.wait import until
+from harness.wait import ended_by, pause, undisturbed, until
 
 HOUSE = Path(__file__).parents[1]
 WITHIN_S = 20.0
@@ -89,12 +92,31 @@ def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_beg
             until("the end of time", lambda: waits.set(), within_s=WITHIN_S)
         except Interrupted as failure:
             words = str(failure)
-            ended.append(until("the driver to end", lambda: words, within_s=WITHIN_S))
+            with undisturbed():
+                ended.append(until("the driver to end", lambda: words, within_s=WITHIN_S))
 
     with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
         played([scenario(str(number)) for number in range(9)], pool, play)
     assert ended == ["the suite ended: the broker died"]
     assert begun == [1, 2]
+
+
+def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path) -> None:
+    over = Interrupted("the suite ended")
+    closed: list[bool] = []
+    journal = Journal(tmp_path / "journal.jsonl")
+    run: Any = SimpleNamespace(close=lambda: closed.append(until("its driver to end", lambda: True, within_s=WITHIN_S)))
+    with ended_by(lambda: over):
+        for _ in range(2):
+            with pytest.raises(Interrupted):
+                until("anything", lambda: True, within_s=WITHIN_S)
+            with pytest.raises(Interrupted):
+                pause(0.0)
+            ended(run, journal)
+    journal.close()
+    assert closed == [True, True]
+    assert not (tmp_path / "journal.jsonl").read_text()
+    pause(0.0)
 
 
 @pytest.mark.parametrize(

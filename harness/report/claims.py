@@ -122,7 +122,7 @@ BLIND = "Writers on the cluster that outlive their driver: an executor of a dead
 
 WARM = (
     "A driver waited ready for attempt {}: its restart was faster than a production one. "
-    "The same without `--standby` has a cold one."
+    "The same with `--cold` has a cold one."
 )
 
 

@@ -8,7 +8,6 @@ so that no writer is left, and the sinks are read once more: that reading is jud
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from harness.checkpoint import caught_up, count
@@ -22,7 +21,7 @@ from harness.scenario import Kind, Sink, plain
 from harness.sinks import SINKS
 from harness.sinks.reading import busy, mark, read, tried
 from harness.sinks.table import load, save
-from harness.wait import Deadline
+from harness.wait import Deadline, pause
 
 TICK_S = 0.1
 SILENT_S = 15.0
@@ -41,7 +40,6 @@ class Drain:
 
     def __init__(self, live: Live) -> None:
         self._live = live
-        self._pause = threading.Event()
         self._reasons: list[str] = []
         self._stalled: dict[str, Any] | None = None
         self._drained = False
@@ -88,7 +86,7 @@ class Drain:
                 break
             if live.deadline.over():
                 break
-            self._pause.wait(TICK_S)
+            pause(TICK_S)
         if caught_up(now, ends):
             self._reasons.append(
                 "not drained: the newest attempt of the driver had not shown yet where it goes on from"
@@ -156,7 +154,7 @@ class Drain:
                 pending = now if pending is None else pending
                 if all(now.get(query) != batch for query, batch in pending.items()):
                     return self._marks() == before
-            self._pause.wait(TICK_S)
+            pause(TICK_S)
             if self._marks() != before:
                 return False
         return False
@@ -196,7 +194,7 @@ class Drain:
             if limit.over():
                 self._reasons.append(f"unknown: the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}")
                 return
-            self._pause.wait(TICK_S)
+            pause(TICK_S)
 
     def _quiet_period(self, ends: dict[int, int]) -> None:
         live = self._live

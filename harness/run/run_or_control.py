@@ -15,6 +15,7 @@ from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
 from harness.stacks.needed_parts import needed
+from harness.wait import undisturbed
 from harness.workloads.base import Workload
 
 
@@ -59,6 +60,7 @@ def ended(live: Live, journal: Journal) -> None:
     """End what was started. A failure to do so must not hide what the run came to; it is journalled, and the next run
     finds out about a stack that is gone."""
     try:
-        live.close()
+        with undisturbed():
+            live.close()
     except Exception as failure:
         journal.write("not ended", why=repr(failure))

@@ -15,7 +15,7 @@ from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
 from harness.stack import Driver, KeepsStandbys, Process, Stack, Standby, Start
-from harness.wait import Deadline, Waiting, until
+from harness.wait import Deadline, Waiting, undisturbed, until
 
 LOOK_EVERY_S = 0.02
 STOP_WITHIN_S = 15.0
@@ -256,7 +256,8 @@ class Supervisor:
             standby, self._standby = self._standby, None
         try:
             if standby is not None:
-                standby.drop()
+                with undisturbed():
+                    standby.drop()
         finally:
             self._end()
 

@@ -48,7 +48,8 @@ class ContainersStack(StartingStack):
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2) -> None:
         super().__init__(logs, needs=needs)
         self._executors = executors
-        self._drivers: list[driver.ContainerDriver] = []
+        self._drivers: dict[str, list[driver.ContainerDriver]] = {}
+        """By run, those that may be seen."""
         self._standbys = Standbys()
         self._launching = threading.Lock()
         self._released: set[str] = set()
@@ -124,7 +125,7 @@ class ContainersStack(StartingStack):
             self._released.add(own.run_id)
             self.engine.forget(own.run_id)
             self._standbys.forget(own.run_id)
-            self._drivers = [each for each in self._drivers if each.run != own.run_id]
+            self._drivers.pop(own.run_id, None)
         super().release(own, keep=keep)
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
@@ -134,8 +135,11 @@ class ContainersStack(StartingStack):
             if own.run_id in self._released:
                 raise StackError(f"asked for a driver of {own.run_id}, which has ended")
             made = self._driver(own, pipeline, number=number, log=log)
-            self._drivers.append(made)
+            self._seen(own, made)
         return made
+
+    def _seen(self, own: RunResources, made: driver.ContainerDriver) -> None:
+        self._drivers.setdefault(own.run_id, []).append(made)
 
     def _driver(
         self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path, standby: Sequence[str] = ()
@@ -173,7 +177,7 @@ class ContainersStack(StartingStack):
                 number,
                 folder,
                 lambda: self._driver(own, pipeline, number=number, log=log, standby=command),
-                self._drivers.append,
+                lambda made: self._seen(own, made),
             )
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
@@ -189,7 +193,7 @@ class ContainersStack(StartingStack):
     def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
         """Every living process of this run's pipeline, or of one attempt: its drivers' containers, and what carries its
         marks elsewhere, a Python worker whose executor is gone too."""
-        ours = [each for each in self._drivers if each.run == own.run_id and attempt in (None, each.number)]
+        ours = [each for each in self._drivers.get(own.run_id, ()) if attempt in (None, each.number)]
         mine = [each.container for each in ours if each.container.alive()]
         inside = {process for container in mine for process in container.processes()}
         found = self._standbys.seen(own, carrying(*local_driver.marks(own, attempt)))

@@ -70,8 +70,9 @@ def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[i
             raise
 
     numbered = list(enumerate(work, 1))
-    begun: list[Future[None]] = [pool.submit(one, *each) for each in numbered if not alone(each[1])]
+    begun: list[Future[None]] = []
     try:
+        begun += (pool.submit(one, *each) for each in numbered if not alone(each[1]))
         for done in as_completed(begun):
             done.result()
         for number, scenario in numbered:

@@ -38,7 +38,6 @@ class ContainerDriver:
     number: int
     log: Path
     container: Container
-    run: str
 
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives."""
@@ -77,7 +76,7 @@ def launch(
         run=own.run_id,
         folders={log.parent: True, own.root or Path(pipeline.entry).parent: False},
     )
-    return ContainerDriver(number, log, Container(engine, wanted), own.run_id)
+    return ContainerDriver(number, log, Container(engine, wanted))
 
 
 def _telling(defaults: standalone_containers.ContainerDefaults, own: RunResources, number: int) -> dict[Path, str]:
