@@ -2,6 +2,7 @@
 cold and with standbys, all on one stack in one process; and what grows of ours meanwhile.
 
     PYTHONPATH=. .venv/bin/python bench/same.py [--stack processes] [--rounds 1] [--jobs 4] [-k WORD] [--into FILE]
+                                            [--reports FOLDER]
 
 Each round is four times the suite. What a run says (verdict, kinds, crash points, hits, self-tests) has to be the same
 in all of them; the exit code is 1 where it is not. After each quarter of a round it counts the session's processes, and
@@ -26,6 +27,7 @@ from typing import Any
 
 import psutil
 
+from harness.errors import HarnessError, Interrupted, StackError
 from harness.load import find, load_all
 from harness.run.loop import run
 from harness.run.plan import with_standby
@@ -36,6 +38,8 @@ from harness.stacks.containers import ContainersStack
 from harness.stacks.processes import ProcessesStack
 from harness.suite.side_by_side import played, threads
 
+CONTAINER = "/docker/"
+"""In the control group of what runs in a container."""
 SERVERS = ("kafka.Kafka", "deploy.master.Master", "deploy.worker.Worker", "pginstall/bin/postgres", "session/reaper")
 
 
@@ -51,10 +55,11 @@ def said(verdict: Verdict) -> dict[str, Any]:
 
 
 def size() -> dict[str, str]:
-    """Of the harness and of each server: descriptors, threads, MiB resident; and how many processes there are."""
+    """Of the harness and of each server: descriptors, threads, MiB resident; and how many processes there are. Those of
+    containers are found by their control group: other containers of this machine are counted too."""
     gc.collect()
     me = psutil.Process(os.getpid())
-    found, others = {"harness": me}, me.children(recursive=True)
+    found, others = {"harness": me}, [*me.children(recursive=True), *contained()]
     for process in others:
         with contextlib.suppress(psutil.Error):
             line = " ".join(process.cmdline())
@@ -66,6 +71,16 @@ def size() -> dict[str, str]:
         with contextlib.suppress(psutil.Error):
             resident = process.memory_info().rss / 2**20
             out[name] = f"{process.num_fds()} fds, {process.num_threads()} threads, {resident:.0f} MiB"
+    return out
+
+
+def contained() -> list[psutil.Process]:
+    """The processes of this machine's containers."""
+    out = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if CONTAINER in Path(f"/proc/{process.pid}/cgroup").read_text():
+                out.append(process)
     return out
 
 
@@ -87,17 +102,27 @@ class Played:
         print(f"{way}: {len(work)} runs in {monotonic() - began:.0f} s; {size()}", flush=True)
 
     def _one(self, scenario: Scenario, way: str) -> None:
-        result = run(scenario, self._stack, reports=self._reports)
-        found, folder = said(result.verdict), RunFolder.open(result.folder)
+        try:
+            result = run(scenario, self._stack, reports=self._reports)
+        except (Interrupted, StackError):
+            raise
+        except HarnessError as failure:
+            self._told(scenario, way, {"verdict": "error", "why": str(failure)}, [])
+            return
+        folder = RunFolder.open(result.folder)
         starts = folder.read("run")["run"]["outcome"]["starts"]
+        self._told(scenario, way, said(result.verdict), [each["start"] for each in starts])
+        if result.verdict.as_expected:
+            folder.remove()
+
+    def _told(self, scenario: Scenario, way: str, found: Mapping[str, Any], starts: Sequence[str]) -> None:
         with self._lock:
             self.runs += 1
             self.words[scenario.name][json.dumps(found)].append(way)
             if self._into is not None:
-                line = {"scenario": scenario.name, "way": way, **found, "starts": [each["start"] for each in starts]}
+                line = {"scenario": scenario.name, "way": way, **found, "starts": starts}
                 with self._into.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
-        folder.remove()
 
 
 def differences(words: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
@@ -116,11 +141,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("-k", dest="word", default="")
     parser.add_argument("--into", type=Path)
+    parser.add_argument("--reports", type=Path, help="where the folders of runs go that were not as expected")
     given = parser.parse_args()
     files = [path for path in find([Path("scenarios/proving")]) if given.word in path.stem]
     work, kind = load_all(files), ProcessesStack if given.stack == "processes" else ContainersStack
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder, kind(Path(folder) / "logs") as stack:
-        suites = Played(stack, Path(folder), given.into)
+        suites = Played(stack, given.reports or Path(folder), given.into)
         for number in range(1, given.rounds + 1):
             for jobs in (1, given.jobs):
                 for standby in (False, True):

@@ -121,7 +121,7 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("runs", "cores", "gigabytes", "expected"),
-    [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 16), (20, 16, 8, 4), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
+    [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 8), (20, 16, 8, 4), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
 )
 def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
     assert side_by_side.jobs(runs, cores=cores, memory=gigabytes * 2**30) == expected
@@ -155,6 +155,27 @@ def test_a_control_group_has_the_last_word_on_cores_and_memory(tmp_path: Path) -
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "memory.max").write_text("max\n")
     assert capacity.cores(tmp_path) == here and capacity.memory(tmp_path) > 2_000_000
+
+
+def test_each_control_group_above_ours_has_a_say_and_cached_files_are_no_use_of_memory(tmp_path: Path) -> None:
+    inner = tmp_path / "outer" / "inner"
+    inner.mkdir(parents=True)
+    own = tmp_path / "cgroup"
+    own.write_text("1:cpu:/elsewhere\n0::/outer/inner\n")
+    (inner / "memory.max").write_text("5000000\n")
+    (inner / "memory.current").write_text("4000000\n")
+    (inner / "memory.stat").write_text("anon 1000000\ninactive_file 2500000\n")
+    assert capacity.memory(tmp_path, own) == 3_500_000
+    (inner.parent / "memory.max").write_text("3000000\n")
+    (inner.parent / "memory.current").write_text("2000000\n")
+    (inner.parent / "cpu.max").write_text("100000 100000\n")
+    assert (capacity.cores(tmp_path, own), capacity.memory(tmp_path, own)) == (1, 1_000_000)
+
+
+def test_a_cluster_that_keeps_no_standby_is_asked_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8)
+    jobs, (found,) = fitted(Options(stack="external"), [scenario("a")])
+    assert (jobs, found.restart.standby) == (1, False)
 
 
 def test_each_line_says_whose_it_is() -> None:

@@ -53,7 +53,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Where run folders and reports go."),
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
-        click.option("--jobs", "-j", type=click.IntRange(min=1, max=64), default=None,
+        click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
                      help="How many runs at once, on one stack.  [default: by cores and memory]"),
         click.option("--standby/--cold", default=None,
                      help="Whether a driver waits ready for the restart after a planned kill.  "

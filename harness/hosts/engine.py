@@ -194,6 +194,11 @@ class Engine:
             try:
                 made = container.with_kwargs(**more).start().get_wrapped_container()
                 return self.client.containers.get(str(made.id))
+            except BaseException:
+                # It may run all the same, and nobody would know of it.
+                with contextlib.suppress(Exception):
+                    self.client.containers.get(f"{self.session}-{wanted.name}").remove(force=True, v=True)
+                raise
             finally:
                 # Each opens one of its own, and closes none.
                 container.get_docker_client().client.close()

@@ -1,27 +1,45 @@
-"""How much of this machine is ours: cores by affinity, and cores and memory by our control group (cgroup v2)."""
+"""How much of this machine is ours: cores by affinity, and cores and memory by our control group (cgroup v2) and those
+above it."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
-GROUP = Path("/sys/fs/cgroup")
+ROOT, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
-def cores(group: Path = GROUP) -> int:
+def cores(root: Path = ROOT, own: Path = OWN) -> int:
     """How many cores may be busy at once with what we start; at least one."""
-    here = len(os.sched_getaffinity(0))
-    quota, _, period = _read(group / "cpu.max").partition(" ")
-    return max(1, min(here, int(quota) // int(period))) if quota.isdigit() and period.isdigit() else here
+    found = len(os.sched_getaffinity(0))
+    for group in _groups(root, own):
+        quota, _, period = _read(group / "cpu.max").partition(" ")
+        if quota.isdigit() and period.isdigit():
+            found = min(found, int(quota) // int(period))
+    return max(1, found)
 
 
-def memory(group: Path = GROUP) -> int:
+def memory(root: Path = ROOT, own: Path = OWN) -> int:
     """Bytes that can be had without swapping."""
-    free = psutil.virtual_memory().available
-    limit, used = (_read(group / f"memory.{name}") for name in ("max", "current"))
-    return max(0, min(free, int(limit) - int(used))) if limit.isdigit() and used.isdigit() else free
+    found = psutil.virtual_memory().available
+    for group in _groups(root, own):
+        limit, used = (_read(group / f"memory.{name}") for name in ("max", "current"))
+        if limit.isdigit() and used.isdigit():
+            # Pages of files that nobody has read lately are counted as used, and given back to who needs memory.
+            cached = re.search(r"^inactive_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
+            found = min(found, int(limit) - int(used) + int(cached[1] if cached else 0))
+    return max(0, found)
+
+
+def _groups(root: Path, own: Path) -> Iterator[Path]:
+    """The control group of this process and those above it, of which each may set a limit."""
+    line = re.search(r"^0::/(.*)$", _read(own), re.MULTILINE)
+    group = root / (line[1] if line else "")
+    yield from (each for each in (group, *group.parents) if each.is_relative_to(root))
 
 
 def _read(path: Path) -> str:

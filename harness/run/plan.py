@@ -1,6 +1,8 @@
 """A scenario with every choice made: what will be sent, what will be hit and when, what would be the answer.
 
-A pure function of scenario and seed: the same two give the same bytes (`text`), on any machine, on any day.
+A pure function of scenario and seed: the same two give the same bytes (`text`), on any machine, on any day. Whether a
+driver waits ready for a restart is in the scenario by then; where nobody has said it, the machine has
+(`suite.options.fitted`).
 """
 
 from __future__ import annotations

@@ -125,8 +125,10 @@ class Supervisor:
             if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
                 self.driver = standby.driver
                 self._settle()
-                # One that a fault hit meanwhile has ended as attempt `number`.
-                if standby.driver.poll() is not None or (not self._stopping.is_set() and standby.go()):
+                # One that a fault hit meanwhile has ended as attempt `number`, and what is left of it may be seen.
+                ended = standby.driver.poll() is not None
+                begun = (ended or not self._stopping.is_set()) and standby.go()
+                if ended or begun:
                     return standby
                 self.driver = None
             self._journal.write("no standby", number=number, why=tail(standby.driver.log, lines=3))

@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +52,8 @@ class ContainersStack(StartingStack):
         self._drivers: dict[str, list[driver.ContainerDriver]] = {}
         """By run, those that may be seen."""
         self._standbys = Standbys()
-        self._launching = threading.Lock()
+        self._launching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        """By run."""
         self._released: set[str] = set()
         self._started: dict[str, Boxed] = {}
 
@@ -121,7 +123,7 @@ class ContainersStack(StartingStack):
         if self._session is None:
             return
         # Not while one is being made: it would come to light afterwards.
-        with self._launching:
+        with self._launching[own.run_id]:
             self._released.add(own.run_id)
             self.engine.forget(own.run_id)
             self._standbys.forget(own.run_id)
@@ -131,7 +133,7 @@ class ContainersStack(StartingStack):
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
         self._up().guard()
-        with self._launching:
+        with self._launching[own.run_id]:
             if own.run_id in self._released:
                 raise StackError(f"asked for a driver of {own.run_id}, which has ended")
             made = self._driver(own, pipeline, number=number, log=log)
@@ -167,7 +169,7 @@ class ContainersStack(StartingStack):
         asked = standby.asked(own, pipeline, conf, driver.submitted(own, after.number))
         if asked is None:
             return None
-        with self._launching:
+        with self._launching[own.run_id]:
             if own.run_id in self._released:
                 return None
             folder = standby.made_folder(self._up().folder / "runs", asked)

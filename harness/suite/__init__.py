@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -31,7 +31,7 @@ from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import Options, fitted
 from harness.suite.run_again import AGAIN, cold, compared, wants_another
-from harness.suite.side_by_side import played, threads
+from harness.suite.side_by_side import MOST, played, threads
 from harness.suite.suite_stack import stack_of, up
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
 
     if (options.jobs or 1) > 1 and options.stack == "external":
         raise UsageError("asked for several --jobs on the stack external; it takes one run at a time")
+    if (options.jobs or 1) > MOST:
+        raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once")
     jobs, work = fitted(options, work)
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
@@ -106,17 +108,20 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                 suite.add(number, done)
 
         try:
-            with threads(jobs) as pool, up(stack):
+            with closing(suite.progress), threads(jobs) as pool, up(stack):
                 if jobs > 1:
                     played(work, pool, play)
                 else:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
                         play(number, scenario)
-        finally:
-            suite.progress.close()
-            # Also of a suite that was cut short, unless nothing was over.
-            index = render.index(options.reports, suite.runs) if suite.runs else None
+        except BaseException:
+            if suite.runs:
+                # What ended it is what is told.
+                with suppress(Exception):
+                    render.index(options.reports, suite.runs)
+            raise
+        index = render.index(options.reports, suite.runs) if suite.runs else None
     show(suite.runs, index)
     return exit_code(suite.runs)
 

@@ -35,7 +35,7 @@ def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenar
     """How many runs at once, and the scenarios with a standby or without, as asked or as this machine can."""
     cores = capacity.cores()
     jobs = options.jobs or _jobs(options, work, cores)
-    idle = side_by_side.standby(jobs, cores=cores)
+    idle = options.stack != "external" and side_by_side.standby(jobs, cores=cores)
 
     def one(scenario: Scenario) -> Scenario:
         own = scenario.restart.standby

@@ -16,6 +16,8 @@ from harness.wait import ended_by
 END_WITHIN_S = 60.0
 STACK_BYTES, RUN_BYTES = 1 * 2**30, 3 * 2**29
 """What a stack takes, and each run on it with its standby, and some more."""
+MOST = 8
+"""Runs at once: Postgres takes a hundred connections, and the worker promises cores for so many runs."""
 
 
 def alone(scenario: Scenario) -> bool:
@@ -32,7 +34,7 @@ def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
 def jobs(runs: int, *, cores: int, memory: int) -> int:
     """How many of so many runs are played at once where nobody says it. `memory` in bytes (bench/README.md has the
     measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
-    return max(1, min(runs, cores, (memory - STACK_BYTES) // RUN_BYTES))
+    return max(1, min(runs, cores, MOST, (memory - STACK_BYTES) // RUN_BYTES))
 
 
 def standby(jobs: int, *, cores: int) -> bool:

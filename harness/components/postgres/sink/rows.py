@@ -117,7 +117,7 @@ def mark(dsn: str, target: str) -> str:
 
 
 BUSY = """with held as (
-    select l.pid, n.nspname = any(current_schemas(false)) as own, n.nspname like 'run\\_%%' as ours
+    select l.pid, n.nspname = any(current_schemas(false)) as own, n.nspname ~ '^run_r[0-9a-f]{8}(_|$)' as ours
     from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
     where l.database = (select oid from pg_database where datname = current_database())
 )
