@@ -231,7 +231,9 @@ CASES = [
     Case(
         "a query put to a component that answers none",
         "name: n\npipeline:\n  entry: pipelines/pay.py\n  progress: select 1, 2\n  progress_in: kafka\nsink: {console: true}\n",
-        ["5:16: pipeline.progress_in must be one of postgres, or such a one with a name after a dot, not 'kafka'"],
+        [
+            "5:16: pipeline.progress_in must be one of mariadb, postgres, or such a one with a name after a dot, not 'kafka'"
+        ],
     ),
     Case(
         "a component for a query that is not there",
@@ -245,7 +247,7 @@ CASES = [
     Case(
         "sink without a place",
         PIPELINE + "sink: {part: second}\n",
-        ["3:7: sink names no place: add one of console, postgres"],
+        ["3:7: sink names no place: add one of console, mariadb, postgres"],
     ),
     Case(
         "sink with two places",

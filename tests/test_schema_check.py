@@ -65,6 +65,9 @@ FITS = [
 LOSES = [
     ("float", "DOUBLE", "real", "rounds .* make the sink's column double precision, or cast the effect's to FLOAT"),
     ("float", "FLOAT", "double precision", "rounds .* make the sink's column real, or cast the effect's to DOUBLE"),
+    ("float", "DOUBLE", "float", "rounds .* make the sink's column double, or cast the effect's to FLOAT"),
+    ("float", "FLOAT", "double", "rounds .* make the sink's column float, or cast the effect's to DOUBLE"),
+    ("timestamp", "TIMESTAMP", "datetime(0)", "keeps 0 of 6 decimals"),
     ("number", "DECIMAL(18,2)", "numeric(12,1)", "keeps 1 of 2 decimals of a number; .* to DECIMAL\\(17,1\\)"),
     ("number", "DECIMAL(18,2)", "numeric(12,0)", "keeps 0 of 2 decimals of a number; .* to DECIMAL\\(16,0\\)"),
     ("number", "DECIMAL(18,2)", "bigint", "keeps 0 of 2 decimals of a number; .* to DECIMAL\\(16,0\\)"),

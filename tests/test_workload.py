@@ -156,7 +156,7 @@ def test_one_key_is_always_drawn() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Input(workload="transaktions"), "there are access_logs, replay, transactions"),
+        (Input(workload="transaktions"), "there are access_logs, application_logs, replay, transactions"),
         (Input(records=0), "records 0, keys 50, skew 0"),
         (Input(options={"keys": 0}), "keys 0"),
         (Input(options={"skew": -1.0}), "skew -1"),

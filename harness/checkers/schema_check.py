@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 from harness.scenario import Sink
 
-WIDTHS = {"FLOAT": "real", "DOUBLE": "double precision", "real": "FLOAT", "double precision": "DOUBLE"}
-"""The float of the same width in the other engine."""
+FLOATS = (("FLOAT", "DOUBLE"), ("real", "double precision"), ("float", "double"))
+"""The floats of four and of eight bytes, as each engine calls them; the effect's engine first."""
 
 FRACTIONS = {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3, "TIMESTAMP_NS": 9}
 MICROSECONDS = 6
@@ -94,9 +94,10 @@ def _unequal(effect: Described, sink: Described) -> str:
     if effect.family != sink.family:
         return "; cast one of them, so that the values can be compared exactly"
     if effect.family == "float":
-        other = WIDTHS.get(effect.type, sink.type)
-        cures = f"make the sink's column {other}, or cast the effect's to {WIDTHS.get(sink.type, effect.type)}"
-        return f", which rounds the same value otherwise; {cures}" if other != sink.type else ""
+        wider = effect.type == FLOATS[0][1]
+        its_own = next(names for names in FLOATS if sink.type in names)
+        cures = f"make the sink's column {its_own[wider]}, or cast the effect's to {FLOATS[0][not wider]}"
+        return f", which rounds the same value otherwise; {cures}" if its_own[wider] != sink.type else ""
     wanted, kept = _decimals(effect), _decimals(sink)
     if wanted is None or kept is None or wanted <= kept:
         return ""

@@ -5,7 +5,7 @@ looked at, because a POM that some build left there without its jar breaks the r
 no JVM is needed. `jars.sha256` beside this file pins what each jar must be.
 
     python -m harness.machine.jars            fetch what is missing and print the folders
-    python -m harness.machine.jars --pin      the same, and print the lines for jars.sha256
+    python -m harness.machine.jars --pin      every component's, and print the lines for jars.sha256
 """
 
 from __future__ import annotations
@@ -100,6 +100,11 @@ def cached() -> Jars | None:
     return _jars(*map(verified, folders))
 
 
+def fetched(name: str, found: java.Java | None = None) -> tuple[Path, ...]:
+    """The jars of one more class path, which only those need who ask for it. Raises StackError as `resolve` does."""
+    return tuple(_ready(JarFolder(name, _coordinates(name)), found))
+
+
 def spark_home() -> Path:
     """The pyspark wheel's own folder, found without importing it. Raises StackError when it is not installed."""
     spec = importlib.util.find_spec("pyspark")
@@ -110,18 +115,22 @@ def spark_home() -> Path:
 
 def jar_folders() -> tuple[JarFolder, JarFolder]:
     """What to fetch for the broker and for the installed Spark."""
+    return JarFolder("broker", _coordinates("broker")), JarFolder("spark", _coordinates("spark"), SHIPPED)
+
+
+def asked() -> dict[str, list[str]]:
+    """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
+    lies below them. `{spark}` and `{scala}` in them stand for the versions of the installed Spark."""
+    out: dict[str, list[str]] = {}
+    for path in sorted(ASKED.glob("*/jars.json")):
+        for name, texts in json.loads(path.read_text(encoding="utf-8")).items():
+            out.setdefault(name, []).extend(texts)
+    return out
+
+
+def _coordinates(class_path: str) -> tuple[Coordinate, ...]:
     versions = {"spark": importlib.metadata.version("pyspark"), "scala": scala_version(spark_home())}
-    broker, spark = (
-        tuple(Coordinate(*text.format(**versions).split(":")) for text in asked(name)) for name in ("broker", "spark")
-    )
-    return JarFolder("broker", broker), JarFolder("spark", spark, SHIPPED)
-
-
-def asked(class_path: str) -> list[str]:
-    """The coordinates that the components ask for, each in its folder's `jars.json`: data, since this lies below them.
-    `{spark}` and `{scala}` in them stand for the versions of the installed Spark."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(ASKED.glob("*/jars.json"))]
-    return [text for each in found for text in each.get(class_path, ())]
+    return tuple(Coordinate(*text.format(**versions).split(":")) for text in asked()[class_path])
 
 
 def pins() -> dict[str, str]:
@@ -258,7 +267,8 @@ def main(arguments: list[str]) -> int:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code
     if "--pin" in arguments:
-        print("\n".join(f"{digest(path)}  {path.name}" for path in sorted({*jars.broker, *jars.spark})))
+        more = [path for name in asked() if name not in ("broker", "spark") for path in fetched(name)]
+        print("\n".join(f"{digest(path)}  {path.name}" for path in sorted({*jars.broker, *jars.spark, *more})))
         return 0
     for name, part in (("broker", jars.broker), ("spark", jars.spark)):
         print(f"{name}: {len(part)} jars in {part[0].parent}")

@@ -28,7 +28,7 @@ from harness.machine.spark_home import spark_home
 from harness.session.session import Session
 from harness.wait import locked
 
-COORDINATE = next(each for each in asked("broker") if each.startswith("org.apache.kafka:"))
+COORDINATE = next(each for each in asked()["broker"] if each.startswith("org.apache.kafka:"))
 VERSION = COORDINATE.rpartition(":")[2]
 PORT_VARIABLE = "ONCEPROOF_KAFKA_PORT"
 START_S = 60.0

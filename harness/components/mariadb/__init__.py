@@ -1,0 +1,73 @@
+"""MariaDB, a database server that speaks MySQL's protocol: each part of a run is a database of its own.
+
+process       one as a child process
+database      asks a server, by its address
+run_database  a run's own databases
+setup         runs a scenario's SQL before the pipeline starts
+offsets       where a pipeline stands that keeps its offsets in a table
+sink          a table or a query, read back
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from typing import TYPE_CHECKING
+
+from harness.component import Followed, Look, Started
+from harness.errors import StackError
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.resources import Resources
+
+if TYPE_CHECKING:
+    from harness.hosts.processes import ProcessHost
+
+INSTALL = "pip install 'onceproof[mariadb]'"
+
+
+class MariaDB:
+    """One server."""
+
+    about = About(
+        name="mariadb",
+        summary="a database server (MySQL's protocol); each part of a run is a database",
+        example='env: {WAREHOUSE: "{mariadb.dsn}"}',
+        options=Shape,
+    )
+    gives = ("dsn", "jdbc", "database")
+    bare = ("database",)
+    client = "pymysql"
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """Its client; the server itself is fetched by who asks for it."""
+        return (Look("mariadb", "the Python package pymysql", _client, INSTALL, optional=True),)
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """From the binaries that are fetched as a jar."""
+        _client()
+        from harness.components.mariadb.process import MariaDBServer
+
+        return MariaDBServer(host.session, host.java, logs=host.logs)
+
+    def set_up(self, own: Resources, text: str) -> None:
+        """Run SQL."""
+        from harness.components.mariadb.setup import set_up
+
+        set_up(own, text)
+
+    def followed(self, own: Resources, query: str) -> Followed:
+        """A table of the pipeline's."""
+        from harness.components.mariadb.offsets import followed
+
+        return followed(own.at, query)
+
+
+def _client() -> str:
+    if importlib.util.find_spec("pymysql") is None:
+        raise StackError(f"asked for mariadb; there is no Python package pymysql; {INSTALL}")
+    return importlib.metadata.version("pymysql")
+
+
+KIND = MariaDB()

@@ -1,0 +1,49 @@
+"""Where a pipeline stands that keeps its offsets in a table: a query of its scenario finds them."""
+
+from __future__ import annotations
+
+import threading
+
+import pymysql
+from pymysql.constants import ER
+
+from harness.checkpoint import Offsets
+from harness.component import Followed
+from harness.components.mariadb.database import words
+from harness.components.mariadb.run_database import Database
+from harness.components.mariadb.sink.writers import writing
+from harness.errors import SetupError, StackError
+from harness.sinks.base import statements
+
+STATEMENT_S = 5
+WAIT_MS = 2_000
+WAITED = (ER.LOCK_WAIT_TIMEOUT, 1969)
+"""For a lock, or for longer than `max_statement_time`."""
+
+
+def followed(own: Database, query: str) -> Followed:
+    """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
+    try:
+        connection = own.connect(name="onceproof progress")
+        with connection.cursor() as cursor:
+            cursor.execute(f"set max_statement_time = {STATEMENT_S}")
+    except pymysql.Error as failure:
+        raise StackError(f"asked MariaDB for the pipeline's progress; saw {words(failure)}") from failure
+    last: Offsets = {}
+    # Several threads ask, and a connection of PyMySQL is for one at a time.
+    asking = threading.Lock()
+
+    def look() -> Offsets:
+        nonlocal last
+        try:
+            with asking, connection.cursor() as cursor:
+                cursor.execute(query)
+                last = {int(row[0]): int(row[1]) for row in cursor.fetchall()}
+        except (pymysql.Error, IndexError, TypeError, ValueError) as failure:
+            if isinstance(failure, pymysql.Error) and failure.args[0] in WAITED:
+                return last  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
+            asked = "asked the pipeline's progress query for rows of (partition, next offset)"
+            raise SetupError(f"{asked}; saw {words(failure)}. Mend `progress` in the scenario: {query}") from failure
+        return last
+
+    return Followed(look, connection.close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))

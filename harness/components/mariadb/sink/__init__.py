@@ -1,0 +1,65 @@
+"""The sink `mariadb`: a table or a query, in a database that the run was given.
+
+open_table        one of them, in a run
+rows              reads it whole and exactly, fingerprints it
+column_types      what its columns keep, by the server's description of a result
+writers           who has written into it and not committed, who is at work
+tripwire          counts its rows, and holds their writer
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusals
+from harness.resources import Resources, labelled, part
+from harness.scenario import Sink
+from harness.sinks.base import OpenSink
+
+
+class Place(Shape):
+    """Which table or query."""
+
+    mariadb: Annotated[v.TableOrQuery, Field(description="a table or a query")]
+
+
+class MariaDB:
+    """Read by the harness itself, in one read-only transaction."""
+
+    about = About(
+        name="mariadb",
+        summary="a table or a query in MariaDB",
+        example="{mariadb: payments, effect: select id from ledger, key: [id]}",
+        options=Place,
+    )
+    component = "mariadb"
+    unread = ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """Any table or query may be there."""
+        return iter(())
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """Raises NotGiven for a database that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        # Scenario files are read without a client of any server.
+        from harness.components.mariadb.sink.open_table import OpenTable
+
+        return OpenTable(there.at, sink.target, sink.key, there.label)
+
+    def query(self, target: str) -> str | None:
+        """The target, if it is a query."""
+        return target if v.QUERY.match(target) else None
+
+    def countable(self, target: str) -> bool:
+        """Is it a table in the run's own database, named as such?"""
+        return bool(re.fullmatch(v.IDENTIFIER, target))
+
+
+KIND = MariaDB()

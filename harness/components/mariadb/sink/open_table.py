@@ -1,0 +1,61 @@
+"""One table or query of a run, where it can be reached."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from harness.components.mariadb.run_database import Database
+from harness.components.mariadb.sink import rows, writers
+from harness.components.mariadb.sink.tripwire import Tripwire
+from harness.errors import SetupError, StackError
+from harness.sinks.base import Reading, Writer
+from harness.sinks.table import SinkColumn, SinkTable
+
+UNTRIED = "no copy of its tables is made in MariaDB"
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """One table or query of a run. `server` is the label of its database's part."""
+
+    own: Database
+    target: str
+    key: tuple[str, ...]
+    server: str
+
+    def columns(self) -> tuple[SinkColumn, ...]:
+        """Its columns, without the rows."""
+        return rows.columns(self.own, self.target)
+
+    def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
+        """Its columns and rows, of one snapshot."""
+        return rows.reading(self.own, self.target, key=self.key, wait_ms=wait_ms)
+
+    def mark(self) -> str:
+        """A fingerprint that changes when its rows do."""
+        return rows.mark(self.own, self.target)
+
+    def busy(self) -> str:
+        """The statement that the server still works on for a pipeline."""
+        return writers.busy(self.own)
+
+    def now(self) -> int | None:
+        """Nothing is tried on copies, so nothing needs it."""
+        return None
+
+    def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
+        """A query may hide a doubled row, and that is not tried here: said, so that nobody takes it for tried."""
+        return replace(table, folds=None, folding=UNTRIED) if rows.is_query(self.target) else table
+
+    def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
+        """Who has written into it and not committed, and who into any table of the run."""
+        return writers.writing(self.own, self.target, wait_ms=wait_ms)
+
+    def tripwire(self) -> Tripwire:
+        """Count its rows from now on."""
+        try:
+            return Tripwire(self.own, self.target)
+        except StackError as failure:
+            saw = f"asked to count the rows of {self.target}; saw {failure}"
+            raise SetupError(f"{saw}. Make the table in the scenario's `setup`") from failure

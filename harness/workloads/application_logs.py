@@ -1,0 +1,85 @@
+"""The workload `application_logs`: lines of an application's log, a time, a level and a message, keyed by account.
+
+    2026-07-30 14:09:08 ERROR request r-00000012 of user7 failed after 130 ms
+
+No two lines are alike: each names a request of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from random import Random
+
+from harness.kinds import About
+from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record
+
+BEGIN = datetime(2026, 7, 30, 14, 0, 0)
+STEP = timedelta(milliseconds=250)
+LATE_S = 30.0
+LEVELS = {"INFO": 60, "WARN": 25, "ERROR": 15}
+"""How many of a hundred lines have which."""
+ENDS = {"INFO": "ended", "WARN": "was slow, it ended", "ERROR": "failed"}
+
+_LINE = r"^(\S+ \S+) (\S+) +(request (\S+) of (\S+) .* after (\d+) ms)$"
+
+
+def _part(name: str, group: int, kind: str = "VARCHAR") -> Column:
+    part = f"regexp_extract(value, '{_LINE}', {group})"
+    return Column(name, kind, part if kind == "VARCHAR" else f"cast({part} as {kind})")
+
+
+COLUMNS = (
+    _part("request", 4),
+    _part("account", 5),
+    _part("event_time", 1, "TIMESTAMP"),
+    _part("level", 2),
+    _part("message", 3),
+    _part("took_ms", 6, "INTEGER"),
+)
+
+
+class ApplicationLogs:
+    """Requests r-00000001 to n of `keys` accounts. Event time rises by about 250 ms a line, with some lines late."""
+
+    columns = COLUMNS
+
+    def __init__(self, count: int, *, keys: int, skew: float, seed: int) -> None:
+        self.count = count
+        self._keys = keys
+        self._skew = skew
+        self._seed = seed
+
+    def records(self) -> Iterator[Record]:
+        """All of them, from the first; each call begins anew."""
+        rng = Random(f"application_logs {self._seed}")
+        accounts = Keys([f"user{number}" for number in range(1, self._keys + 1)], self._skew, rng)
+        for seq in range(self.count):
+            account = accounts.draw()
+            yield Record(seq, account.encode(), _line(rng, seq, account).encode())
+
+
+def _line(rng: Random, seq: int, account: str) -> str:
+    late_s = rng.uniform(0, LATE_S) if rng.randrange(20) == 0 else 0.0
+    moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
+    (level,) = rng.choices([*LEVELS], [*LEVELS.values()])
+    said = f"request r-{seq + 1:08d} of {account} {ENDS[level]} after {rng.randint(1, 2000)} ms"
+    return f"{moment:%Y-%m-%d %H:%M:%S} {level:5} {said}"
+
+
+class Kind(GeneratedKind):
+    """Drawn from the seed."""
+
+    about = About(
+        name="application_logs",
+        summary="lines of an application's log, a time, a level and a message, keyed by account",
+        example="{workload: application_logs, records: 600}",
+        options=Generated,
+    )
+
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> ApplicationLogs:
+        """Drawn from the seed."""
+        return ApplicationLogs(count, keys=keys, skew=skew, seed=seed)
+
+
+KIND = Kind()

@@ -1,0 +1,73 @@
+"""Errors per minute into MariaDB, without a shuffle. Holds: each Kafka partition's counts go with its offset.
+
+A task reads one partition of Kafka. It adds the partition's counts and moves the partition's offset in one transaction;
+where the offset is beyond the first record already, a task or an attempt before has written them, and nothing is added.
+Spark's checkpoint says what to read, the table `progress` what is done.
+
+    spark-submit added_by_partition.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
+
+Broken twin: added.py
+"""
+
+# /// onceproof
+# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --checkpoint, "{checkpoint}"]
+# setup:
+#   mariadb: |
+#     create table error_log (log_time datetime primary key, log_count int not null default 0);
+#     create table progress (part int primary key, next_offset bigint not null)
+# input: {workload: application_logs}
+# sink:
+#   mariadb: error_log
+#   effect: |
+#     select cast(date_trunc('minute', event_time) as timestamp_s) as log_time, cast(count(*) as integer) as log_count
+#     from ledger where level = 'ERROR' group by 1
+#   key: [log_time]
+# ///
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+
+import logs
+import pymysql
+from pyspark.sql import DataFrame, Row
+
+LOGIN = logs.login()
+BEGIN = "insert ignore into progress (part, next_offset) values (%s, %s)"
+MOVE = "update progress set next_offset = %s where part = %s and next_offset = %s"
+ADD = """
+    insert into error_log (log_time, log_count) values (%s, %s)
+    on duplicate key update log_count = log_count + values(log_count)
+"""
+
+
+def save(rows: Iterator[Row]) -> None:
+    """Write one partition: all of it, once."""
+    lines = list(rows)
+    if not lines:
+        return
+    part, begin, end = lines[0]["partition"], lines[0]["offset"], lines[-1]["offset"] + 1
+    errors = Counter(line["minute"] for line in lines if line["level"] == "ERROR")
+    with closing(pymysql.connect(**LOGIN)) as database, database.cursor() as cursor:
+        cursor.execute(BEGIN, (part, begin))
+        if cursor.execute(MOVE, (end, part, begin)):
+            # In one order, so that two partitions do not wait for each other's minutes in a circle.
+            cursor.executemany(ADD, sorted(errors.items()))
+        database.commit()
+
+
+def batch(lines: DataFrame, number: int) -> None:
+    """Write one batch, a task for each partition of Kafka."""
+    lines.foreachPartition(save)
+
+
+def main() -> None:
+    args = logs.arguments(__doc__, "checkpoint")
+    query = logs.stream(args).writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start()
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()
