@@ -242,6 +242,10 @@ def test_who_has_written_and_not_committed_is_named(own: Own) -> None:
         for found in there.values():
             assert isinstance(found, ShowsWriters) and found.writing(wait_ms=1000) == ([], [])
         assert "transaction of connection" in busy(sink("a"), own), "it has read, and may yet write"
+        cursor.execute("select * from b for update")
+        assert there["b"].writing(wait_ms=1000) == ([], []), "it has locked rows, and written none"  # type: ignore[union-attr]
+        connection.rollback()
+        connection.begin()
         cursor.execute("insert into a values (1)")
         for target, found in there.items():
             assert isinstance(found, ShowsWriters)

@@ -10,7 +10,10 @@ import pymysql
 from harness.components.mariadb.run_database import Database
 from harness.components.mariadb.sink import rows
 from harness.sinks.base import Writer
+from harness.wait import pause
 
+STALE_S = 0.12
+"""`innodb_trx` is what it was when it was last read, if that was less than a tenth of a second ago."""
 LOCKED = """
 select t.processlist_id, m.object_schema, m.object_name from performance_schema.metadata_locks m
 join performance_schema.threads t on t.thread_id = m.owner_thread_id
@@ -48,6 +51,7 @@ def writing(own: Database, target: str, *, wait_ms: int) -> tuple[list[Writer], 
     what the sink reads, it is every table of the run's database. Raises HarnessError."""
     with rows.snapshot(own, "name the transactions that write", wait_ms=wait_ms) as connection:
         with connection.cursor() as cursor:
+            pause(STALE_S)
             cursor.execute(WRITERS, ())
             found = [
                 Writer(int(number), _number(schema, table), schema, rows.short(statement))
