@@ -56,10 +56,10 @@ def temporary() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def start(temporary: Path, word: str, *more: str) -> subprocess.Popen[bytes]:
+def start(temporary: Path, word: str, *more: str, scenario: Path = SCENARIO) -> subprocess.Popen[bytes]:
     """`onceproof run`, in a temporary folder of its own, so that its sessions can be told from others'."""
     environment = {**os.environ, MARK.decode().rstrip("="): word, "TMPDIR": str(temporary)}
-    argv = [sys.executable, "-m", "harness", "run", str(SCENARIO), "--reports", str(temporary / "reports"), *more]
+    argv = [sys.executable, "-m", "harness", "run", str(scenario), "--reports", str(temporary / "reports"), *more]
     with (temporary / "said").open("wb") as said:
         return subprocess.Popen(
             argv, env=environment, cwd=HOUSE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
@@ -107,6 +107,20 @@ def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
         harness.wait(60)
     what = f"nothing of the run killed after {moment:.2f} s to live"
     until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+    until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
+
+
+def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(temporary: Path) -> None:
+    word = temporary.name
+    harness = start(temporary, word, scenario=HOUSE / "scenarios" / "sinks" / "mariadb_kept_by_id_mid_sink.yaml")
+    try:
+        until("its pipeline to run", lambda: any("kept_by_id.py" in each for each in ours(word)), within_s=300.0)
+        assert any("mariadbd" in each for each in ours(word))
+        ports = listening(word)
+    finally:
+        harness.kill()
+        harness.wait(60)
+    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
 
