@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,10 +22,8 @@ from harness.component import COMPONENTS, AnswersQueries, SetsUp
 from harness.components.mariadb.process import MariaDBServer
 from harness.components.mariadb.run_database import Database
 from harness.errors import SetupError, StackError
-from harness.load import load
 from harness.machine import java
-from harness.run.loop import Result
-from harness.scenario import Scenario, Sink
+from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks.base import HoldsWriter, MayFold, ShowsWriters
 from harness.sinks.reading import busy, mark, opened, read, tried
@@ -37,17 +34,6 @@ from tests.test_sinks import case_of
 
 pytestmark = pytest.mark.stack
 WITHIN_S = 20.0
-SCENARIOS = Path(__file__).parents[1] / "scenarios" / "sinks"
-PLAYED = ("added_before_offset_commit", "with_offsets_mid_sink", "by_partition_mid_sink")
-"""A broken one and the two repairs; `make prove SUITE=sinks` plays all."""
-
-
-@pytest.mark.parametrize("name", PLAYED)
-def test_a_scenario_is_judged(name: str, run_scenario: Callable[[Scenario], Result]) -> None:
-    result = run_scenario(load(SCENARIOS / f"mariadb_{name}.yaml"))
-    assert result.verdict.as_expected, result.verdict
-    assert all(step.hit for step in result.verdict.steps)
-    assert set(result.verdict.self_tests.values()) == {True}
 
 
 @pytest.fixture(scope="module")
@@ -348,7 +334,10 @@ def test_a_pipelines_own_offsets_are_followed(own: Own) -> None:
 
 def test_it_comes_back_with_its_data_after_a_kill(server: MariaDBServer, own: Own) -> None:
     run(own, "create table t (id int)", "insert into t values (1)")
-    server.stop()
+    process = server._process
+    assert process is not None
+    process.kill()
+    process.wait(WITHIN_S)
     with pytest.raises(StackError, match="mariadb ended with signal 9"):
         server.check()
     with pytest.raises(StackError, match=r"asked MariaDB to read the sink t; saw .*Can't connect"):
@@ -356,6 +345,35 @@ def test_it_comes_back_with_its_data_after_a_kill(server: MariaDBServer, own: Ow
     server.start()
     server.check()
     assert read(sink("t"), own).rows == [("1",)]
+
+
+def test_tripwire_and_offsets_outlive_a_server_that_a_fault_kills(server: MariaDBServer, own: Own) -> None:
+    run(
+        own,
+        "create table t (id int)",
+        "create table at (part int primary key, next bigint)",
+        "insert into at values (0, 5)",
+    )
+    there, kind = opened(sink("t"), own), COMPONENTS["mariadb"]
+    assert isinstance(there, HoldsWriter) and isinstance(kind, AnswersQueries)
+    wire, followed = there.tripwire(), kind.followed(own["mariadb"], "select part, next from at")
+    run(own, "insert into t values (1), (2)")
+    wire.block_after(5)
+    assert followed.offsets() == {0: 5}
+    server.stop()
+    # Nobody misses it: it was meant.
+    server.check()
+    assert followed.offsets() == {0: 5}, "what was known stands"
+    with pytest.raises(StackError, match="asked MariaDB how many rows"):
+        wire.rows()
+    server.start()
+    assert wire.rows() == 2
+    wire.release()
+    run(own, "insert into t values (3), (4), (5), (6)", "update at set next = 9")
+    assert wire.rows() == 6
+    until("the offsets", lambda: followed.offsets() == {0: 9}, within_s=WITHIN_S)
+    followed.close()
+    wire.close()
 
 
 def test_nobody_comes_in_without_the_password(server: MariaDBServer) -> None:

@@ -1,4 +1,5 @@
-"""Scenarios of the proving suite on the stack `processes`, each as it expects. `make prove` runs all of them.
+"""Scenarios of the proving suite on the stack `processes`, each as it expects, and some of other sinks. `make prove`
+and `make prove SUITE=sinks` run all of them.
 
 Where there has to be a container engine, `test_containers.py` runs some of them on both stacks; they are not run twice.
 """
@@ -15,7 +16,16 @@ from harness.run.loop import Result
 from harness.scenario import Scenario
 from tests import container_engine
 
-PROVING = sorted((Path(__file__).parents[1] / "scenarios" / "proving").glob("*.yaml"))
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+PROVING = sorted((SCENARIOS / "proving").glob("*.yaml"))
+SINKS = (
+    "mariadb_added_before_offset_commit",
+    "mariadb_away_error_swallowed",
+    "mariadb_by_partition_mid_sink",
+    "mariadb_with_offsets_mid_sink",
+    "postgres_away_between_batches",
+    "postgres_away_upsert",
+)
 ALIKE = {
     "append_before_the_batch",
     "autocommit_mid_sink",
@@ -32,7 +42,7 @@ HERE = [
     path
     for path in PROVING
     if path.stem not in ALIKE and not (container_engine.needed() and container_engine.chosen(path))
-]
+] + [SCENARIOS / "sinks" / f"{name}.yaml" for name in SINKS]
 
 
 def test_those_that_are_left_out_are_there() -> None:

@@ -83,6 +83,14 @@ class LocalProcess:
         states = {found.state for found in map(reaper.parse, tasks) if found}
         return "T" in states and states <= {"T", "Z", "X"} and self.process.is_running()
 
+    def reaches(self, port: int) -> bool:
+        """Has it a TCP connection to that port, of whatever machine?"""
+        try:
+            found = self.process.net_connections("tcp")
+        except psutil.Error:
+            return False
+        return any(each.raddr and each.raddr.port == port and each.status == psutil.CONN_ESTABLISHED for each in found)
+
     def family(self) -> list[LocalProcess]:
         """It and everything under it: an executor's Python workers are in groups of their own. Empty if it is gone."""
         try:

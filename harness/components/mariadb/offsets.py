@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
+from typing import Any
 
 import pymysql
 from pymysql.constants import ER
@@ -23,27 +25,40 @@ WAITED = (ER.LOCK_WAIT_TIMEOUT, 1969)
 
 def followed(own: Database, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
+    connection = _connected(own)
+    last: Offsets = {}
+    # Several threads ask, and a connection of PyMySQL is for one at a time.
+    asking = threading.Lock()
+
+    def look() -> Offsets:
+        nonlocal last, connection
+        try:
+            with asking, connection.cursor() as cursor:
+                cursor.execute(query)
+                last = {int(row[0]): int(row[1]) for row in cursor.fetchall()}
+        except (pymysql.Error, IndexError, TypeError, ValueError) as failure:
+            if isinstance(failure, pymysql.Error) and failure.args and failure.args[0] in WAITED:
+                return last  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
+            if not connection.open:
+                # The server was killed, and is asked anew once it is back.
+                with asking, suppress(StackError):
+                    connection = _connected(own)
+                return last
+            asked = "asked the pipeline's progress query for rows of (partition, next offset)"
+            raise SetupError(f"{asked}; saw {words(failure)}. Mend `progress` in the scenario: {query}") from failure
+        return last
+
+    def close() -> None:
+        connection.close()
+
+    return Followed(look, close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))
+
+
+def _connected(own: Database) -> Any:
     try:
         connection = own.connect(name="onceproof progress")
         with connection.cursor() as cursor:
             cursor.execute(f"set max_statement_time = {STATEMENT_S}")
     except pymysql.Error as failure:
         raise StackError(f"asked MariaDB for the pipeline's progress; saw {words(failure)}") from failure
-    last: Offsets = {}
-    # Several threads ask, and a connection of PyMySQL is for one at a time.
-    asking = threading.Lock()
-
-    def look() -> Offsets:
-        nonlocal last
-        try:
-            with asking, connection.cursor() as cursor:
-                cursor.execute(query)
-                last = {int(row[0]): int(row[1]) for row in cursor.fetchall()}
-        except (pymysql.Error, IndexError, TypeError, ValueError) as failure:
-            if isinstance(failure, pymysql.Error) and failure.args[0] in WAITED:
-                return last  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
-            asked = "asked the pipeline's progress query for rows of (partition, next offset)"
-            raise SetupError(f"{asked}; saw {words(failure)}. Mend `progress` in the scenario: {query}") from failure
-        return last
-
-    return Followed(look, connection.close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))
+    return connection

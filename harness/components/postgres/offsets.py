@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import psycopg2
 
 from harness.checkpoint import Offsets
@@ -17,17 +20,11 @@ WAIT_MS = 2_000
 
 def followed(own: Schema, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
-    try:
-        connection = psycopg2.connect(own.dsn, application_name="onceproof progress")
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
-    except psycopg2.Error as failure:
-        raise StackError(f"asked Postgres for the pipeline's progress; saw {str(failure).strip()}") from failure
+    connection = _connected(own)
     last: Offsets = {}
 
     def look() -> Offsets:
-        nonlocal last
+        nonlocal last, connection
         try:
             with connection.cursor() as cursor:
                 cursor.execute(query)
@@ -35,8 +32,27 @@ def followed(own: Schema, query: str) -> Followed:
         except psycopg2.errors.QueryCanceled:
             pass  # the pipeline holds a lock on it, maybe while a fault holds the pipeline: what was known stands
         except (psycopg2.Error, IndexError, TypeError, ValueError) as failure:
+            if connection.closed:
+                # The server was killed, and is asked anew once it is back.
+                with suppress(StackError):
+                    connection = _connected(own)
+                return last
             asked = "asked the pipeline's progress query for rows of (partition, next offset)"
             raise SetupError(f"{asked}; saw {failure}. Mend `progress` in the scenario: {query}") from failure
         return last
 
-    return Followed(look, connection.close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))
+    def close() -> None:
+        connection.close()
+
+    return Followed(look, close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))
+
+
+def _connected(own: Schema) -> Any:
+    try:
+        connection = psycopg2.connect(own.dsn, application_name="onceproof progress")
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f"set statement_timeout = {STATEMENT_MS}")
+    except psycopg2.Error as failure:
+        raise StackError(f"asked Postgres for the pipeline's progress; saw {str(failure).strip()}") from failure
+    return connection

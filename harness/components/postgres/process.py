@@ -78,10 +78,16 @@ class Postgres(Provides):
         if fresh:
             self.databases.make("")
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port.number
+
     def stop(self, *, grace_s: float = 0.0) -> None:
-        """End the server; its data stays, so that `start` brings it back."""
-        if self._process is not None:
-            self._session.end(self._process, grace_s=grace_s)
+        """End the server; its data stays, so that `start` brings it back. Until then nobody misses it."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._session.end(process, grace_s=grace_s)
 
     def check(self) -> None:
         """Raise StackError if it is dead."""

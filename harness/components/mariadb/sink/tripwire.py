@@ -43,19 +43,34 @@ class Tripwire:
         self._own = own
         self._name = f"onceproof {own.name} "
         self._lock = threading.Lock()
-        self._connection = own.connect(name="onceproof tripwire")
         self._held: int | None = None
+        self._connect()
         for statement in INSTALL:
             self._ask(statement.format(table=quoted(table), name=self._name))
 
+    def _connect(self) -> None:
+        self._connection = self._own.connect(name="onceproof tripwire")
+
     def _ask(self, query: str, *values: object) -> Any:
-        """The first row; None if there is none. Raises StackError for what the server refuses."""
+        """The first row; None if there is none. Raises StackError for what the server refuses, or when it does not
+        answer."""
         try:
-            with self._lock, self._connection.cursor() as cursor:
-                cursor.execute(query, values or None)
-                return cursor.fetchone()
+            with self._lock:
+                try:
+                    return self._answer(query, values)
+                except pymysql.Error:
+                    if self._connection.open:
+                        raise
+                    # The server was killed and is back; whoever waited at the tripwire is gone.
+                    self._connect()
+                    return self._answer(query, values)
         except pymysql.Error as failure:
             raise StackError(f"asked MariaDB how many rows the sink was handed; saw {words(failure)}") from failure
+
+    def _answer(self, query: str, values: tuple[object, ...]) -> Any:
+        with self._connection.cursor() as cursor:
+            cursor.execute(query, values or None)
+            return cursor.fetchone()
 
     def rows(self) -> int:
         """How many rows the table has been handed so far, committed or not."""

@@ -11,8 +11,6 @@ The tripwire adds a row trigger to the sink's table: it changes the system under
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg2
@@ -44,8 +42,8 @@ class Tripwire:
     def __init__(self, dsn: str, schema: str, table: str) -> None:
         self._schema = schema
         self._lock = threading.Lock()
-        self._connection = psycopg2.connect(dsn, application_name="onceproof tripwire")
-        self._connection.autocommit = True
+        self._dsn = dsn
+        self._connect()
         self._slot = self._ask("select hashtext(%s)", schema)
         parts: dict[str, sql.Composable] = {
             "schema": sql.Identifier(schema),
@@ -56,24 +54,37 @@ class Tripwire:
         }
         with self._lock, self._connection.cursor() as cursor:
             cursor.execute(sql.SQL(INSTALL).format(**parts))
+
+    def _connect(self) -> None:
+        self._connection = psycopg2.connect(self._dsn, application_name="onceproof tripwire")
+        self._connection.autocommit = True
         self._locked = False
 
     def _ask(self, query: str, *arguments: object) -> int:
-        with self._asking() as cursor:
-            cursor.execute(query, arguments)
-            row = cursor.fetchone()
-            return int(row[0]) if row else 0
+        row = self._row(query, *arguments)
+        return int(row[0]) if row else 0
 
-    @contextmanager
-    def _asking(self) -> Iterator[Any]:
-        """Raises StackError for what the server refuses, or when it does not answer."""
+    def _row(self, query: str, *arguments: object) -> Any:
+        """The first one; None if there is none. Raises StackError for what the server refuses, or when it does not
+        answer."""
         try:
-            with self._lock, self._connection.cursor() as cursor:
-                yield cursor
+            with self._lock:
+                try:
+                    return self._answer(query, arguments)
+                except (psycopg2.OperationalError, psycopg2.InterfaceError):
+                    if not self._connection.closed:
+                        raise
+                    # The server was killed and is back; whoever waited at the tripwire is gone.
+                    self._connect()
+                    return self._answer(query, arguments)
         except psycopg2.Error as failure:
-            raise StackError(
-                f"asked Postgres how many rows the sink was handed; saw {str(failure).strip()}"
-            ) from failure
+            saw = str(failure).strip()
+            raise StackError(f"asked Postgres how many rows the sink was handed; saw {saw}") from failure
+
+    def _answer(self, query: str, arguments: tuple[object, ...]) -> Any:
+        with self._connection.cursor() as cursor:
+            cursor.execute(query, arguments)
+            return cursor.fetchone()
 
     def rows(self) -> int:
         """How many rows the table has been handed so far, committed or not."""
@@ -90,15 +101,14 @@ class Tripwire:
 
     def blocked(self) -> BlockedWriter | None:
         """The writer that waits at the tripwire now, if any."""
-        with self._asking() as cursor:
-            cursor.execute(
-                "select a.pid, host(a.client_addr), a.client_port"
-                " from pg_locks l join pg_stat_activity a on a.pid = l.pid"
-                " where l.locktype = 'advisory' and not l.granted and l.classid = %s::bigint::oid"
-                " and l.objid = (%s::bigint & 4294967295)::oid",
-                (LOCK, self._slot),
-            )
-            row = cursor.fetchone()
+        row = self._row(
+            "select a.pid, host(a.client_addr), a.client_port"
+            " from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+            " where l.locktype = 'advisory' and not l.granted and l.classid = %s::bigint::oid"
+            " and l.objid = (%s::bigint & 4294967295)::oid",
+            LOCK,
+            self._slot,
+        )
         if row is None:
             return None
         return BlockedWriter(int(row[0]), (row[1], row[2]) if row[1] else None, self.rows() - 1)

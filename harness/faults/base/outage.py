@@ -1,0 +1,96 @@
+"""What the faults that kill a component's server have in common: SIGKILL, some seconds without it, and its start on the
+data that it left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from harness.context import RunContext, TriggerHit
+from harness.faults.base import Injection, lasting
+from harness.hosts import signals
+from harness.kinds import About, Refusals
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack import Means
+from harness.triggers.base import Planned
+
+UNFELT = "no process of the pipeline was connected to it, and no driver died while it was away"
+
+
+@runtime_checkable
+class Restartable(Protocol):
+    """A server of ours that can be killed and comes back on its data."""
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+
+    def stop(self) -> None:
+        """End it at once; from here on it is not missed."""
+
+    def start(self) -> None:
+        """Start it again, and return when it answers. Raises StackError."""
+
+
+@runtime_checkable
+class Connects(Protocol):
+    """A process whose connections can be seen."""
+
+    def reaches(self, port: int) -> bool:
+        """Has it a connection to that port?"""
+
+
+@dataclass(frozen=True)
+class KillServer:
+    """SIGKILL to the server of a component. Who writes at that moment loses the connection, and does not know what was
+    done."""
+
+    component: str
+    impact = Impact.NONE
+    needs = frozenset({Means.RESTART_COMPONENTS})
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+        return About(
+            name=f"kill {self.component}",
+            summary=f"SIGKILL to the {self.component} of the stack, which is started again on its data after a while",
+            example=f"{{when: {{rows: 150}}, do: kill {self.component}, for: 3s}}",
+            options=lasting.For,
+        )
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """What it hits."""
+        return (self.component,)
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return lasting.refusals(fault, planned)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Look with everybody stopped, kill it, let them go on without it, bring it back."""
+        server, for_s = run.stack.servers.get(self.component), lasting.lasts_s(step.do)
+        if not isinstance(server, Restartable):
+            return Injection(signalled={}, note=f"the stack has no {self.component} of its own")
+        pipeline = signals.family([*run.supervisor.processes(), *run.stack.executors(run.own)])
+        driver = run.supervisor.driver
+        hit.frozen += signals.freeze(pipeline)
+        try:
+            lost = sorted({each.name for each in pipeline if isinstance(each, Connects) and each.reaches(server.port)})
+            run.look(hit)
+            server.stop()
+        finally:
+            signals.thaw(hit.frozen)
+        try:
+            run.stop.wait(for_s)
+        finally:
+            server.start()
+        words = f"gone after SIGKILL, back after {for_s:g} s"
+        died = driver is not None and run.supervisor.ended(driver.number)
+        note = f"connected to it: {', '.join(lost)}" if lost else ""
+        return Injection(signalled={self.component: words}, looked=True, note=note, why="" if lost or died else UNFELT)
+
+    def freezes(self, fault: Fault) -> bool:
+        """Nothing moves between the trigger and the kill."""
+        return True
