@@ -358,7 +358,11 @@ def test_tripwire_and_offsets_outlive_a_server_that_a_fault_kills(server: MariaD
     assert isinstance(there, HoldsWriter) and isinstance(kind, AnswersQueries)
     wire, followed = there.tripwire(), kind.followed(own["mariadb"], "select part, next from at")
     run(own, "insert into t values (1), (2)")
-    wire.block_after(5)
+    writer = database(own).connect(name="a pipeline")
+    writer.begin()
+    writer.cursor().execute("insert into t values (7), (8), (9)")
+    assert wire.rows() == 5
+    wire.block_after(6)
     assert followed.offsets() == {0: 5}
     server.stop()
     # Nobody misses it: it was meant.
@@ -367,10 +371,13 @@ def test_tripwire_and_offsets_outlive_a_server_that_a_fault_kills(server: MariaD
     with pytest.raises(StackError, match="asked MariaDB how many rows"):
         wire.rows()
     server.start()
-    assert wire.rows() == 2
+    wire.recount(5)
+    assert wire.rows() == 5, "rows that were rolled back count too"
     wire.release()
     run(own, "insert into t values (3), (4), (5), (6)", "update at set next = 9")
-    assert wire.rows() == 6
+    assert wire.rows() == 9
+    wire.recount(3)
+    assert wire.rows() == 9, "nothing was killed since"
     until("the offsets", lambda: followed.offsets() == {0: 9}, within_s=WITHIN_S)
     followed.close()
     wire.close()

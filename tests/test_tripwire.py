@@ -18,7 +18,9 @@ import pytest
 from psycopg2.extras import execute_values
 
 from harness.components.kafka.source import offsets_of
+from harness.components.postgres.process import Postgres
 from harness.components.postgres.sink.tripwire import Tripwire
+from harness.errors import StackError
 from harness.faults import fault
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
@@ -153,6 +155,39 @@ def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
         writer.close()
         assert count(own) == round_ + 1
     tripwire.close()
+
+
+def test_it_counts_on_after_the_server_was_killed(own: RunResources, stack: Stack) -> None:
+    server = stack.servers["postgres"]
+    assert isinstance(server, Postgres)
+    tripwire = Tripwire(dsn(own), schema(own), "sink")
+    for write in (one_transaction, autocommit):
+        before = tripwire.rows()
+        writer = psycopg2.connect(dsn(own))
+        writer.autocommit = write is autocommit
+        with writer.cursor() as cursor:
+            cursor.execute("insert into sink values (%s, 'a'), (%s, 'b')", (before + 1000, before + 1001))
+        tripwire.block_after(before + 3)
+        server.stop()
+        server.check()
+        with pytest.raises(StackError, match="asked Postgres how many rows the sink was handed"):
+            tripwire.rows()
+        server.start()
+        tripwire.recount(before + 2)
+        assert (tripwire.rows(), tripwire.blocked()) == (before + 2, None)
+        attempt(autocommit, psycopg2.connect(dsn(own)))
+        assert tripwire.rows() > before + 2, "nobody is held any more"
+        tripwire.recount(0)
+        assert tripwire.rows() > before + 2, "nothing was killed since"
+        run_out(own)
+    tripwire.close()
+
+
+def run_out(own: RunResources) -> None:
+    """Empty the sink."""
+    with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
+        cursor.execute("truncate sink")
+    connection.close()
 
 
 def context(own: RunResources, observer: Observer, tripwire: Tripwire) -> Any:

@@ -11,7 +11,7 @@ from harness.faults.base import Injection, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack import Means
+from harness.stack import Means, Process
 from harness.triggers.base import Planned
 
 UNFELT = "no process of the pipeline was connected to it, and no driver died while it was away"
@@ -30,6 +30,14 @@ class Restartable(Protocol):
 
     def start(self) -> None:
         """Start it again, and return when it answers. Raises StackError."""
+
+
+@runtime_checkable
+class Recounts(Protocol):
+    """A tripwire whose count a killed server does not keep."""
+
+    def recount(self, rows: int) -> None:
+        """If its server was killed: so many rows had been handed to the sink by then. Raises StackError."""
 
 
 @runtime_checkable
@@ -73,19 +81,24 @@ class KillServer:
         server, for_s = run.stack.servers.get(self.component), lasting.lasts_s(step.do)
         if not isinstance(server, Restartable):
             return Injection(signalled={}, note=f"the stack has no {self.component} of its own")
-        pipeline = signals.family([*run.supervisor.processes(), *run.stack.executors(run.own)])
-        driver = run.supervisor.driver
+        driver, pipeline = run.supervisor.driver, everyone(run)
         hit.frozen += signals.freeze(pipeline)
         try:
+            handed = run.tripwire.rows() if run.tripwire is not None else 0
             lost = sorted({each.name for each in pipeline if isinstance(each, Connects) and each.reaches(server.port)})
             run.look(hit)
             server.stop()
         finally:
             signals.thaw(hit.frozen)
+        run.stop.wait(for_s)
+        # Nobody writes before its rows are counted on from where they stood.
+        late = signals.freeze(everyone(run))
         try:
-            run.stop.wait(for_s)
-        finally:
             server.start()
+            if isinstance(run.tripwire, Recounts):
+                run.tripwire.recount(handed)
+        finally:
+            signals.thaw(late)
         words = f"gone after SIGKILL, back after {for_s:g} s"
         died = driver is not None and run.supervisor.ended(driver.number)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
@@ -94,3 +107,8 @@ class KillServer:
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""
         return True
+
+
+def everyone(run: RunContext) -> list[Process]:
+    """The processes of the pipeline, executors included."""
+    return signals.family([*run.supervisor.processes(), *run.stack.executors(run.own)])

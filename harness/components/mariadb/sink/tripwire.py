@@ -44,6 +44,7 @@ class Tripwire:
         self._name = f"onceproof {own.name} "
         self._lock = threading.Lock()
         self._held: int | None = None
+        self._killed = False
         self._connect()
         for statement in INSTALL:
             self._ask(statement.format(table=quoted(table), name=self._name))
@@ -63,6 +64,7 @@ class Tripwire:
                         raise
                     # The server was killed and is back; whoever waited at the tripwire is gone.
                     self._connect()
+                    self._killed = True
                     return self._answer(query, values)
         except pymysql.Error as failure:
             raise StackError(f"asked MariaDB how many rows the sink was handed; saw {words(failure)}") from failure
@@ -75,6 +77,15 @@ class Tripwire:
     def rows(self) -> int:
         """How many rows the table has been handed so far, committed or not."""
         return int(self._ask("select next_not_cached_value from onceproof_rows")[0])
+
+    def recount(self, rows: int) -> None:
+        """If the server was killed, go on from `rows`, and hold nobody: what was drawn for rows that had not committed
+        may be forgotten. Raises StackError."""
+        left = self.rows()
+        if self._killed:
+            self._killed, self._held = False, None
+            if left < rows:
+                self._ask("select setval(onceproof_rows, %s, true)", rows - 1)
 
     def block_after(self, rows: int) -> None:
         """Let rows in all reach the table and hold the next one (the first row has number 0)."""

@@ -43,6 +43,7 @@ class Tripwire:
         self._schema = schema
         self._lock = threading.Lock()
         self._dsn = dsn
+        self._killed = False
         self._connect()
         self._slot = self._ask("select hashtext(%s)", schema)
         parts: dict[str, sql.Composable] = {
@@ -76,6 +77,7 @@ class Tripwire:
                         raise
                     # The server was killed and is back; whoever waited at the tripwire is gone.
                     self._connect()
+                    self._killed = True
                     return self._answer(query, arguments)
         except psycopg2.Error as failure:
             saw = str(failure).strip()
@@ -91,6 +93,16 @@ class Tripwire:
         return self._ask(
             f'select case when is_called then last_value + 1 else 0 end from "{self._schema}".onceproof_rows'
         )
+
+    def recount(self, rows: int) -> None:
+        """If the server was killed, go on from `rows`, and hold nobody: a sequence comes back with a number that was
+        logged in advance. Raises StackError."""
+        self.rows()
+        if self._killed:
+            self._killed = False
+            counted = f'"{self._schema}".onceproof_rows'
+            self._ask("select setval(%s, %s, %s)", counted, max(rows - 1, 0), rows > 0)
+            self.release()
 
     def block_after(self, rows: int) -> None:
         """Let rows in all reach the table and hold the next one (the first row has number 0)."""
