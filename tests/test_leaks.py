@@ -124,6 +124,21 @@ def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(temporary: Pat
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
 
+def test_kill_9_of_reaper_and_run_leaves_no_standby_driver_after_the_next_starts_sweep(temporary: Path) -> None:
+    word = temporary.name
+    harness = start(temporary, word, "--standby")
+    try:
+        until("a standby driver", lambda: standby(word), within_s=300.0)
+        harness.send_signal(signal.SIGSTOP)
+        ports = listening(word)
+        psutil.Process(reaper_of(harness)).kill()
+    finally:
+        harness.kill()
+        harness.wait(60)
+    next_start(temporary)
+    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+
+
 @pytest.mark.parametrize("number", range(max(1, KILLS // 3)))
 def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(temporary: Path, number: int) -> None:
     moment = random.Random(f"reaper {number}").uniform(1.5, 18.0)

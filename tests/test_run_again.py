@@ -63,6 +63,8 @@ def test_one_run_in_twenty_is_drawn() -> None:
         (VIOLATED, replace(VIOLATED, findings=(TWICE, TWICE)), True),
         (HELD, VIOLATED, False),
         (VIOLATED, HELD, False),
+        # Another kind of harm is another answer.
+        (replace(VIOLATED, findings=(replace(TWICE, kind=Kind.LOST),)), VIOLATED, False),
         # Under a weaker guarantee, a finding that it allows.
         (replace(HELD, findings=(TWICE,)), HELD, True),
         # It says nothing, for reasons of its own.
@@ -76,6 +78,13 @@ def test_two_runs_that_do_not_agree_are_unknown(second: Verdict, first: Verdict,
     else:
         assert not found.as_expected and found.word is Word.UNKNOWN
         assert "began cold" in found.reasons[-1] and "there" in found.reasons[-1]
+
+
+@pytest.mark.parametrize("second", [HELD, replace(HELD, word=Word.VOID)])
+def test_two_runs_are_as_expected_only_if_both_are(second: Verdict) -> None:
+    found = compared(second, replace(HELD, as_expected=False), Path("there"))
+    assert (found.word, found.as_expected) == (second.word, False)
+    assert "with one that had waited: there" in found.reasons[-1]
 
 
 @pytest.mark.parametrize("keep", ["all", "failed", "none"])

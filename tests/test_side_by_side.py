@@ -201,7 +201,7 @@ def test_a_cluster_that_is_there_takes_one_run_at_a_time() -> None:
 def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     proving = HOUSE / "scenarios" / "proving"
     files = [str(proving / f"{name}.yaml") for name in ("append_before_offset_commit", "upsert_before_offset_commit")]
-    argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "2", "--reports", str(tmp_path)]
+    argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "2", "--cold", "--reports", str(tmp_path)]
     done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     summary: dict[str, Any] = json.loads((tmp_path / "latest" / "summary.json").read_text(encoding="utf-8"))

@@ -190,6 +190,33 @@ def test_one_that_a_fault_ends_before_it_begins_has_died_as_that_attempt(journal
     assert stack.waiting[0].told == ["ready?", "go"], "what is left of it may be seen"
 
 
+def test_one_that_dies_by_itself_before_it_begins_was_no_attempt(journal: Journal) -> None:
+    stack = Cluster(goes=False)
+    supervisor = supervised(journal, stack)
+
+    def died() -> None:
+        stack.waiting[0].driver.status = 1
+
+    supervisor.start(Restart(), lambda number: None, settle=died)
+    supervisor.prepare()
+    stack.launched[0].status = KILLED
+    until("a cold start", lambda: len(stack.launched) == 2, within_s=20.0)
+    supervisor.stop()
+    assert [death.number for death in supervisor.deaths] == [1]
+    assert stack.launched[1].number == 2
+    assert stack.waiting[0].told == ["ready?", "go", "dropped"]
+
+
+def test_none_is_made_ready_after_one_that_is_dead(journal: Journal) -> None:
+    stack = Cluster()
+    supervisor = supervised(journal, stack)
+    supervisor.start(Restart(max_restarts=0), lambda number: None)
+    stack.launched[0].status = KILLED
+    supervisor.prepare()
+    supervisor.stop()
+    assert stack.waiting == []
+
+
 def test_a_program_that_asked_for_another_session_is_made_ready_no_more(journal: Journal) -> None:
     stack = Cluster()
     supervisor = supervised(journal, stack)

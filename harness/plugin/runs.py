@@ -32,9 +32,11 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
     first = _once(item, stack, with_standby(scenario) if chosen.standby else scenario, seed=seed)
     _remember(item, _row(scenario.name, first, chosen.stack))
     if not wants_another(first):
+        _properties(item, first)
         return first
     second = _once(item, stack, cold(scenario), seed=seed)
     second = replace(second, verdict=compared(second.verdict, first.verdict, first.folder))
+    _properties(item, second)
     _remember(item, _row(scenario.name + AGAIN, second, chosen.stack))
     return second
 
@@ -56,7 +58,6 @@ def _once(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | No
         _remember(item, replace(_failed(scenario, str(error)), folder=error.folder))
         raise
     render.write(result.folder)
-    _properties(item, result)
     return result
 
 

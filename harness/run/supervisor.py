@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 from harness.errors import HarnessError, WaitError
 from harness.hosts import signals
@@ -18,6 +19,7 @@ from harness.stack import Driver, KeepsStandbys, Process, Stack, Standby, Start
 from harness.wait import Deadline, Waiting, undisturbed, until
 
 LOOK_EVERY_S = 0.02
+UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 60.0
 RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
@@ -76,14 +78,15 @@ class Supervisor:
         launched(number)
         if self._stopping.is_set():
             return  # the end came while it was asked where the dead attempt had stood
-        log = self._logs / f"driver-{number}.log"
+        log, began_s = self._logs / f"driver-{number}.log", monotonic()
         standby = self._standby_for(number)
         if standby is None:
             if self._stopping.is_set():
                 return
             self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
         self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.UNASKED
-        self._journal.write("launched", number=number, log=log.name, standby=standby is not None)
+        took_s = round(monotonic() - began_s, 3)
+        self._journal.write("launched", number=number, log=log.name, standby=standby is not None, took_s=took_s)
 
     def prepare(self) -> None:
         """An attempt is at work: have the next one's driver made ready, where the stack can do that. At most one for
@@ -94,12 +97,16 @@ class Supervisor:
         self._prepared.add(driver.number)
         log = self._logs / f"driver-{driver.number + 1}.log"
         with self._preparing:
-            if self._stopping.is_set():
+            # It may have died by now, and the next one have begun.
+            if self._stopping.is_set() or self.driver is not driver or driver.poll() is not None:
                 return
             try:
                 self._standby = stack.standby(self._own, self._pipeline, after=driver, log=log)
             except (HarnessError, OSError) as failure:
                 self._journal.write("no standby", number=driver.number + 1, why=str(failure))
+            else:
+                if self._standby is None:
+                    self._journal.write("no standby", number=driver.number + 1, why=UNSHOWN)
 
     @property
     def unprepared(self) -> bool:
@@ -125,10 +132,9 @@ class Supervisor:
             if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
                 self.driver = standby.driver
                 self._settle()
-                # One that a fault hit meanwhile has ended as attempt `number`, and what is left of it may be seen.
-                ended = standby.driver.poll() is not None
-                begun = (ended or not self._stopping.is_set()) and standby.go()
-                if ended or begun:
+                begun = not self._stopping.is_set() and standby.go()
+                # One that a fault hit meanwhile has ended as attempt `number`; one that died by itself never began.
+                if begun or number in self._ended_by_fault:
                     return standby
                 self.driver = None
             self._journal.write("no standby", number=number, why=tail(standby.driver.log, lines=3))
@@ -252,8 +258,6 @@ class Supervisor:
         if self._thread is not None:
             # An attempt that is being launched would come to light after the last look.
             self._thread.join(LAUNCH_WITHIN_S)
-            if self._thread.is_alive():
-                raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
         with self._preparing:
             standby, self._standby = self._standby, None
         try:
@@ -262,6 +266,8 @@ class Supervisor:
                     standby.drop()
         finally:
             self._end()
+        if self._thread is not None and self._thread.is_alive():
+            raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
 
     def _end(self) -> None:
         limit = Deadline(STOP_WITHIN_S)

@@ -122,13 +122,14 @@ class ContainersStack(StartingStack):
         """Drop what `provide` made; `keep` leaves it until the stack goes down."""
         if self._session is None:
             return
-        # Not while one is being made: it would come to light afterwards.
-        with self._launching[own.run_id]:
+        with contextlib.ExitStack() as steps:
+            steps.callback(super().release, own, keep=keep)
+            # Not while one is being made: it would come to light afterwards.
+            steps.enter_context(self._launching[own.run_id])
             self._released.add(own.run_id)
+            steps.callback(self._drivers.pop, own.run_id, None)
+            steps.callback(self._standbys.forget, own.run_id)
             self.engine.forget(own.run_id)
-            self._standbys.forget(own.run_id)
-            self._drivers.pop(own.run_id, None)
-        super().release(own, keep=keep)
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""

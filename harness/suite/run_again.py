@@ -39,10 +39,18 @@ def cold(scenario: Scenario) -> Scenario:
 
 
 def compared(verdict: Verdict, first: Verdict, folder: Path | None) -> Verdict:
-    """The verdict of the run that was cold; unknown where it and the first, kept in `folder`, do not agree, and neither
-    left it open."""
-    if verdict.word is first.word or verdict.word not in TELL:
-        return verdict
+    """The verdict of the run that was cold, as expected only if the first was, which is kept in `folder`; unknown where
+    the two do not agree, and neither left it open."""
     where = folder or "its folder was not kept"
-    reason = f"{verdict.word.value} with drivers that began cold, {first.word.value} with one that had waited: {where}"
-    return replace(verdict, word=Word.UNKNOWN, as_expected=False, reasons=(*verdict.reasons, reason))
+    reason = f"{said(verdict)} with drivers that began cold, {said(first)} with one that had waited: {where}"
+    if verdict.word in TELL and said(verdict) != said(first):
+        return replace(verdict, word=Word.UNKNOWN, as_expected=False, reasons=(*verdict.reasons, reason))
+    if first.as_expected or not verdict.as_expected:
+        return verdict
+    return replace(verdict, as_expected=False, reasons=(*verdict.reasons, reason))
+
+
+def said(verdict: Verdict) -> str:
+    """Its word, and the kinds of findings where it is violated."""
+    kinds = f" ({', '.join(verdict.kinds())})" if verdict.word is Word.VIOLATED else ""
+    return verdict.word.value + kinds

@@ -41,7 +41,9 @@ LISTENS = (
     "spark.eventLog.",
     "spark.sql.queryExecutionListeners",
     "spark.sql.streaming.streamingQueryListeners",
-    "spark.sql.catalogImplementation",
+    "spark.sql.streaming.checkpointFileManagerClass",
+    "spark.sql.extensions",
+    "spark.sql.catalog",
 )
 """What the names of settings begin with that load code or open files of the user's in any session."""
 Asked = list[tuple[str, str]]
