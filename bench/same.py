@@ -5,7 +5,7 @@ cold and with standbys, all on one stack in one process; and what grows of ours 
                                             [--reports FOLDER]
 
 Each round is four times the suite. What a run says (verdict, kinds, crash points, hits, self-tests) has to be the same
-in all of them; the exit code is 1 where it is not. After each quarter of a round it counts the session's processes, and
+in all of them, and a driver that waited has to have been taken: else the exit code is 1. After each quarter of a round it counts the session's processes, and
 the descriptors, threads and resident memory of the harness and of each server. With `--into` each run is a line.
 """
 
@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -33,7 +33,7 @@ from harness.run.loop import run
 from harness.run.plan import with_standby
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario, Verdict
-from harness.stack import Stack
+from harness.stack import Stack, Start
 from harness.stacks.containers import ContainersStack
 from harness.stacks.processes import ProcessesStack
 from harness.suite.side_by_side import played, threads
@@ -92,6 +92,8 @@ class Played:
         self._lock = threading.Lock()
         self.words: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         """By scenario, by what it said, the ways in which it was played."""
+        self.starts: dict[str, Counter[str]] = defaultdict(Counter)
+        """By way, how the attempts after a death began."""
         self.runs = 0
 
     def suite(self, work: Sequence[Scenario], *, jobs: int, standby: bool, number: int) -> None:
@@ -99,7 +101,8 @@ class Played:
         began, way = monotonic(), f"round {number}, {jobs} at once, {'standby' if standby else 'cold'}"
         with threads(jobs) as pool:
             played([with_standby(each, standby=standby) for each in work], pool, lambda _, each: self._one(each, way))
-        print(f"{way}: {len(work)} runs in {monotonic() - began:.0f} s; {size()}", flush=True)
+        seconds, restarts = monotonic() - began, dict(self.starts[way])
+        print(f"{way}: {len(work)} runs in {seconds:.0f} s; restarts: {restarts}; {size()}", flush=True)
 
     def _one(self, scenario: Scenario, way: str) -> None:
         try:
@@ -118,6 +121,7 @@ class Played:
     def _told(self, scenario: Scenario, way: str, found: Mapping[str, Any], starts: Sequence[str]) -> None:
         with self._lock:
             self.runs += 1
+            self.starts[way].update(starts[1:])
             self.words[scenario.name][json.dumps(found)].append(way)
             if self._into is not None:
                 line = {"scenario": scenario.name, "way": way, **found, "starts": starts}
@@ -154,7 +158,9 @@ def main() -> int:
     differ = differences(suites.words)
     print(f"{suites.runs} runs of {len(work)} scenarios on {given.stack}; {len(differ)} scenarios differ")
     print("\n".join(differ))
-    return 1 if differ else 0
+    cold = [way for way, starts in suites.starts.items() if way.endswith("standby") and Start.WARM not in starts]
+    print("\n".join(f"{way}: no driver that had waited was taken" for way in cold))
+    return 1 if differ or cold else 0
 
 
 if __name__ == "__main__":
