@@ -5,8 +5,9 @@ cold and with standbys, all on one stack in one process; and what grows of ours 
                                             [--reports FOLDER]
 
 Each round is four times the suite. What a run says (verdict, kinds, crash points, hits, self-tests) has to be the same
-in all of them, and a driver that waited has to have been taken: else the exit code is 1. After each quarter of a round it counts the session's processes, and
-the descriptors, threads and resident memory of the harness and of each server. With `--into` each run is a line.
+in all of them, and a driver that waited has to have been taken: else the exit code is 1. After each quarter of a round
+it counts the session's processes, and the descriptors, threads and resident memory of the harness and of each server.
+With `--into` each run is a line.
 """
 
 from __future__ import annotations
