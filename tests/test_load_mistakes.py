@@ -406,7 +406,7 @@ CASES = [
     Case(
         "pause without end",
         GOOD + "timeout: 60s\nschedule: [{when: {rows: 3}, do: pause driver, for: 60s}]\n",
-        ["5:53: schedule[0].for never ends: the run ends within 60s"],
+        ["5:53: schedule[0].for is not over before the run ends, which is after 60s: shorten it, or raise timeout"],
     ),
     Case(
         "expect lost of at-most-once, from one of two sinks that must agree",

@@ -72,7 +72,7 @@ PLAIN = f"""\
 [t] fault hit: kill driver at sink-committed of batch 3
 [t] driver 1 died, status -9
 [t] driver 2 launched
-[t] driver 2 died, status 1, which no fault caused
+[t] driver 2 died, status 1, by itself
 [t] driver 3 died, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed

@@ -93,7 +93,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     if (options.jobs or 1) > 1 and options.stack == "external":
         raise UsageError("asked for several --jobs on the stack external; it takes one run at a time")
     if (options.jobs or 1) > MOST:
-        raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once")
+        raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {MOST}")
     jobs, work = fitted(options, work)
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):

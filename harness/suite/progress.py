@@ -92,7 +92,7 @@ def line(event: Mapping[str, Any]) -> str | None:
     if what == "phase":
         return visible(str(get("name")), 60)
     if what == "died":
-        alone = ", which no fault caused" if get("scheduled") is False and get("status") else ""
+        alone = ", by itself" if get("scheduled") is False and get("status") else ""
         return f"driver {get('number')} died, status {visible(str(get('status')), 30)}{alone}"
     if what == "launched" and int(get("number") or 0) > 1:
         return f"driver {get('number')} launched"

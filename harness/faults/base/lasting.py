@@ -13,6 +13,7 @@ from harness.scenario import Fault
 from harness.triggers.base import Planned
 
 SHORTEST_S = 0.1
+CURE = "shorten it, or raise timeout"
 
 
 class For(Shape):
@@ -33,4 +34,4 @@ def refusals(fault: Fault, planned: Planned) -> Refusals:
     elif lasts_s(fault) < SHORTEST_S:
         yield Refusal("for", f"is too short to hit anything: {SHORTEST_S:g}s at least")
     elif lasts_s(fault) >= planned.timeout_s:
-        yield Refusal("for", f"never ends: the run ends within {planned.timeout_s:g}s")
+        yield Refusal("for", f"is not over before the run ends, which is after {planned.timeout_s:g}s: {CURE}")

@@ -14,7 +14,10 @@ from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means, Process
 from harness.triggers.base import Planned
 
-UNFELT = "no process of the pipeline was connected to it, and no driver died while it was away"
+UNFELT = (
+    "no process of the pipeline was connected to it, and no driver died while it was away; "
+    "take `rows` with a batch, where a writer is connected"
+)
 
 
 @runtime_checkable

@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+import pymysql
+
+from harness.components.mariadb.database import words
 from harness.components.mariadb.run_database import Database
 from harness.components.mariadb.sink import rows, writers
 from harness.components.mariadb.sink.tripwire import Tripwire
-from harness.errors import SetupError, StackError
+from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
 from harness.sinks.table import SinkColumn, SinkTable
 
@@ -56,6 +59,8 @@ class OpenTable:
         """Count its rows from now on."""
         try:
             return Tripwire(self.own, self.target)
-        except StackError as failure:
-            saw = f"asked to count the rows of {self.target}; saw {failure}"
-            raise SetupError(f"{saw}. Make the table in the scenario's `setup`") from failure
+        except pymysql.Error as failure:
+            saw = f"asked to count the rows of {self.target}; saw {words(failure)}"
+            raise SetupError(
+                f"{saw}. Make the table in the scenario's `setup`, or mend its name in `sink`"
+            ) from failure

@@ -37,7 +37,8 @@ where m.object_type = 'USER LEVEL LOCK' and m.lock_status = 'PENDING' and m.obje
 
 
 class Tripwire:
-    """The row trigger on one table of one run. Thread-safe; close() releases every writer."""
+    """The row trigger on one table of one run. Thread-safe; close() releases every writer. Raises pymysql.Error where it
+    cannot be made."""
 
     def __init__(self, own: Database, table: str) -> None:
         self._own = own
@@ -47,7 +48,7 @@ class Tripwire:
         self._killed = False
         self._connect()
         for statement in INSTALL:
-            self._ask(statement.format(table=quoted(table), name=self._name))
+            self._answer(statement.format(table=quoted(table), name=self._name), ())
 
     def _connect(self) -> None:
         self._connection = self._own.connect(name="onceproof tripwire")
