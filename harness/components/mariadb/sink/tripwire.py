@@ -37,8 +37,8 @@ where m.object_type = 'USER LEVEL LOCK' and m.lock_status = 'PENDING' and m.obje
 
 
 class Tripwire:
-    """The row trigger on one table of one run. Thread-safe; close() releases every writer. Raises pymysql.Error where it
-    cannot be made."""
+    """The row trigger on one table of one run. Thread-safe; close() releases every writer. Raises pymysql.Error where
+    it cannot be made."""
 
     def __init__(self, own: Database, table: str) -> None:
         self._own = own
