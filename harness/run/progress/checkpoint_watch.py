@@ -21,6 +21,8 @@ from harness.scenario import CrashPoint
 TEMPORARY = re.compile(r"^\.(\d+)\.[^.]+\.tmp$")
 DEEPEST = 6
 POLL_S = 0.002
+SWITCH_S = 0.0005
+"""After so long a thread that computes lets another one in; Python's 5 ms, by several runs, are too many here."""
 
 
 def event_of(path: Path) -> CheckpointEvent | None:
@@ -41,6 +43,7 @@ class CheckpointWatch:
     pipeline has deleted its checkpoint and begun another in the same place."""
 
     def __init__(self, root: Path, listener: Callable[[CheckpointEvent], None], *, polling: bool = False) -> None:
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self._root = root
         self._listener = listener
         self._stop = threading.Event()

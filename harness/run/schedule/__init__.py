@@ -20,7 +20,8 @@ from harness.scenario import Evidence, Step, StepOutcome, plain
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 
-TRIES = 3
+TRIES = 8
+"""A crash point is some 40 ms wide. On a machine that runs more than it has cores for, three in a row were missed."""
 END_WITHIN_S = 30.0
 
 
