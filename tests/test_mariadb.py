@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -30,7 +31,7 @@ from harness.sinks.reading import busy, mark, opened, read, tried
 from harness.wait import until
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
-from tests.test_sinks import case_of
+from tests.test_sinks import IN_MARIADB, are_as_fine, case_of
 
 pytestmark = pytest.mark.stack
 WITHIN_S = 20.0
@@ -88,6 +89,11 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
     marks = list(compare(case))
     assert Counter((m.kind, m.key, m.copies) for m in marks) == must
     assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
+
+
+@pytest.mark.parametrize("path", IN_MARIADB, ids=lambda path: path.stem)
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Own, path: Path) -> None:
+    are_as_fine(own, path)
 
 
 EXACT = [

@@ -24,6 +24,7 @@ from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, compare
 from harness.checkers.schema_check import schema_mismatch
 from harness.checkers.self_tests import self_tests
+from harness.component import SetsUp, component
 from harness.components.postgres.process import Postgres
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
@@ -483,14 +484,22 @@ def test_an_index_over_a_part_or_an_expression_makes_no_key_unique(own: Own, ind
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
+IN_MARIADB = [path for path in SHIPPED if path.stem.startswith("mariadb_")]
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in SHIPPED if path not in IN_MARIADB], ids=lambda path: path.stem)
 def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Own, path: Path) -> None:
+    are_as_fine(own, path)
+
+
+def are_as_fine(own: Own, path: Path) -> None:
+    """As the effects of that scenario, once its `setup` has made them."""
     scenario = scenarios.load(path)
     for label, text in scenario.setup.items():
-        run(own, text, label=label)
+        kind = component(label)
+        assert isinstance(kind, SetsUp)
+        kind.set_up(own[label], text)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
     with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
@@ -562,9 +571,11 @@ def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(own: Own)
 @pytest.mark.stack
 def test_a_statement_of_another_run_counts_only_if_it_has_touched_this_ones_schema(own: Own) -> None:
     with closing(psycopg2.connect(dsn(own))) as beside, beside.cursor() as cursor:
-        cursor.execute("create schema run_beside; create table run_beside.t (id int); create table reached (id int)")
+        cursor.execute(
+            "create schema run_r0000beef; create table run_r0000beef.t (id int); create table reached (id int)"
+        )
         beside.commit()
-        asleep = "insert into run_beside.t select 1 from pg_sleep(60)"
+        asleep = "insert into run_r0000beef.t select 1 from pg_sleep(60)"
         with asking(own, asleep) as other:
             at_work = "select count(*) from pg_stat_activity where query = %s and wait_event = 'PgSleep'"
 
@@ -577,10 +588,10 @@ def test_a_statement_of_another_run_counts_only_if_it_has_touched_this_ones_sche
             assert busy(sink("payments"), own) == ""
             other.cancel()
         with closing(psycopg2.connect(dsn(own))) as both, both.cursor() as two:
-            two.execute("insert into run_beside.t values (1); insert into reached values (1)")
+            two.execute("insert into run_r0000beef.t values (1); insert into reached values (1)")
             assert "insert into reached" in busy(sink("payments"), own)
             both.rollback()
-        cursor.execute("drop schema run_beside cascade; drop table reached")
+        cursor.execute("drop schema run_r0000beef cascade; drop table reached")
         beside.commit()
 
 
