@@ -7,16 +7,11 @@ The level follows from the status; the last field is the request's own id, so no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
 from random import Random
 
 from harness.kinds import About
-from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record
+from harness.workloads.base import Column, Generated, GeneratedKind, LogLines, log_time
 
-BEGIN = datetime(2026, 7, 30, 14, 0, 0)
-STEP = timedelta(milliseconds=250)
-LATE_S = 30.0
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 METHODS = ("GET", "GET", "GET", "GET", "POST", "PUT", "DELETE")
 STATUSES = (200, 200, 200, 200, 200, 201, 204, 301, 304, 400, 401, 403, 404, 404, 500, 502, 503)
@@ -49,26 +44,6 @@ COLUMNS = (
 )
 
 
-class AccessLogs:
-    """Requests r-00000001 to n of `keys` accounts. Event time rises by about 250 ms a line, with some lines late."""
-
-    columns = COLUMNS
-
-    def __init__(self, count: int, *, keys: int, skew: float, seed: int) -> None:
-        self.count = count
-        self._keys = keys
-        self._skew = skew
-        self._seed = seed
-
-    def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
-        rng = Random(f"access_logs {self._seed}")
-        accounts = Keys([f"user{number}" for number in range(1, self._keys + 1)], self._skew, rng)
-        for seq in range(self.count):
-            account = accounts.draw()
-            yield Record(seq, account.encode(), _line(rng, seq, account).encode())
-
-
 def _line(rng: Random, seq: int, account: str) -> str:
     status = rng.choice(STATUSES)
     size = 0 if status in (204, 304) else rng.randint(64, 65_536)
@@ -82,8 +57,7 @@ def _level(status: int) -> str:
 
 
 def _stamp(rng: Random, seq: int) -> str:
-    late_s = rng.uniform(0, LATE_S) if rng.randrange(20) == 0 else 0.0
-    moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
+    moment = log_time(rng, seq)
     # Not by strftime: the name of the month would follow the locale.
     return f"{moment.day:02d}/{MONTHS[moment.month - 1]}/{moment:%Y:%H:%M:%S}"
 
@@ -98,9 +72,9 @@ class Kind(GeneratedKind):
         options=Generated,
     )
 
-    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> AccessLogs:
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> LogLines:
         """Drawn from the seed."""
-        return AccessLogs(count, keys=keys, skew=skew, seed=seed)
+        return LogLines(self.about.name, COLUMNS, _line, count=count, keys=keys, skew=skew, seed=seed)
 
 
 KIND = Kind()

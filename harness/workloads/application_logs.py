@@ -7,16 +7,11 @@ No two lines are alike: each names a request of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
 from random import Random
 
 from harness.kinds import About
-from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record
+from harness.workloads.base import Column, Generated, GeneratedKind, LogLines, log_time
 
-BEGIN = datetime(2026, 7, 30, 14, 0, 0)
-STEP = timedelta(milliseconds=250)
-LATE_S = 30.0
 LEVELS = {"INFO": 60, "WARN": 25, "ERROR": 15}
 """How many of a hundred lines have which."""
 ENDS = {"INFO": "ended", "WARN": "was slow, it ended", "ERROR": "failed"}
@@ -39,29 +34,8 @@ COLUMNS = (
 )
 
 
-class ApplicationLogs:
-    """Requests r-00000001 to n of `keys` accounts. Event time rises by about 250 ms a line, with some lines late."""
-
-    columns = COLUMNS
-
-    def __init__(self, count: int, *, keys: int, skew: float, seed: int) -> None:
-        self.count = count
-        self._keys = keys
-        self._skew = skew
-        self._seed = seed
-
-    def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
-        rng = Random(f"application_logs {self._seed}")
-        accounts = Keys([f"user{number}" for number in range(1, self._keys + 1)], self._skew, rng)
-        for seq in range(self.count):
-            account = accounts.draw()
-            yield Record(seq, account.encode(), _line(rng, seq, account).encode())
-
-
 def _line(rng: Random, seq: int, account: str) -> str:
-    late_s = rng.uniform(0, LATE_S) if rng.randrange(20) == 0 else 0.0
-    moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
+    moment = log_time(rng, seq)
     (level,) = rng.choices([*LEVELS], [*LEVELS.values()])
     said = f"request r-{seq + 1:08d} of {account} {ENDS[level]} after {rng.randint(1, 2000)} ms"
     return f"{moment:%Y-%m-%d %H:%M:%S} {level:5} {said}"
@@ -77,9 +51,9 @@ class Kind(GeneratedKind):
         options=Generated,
     )
 
-    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> ApplicationLogs:
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> LogLines:
         """Drawn from the seed."""
-        return ApplicationLogs(count, keys=keys, skew=skew, seed=seed)
+        return LogLines(self.about.name, COLUMNS, _line, count=count, keys=keys, skew=skew, seed=seed)
 
 
 KIND = Kind()

@@ -3,8 +3,9 @@ of workload is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from harness.scenario import Input
 
 RECORDS_MAX = 10_000_000
 KEYS = 50
+LOG_BEGIN, LOG_STEP, LOG_LATE_S = datetime(2026, 7, 30, 14, 0, 0), timedelta(milliseconds=250), 30.0
 
 
 class Record(NamedTuple):
@@ -126,3 +128,31 @@ class Keys:
 
     def draw(self) -> str:
         return self._rng.choices(self.names, cum_weights=self._weights)[0]
+
+
+@dataclass(frozen=True)
+class LogLines:
+    """Lines of a log, of requests r-00000001 to n of `keys` accounts; `line` writes one, by the number of its record
+    and its account."""
+
+    name: str
+    columns: tuple[Column, ...]
+    line: Callable[[Random, int, str], str]
+    count: int
+    keys: int
+    skew: float
+    seed: int
+
+    def records(self) -> Iterator[Record]:
+        """All of them, from the first; each call begins anew."""
+        rng = Random(f"{self.name} {self.seed}")
+        accounts = Keys([f"user{number}" for number in range(1, self.keys + 1)], self.skew, rng)
+        for seq in range(self.count):
+            account = accounts.draw()
+            yield Record(seq, account.encode(), self.line(rng, seq, account).encode())
+
+
+def log_time(rng: Random, seq: int) -> datetime:
+    """It rises by about 250 ms a line, with some lines late."""
+    late_s = rng.uniform(0, LOG_LATE_S) if rng.randrange(20) == 0 else 0.0
+    return LOG_BEGIN + timedelta(seconds=LOG_LATE_S) + seq * LOG_STEP - timedelta(seconds=late_s)
