@@ -13,13 +13,14 @@ from harness.checkpoint import Offsets
 from harness.component import Followed
 from harness.components.mariadb.database import words
 from harness.components.mariadb.run_database import Database
+from harness.components.mariadb.sink.rows import TOOK_TOO_LONG
 from harness.components.mariadb.sink.writers import writing
 from harness.errors import SetupError, StackError
 from harness.sinks.base import statements
 
 STATEMENT_S = 5
 WAIT_MS = 2_000
-WAITED = (ER.LOCK_WAIT_TIMEOUT, 1969)
+WAITED = (ER.LOCK_WAIT_TIMEOUT, TOOK_TOO_LONG)
 """For a lock, or for longer than `max_statement_time`."""
 
 

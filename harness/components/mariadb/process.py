@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import subprocess
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from harness.components.mariadb.database import Server
 from harness.components.mariadb.run_database import Provides
 from harness.errors import StackError
 from harness.hosts import service
+from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import cache, jars
 from harness.machine.java import Java
@@ -52,7 +52,7 @@ flush privileges;
 """
 
 
-class MariaDBServer(Provides):
+class MariaDBServer(Provides, DatabaseProcess):
     """One server, asked through `server`."""
 
     name = "mariadb"
@@ -60,7 +60,6 @@ class MariaDBServer(Provides):
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         self._session, self._java = session, java
         self._port = Port(what="MariaDB")
-        self._process: subprocess.Popen[bytes] | None = None
         self.folder = session.folder / "mariadb"
         self.server = Server(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
         self.log = logs / "mariadb.log"
@@ -86,26 +85,6 @@ class MariaDBServer(Provides):
         )
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
         first.unlink(missing_ok=True)
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._port.number
-
-    def stop(self, *, grace_s: float = 0.0) -> None:
-        """End the server; its data stays, so that `start` brings it back. Until then nobody misses it."""
-        process, self._process = self._process, None
-        if process is not None:
-            self._session.end(process, grace_s=grace_s)
-
-    def check(self) -> None:
-        """Raise StackError if it is dead."""
-        if self._process is not None:
-            service.check(self.name, self._process, self.log)
-
-    def close(self) -> None:
-        """Give the port back; ending the process is the session's work."""
-        self._port.release()
 
     def describe(self) -> Mapping[str, Any]:
         """Version, e.g. `10.11.5-MariaDB`, and what we set."""

@@ -26,6 +26,7 @@ from harness.components.postgres.database import Databases
 from harness.components.postgres.run_schema import Provides
 from harness.errors import StackError
 from harness.hosts import service
+from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
 from harness.session.session import Session
 
@@ -47,7 +48,7 @@ ANSWER_S = 20.0
 PROGRAMS = Path("pginstall") / "bin"
 
 
-class Postgres(Provides):
+class Postgres(Provides, DatabaseProcess):
     """One server, asked through `databases`."""
 
     name = "postgres"
@@ -56,7 +57,6 @@ class Postgres(Provides):
         self._session = session
         self._port = Port(what="Postgres")
         self._user = _unprivileged()
-        self._process: subprocess.Popen[bytes] | None = None
         self.folder = session.folder / "postgres"
         self.databases = Databases(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
         self.inside = self.databases
@@ -77,26 +77,6 @@ class Postgres(Provides):
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
         if fresh:
             self.databases.make("")
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._port.number
-
-    def stop(self, *, grace_s: float = 0.0) -> None:
-        """End the server; its data stays, so that `start` brings it back. Until then nobody misses it."""
-        process, self._process = self._process, None
-        if process is not None:
-            self._session.end(process, grace_s=grace_s)
-
-    def check(self) -> None:
-        """Raise StackError if it is dead."""
-        if self._process is not None:
-            service.check(self.name, self._process, self.log)
-
-    def close(self) -> None:
-        """Give the port back; ending the process is the session's work."""
-        self._port.release()
 
     def lent(self) -> str:
         """Its address, with the password."""
