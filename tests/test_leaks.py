@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
 import psutil
@@ -110,18 +110,29 @@ def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
 
-def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(temporary: Path) -> None:
+def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, there: Callable[[], object]) -> None:
+    """Kill the run as soon as `what` is there; nothing is left of it."""
     word = temporary.name
-    harness = start(temporary, word, scenario=HOUSE / "scenarios" / "sinks" / "mariadb_kept_by_id_mid_sink.yaml")
     try:
-        until("its pipeline to run", lambda: any("kept_by_id.py" in each for each in ours(word)), within_s=300.0)
-        assert any("mariadbd" in each for each in ours(word))
+        until(what, there, within_s=300.0)
         ports = listening(word)
     finally:
         harness.kill()
         harness.wait(60)
     until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
+
+
+def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(temporary: Path) -> None:
+    word = temporary.name
+    harness = start(temporary, word, scenario=HOUSE / "scenarios" / "sinks" / "mariadb_kept_by_id_mid_sink.yaml")
+
+    def runs() -> bool:
+        pipeline = any("kept_by_id.py" in each for each in ours(word))
+        assert not pipeline or any("mariadbd" in each for each in ours(word))
+        return pipeline
+
+    killed_once(temporary, harness, "its pipeline to run", runs)
 
 
 def test_kill_9_of_reaper_and_run_leaves_no_standby_driver_after_the_next_starts_sweep(temporary: Path) -> None:
@@ -168,15 +179,7 @@ def standby(word: str) -> int:
 
 def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
     word = temporary.name
-    harness = start(temporary, word, "--standby")
-    try:
-        until("a standby driver", lambda: standby(word), within_s=300.0)
-        ports = listening(word)
-    finally:
-        harness.kill()
-        harness.wait(60)
-    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
-    until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
+    killed_once(temporary, start(temporary, word, "--standby"), "a standby driver", lambda: standby(word))
 
 
 def test_where_the_standby_driver_dies_the_restart_is_cold(temporary: Path) -> None:
