@@ -14,12 +14,16 @@ from harness.wait import pause
 
 STALE_S = 0.12
 """`innodb_trx` is what it was when it was last read, if that was less than a tenth of a second ago."""
-LOCKED = """
+OURS = """
+select a.processlist_id from performance_schema.session_connect_attrs a
+where a.attr_name = 'program_name' and a.attr_value like 'onceproof%%'
+"""
+"""The connections of the harness."""
+LOCKED = f"""
 select t.processlist_id, m.object_schema, m.object_name from performance_schema.metadata_locks m
 join performance_schema.threads t on t.thread_id = m.owner_thread_id
 where m.object_type = 'TABLE' and m.lock_status = 'GRANTED' and m.object_name not like 'onceproof\\_%%'
-and not exists (select * from performance_schema.session_connect_attrs a where a.processlist_id = t.processlist_id
-    and a.attr_name = 'program_name' and a.attr_value like 'onceproof%%')
+and t.processlist_id not in ({OURS})
 """
 """Each table that somebody else's connection holds a lock on."""
 WRITERS = f"""
@@ -33,9 +37,7 @@ BUSY = f"""
 select coalesce(p.info, concat('transaction of connection ', p.id)) from information_schema.processlist p
 where p.id <> connection_id() and p.command <> 'Daemon' and (
     p.id in (select processlist_id from ({LOCKED}) as locked where object_schema = %s)
-    or p.db = %s and p.command <> 'Sleep' and not exists (
-        select * from performance_schema.session_connect_attrs a where a.processlist_id = p.id
-        and a.attr_name = 'program_name' and a.attr_value like 'onceproof%%')
+    or p.db = %s and p.command <> 'Sleep' and p.id not in ({OURS})
 ) limit 1
 """
 READ_BY_US = """
