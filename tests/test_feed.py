@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.feed import PORTIONS, SPREAD, Feeder, portions, portions_of
+from harness.run.feed import PORTIONS, SPREAD, Feeder, enough, portions, portions_of
 from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
+from harness.scenario import Fault, Impact, Step, Trigger
 from harness.wait import until
 
+STEP = Step(
+    when=Trigger(kind="point", value="sink-committed", place="sink-committed"),
+    do=Fault(kind="kill driver", impact=Impact.DRIVER_KILLED),
+)
 TOTALS = st.integers(1, 400) | st.integers(1, 10_000_000)
 
 
@@ -93,8 +99,47 @@ def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
 
 
 def test_portions_follow_the_seed() -> None:
-    sender, _ = fed(600, rate_per_s=None, seed=3)
+    sender, _ = fed(600, rate_per_s=None, sizes=portions(600, 3))
     assert tuple(sender.calls) == portions(600, 3)
+
+
+@given(total=TOTALS, seed=st.integers(), steps=st.lists(st.none() | st.integers(0, 30), max_size=4))
+def test_there_is_a_portion_for_each_batch_that_a_step_names(total: int, seed: int, steps: list[int | None]) -> None:
+    schedule = [replace(STEP, when=replace(STEP.when, batch=batch)) for batch in steps]
+    sizes = portions(total, seed, enough(schedule))
+    assert sum(sizes) == total and len(set(sizes)) == len(sizes)
+    highest = max((batch for batch in steps if batch is not None), default=0)
+    assert len(sizes) > highest or total < sum(range(1, highest + 4))
+
+
+def waits(kind: str, *, finished: bool) -> list[int]:
+    """How many portions are out each time that the feeder waits for a pipeline whose every batch takes all there is."""
+    sender: Any = Sender(60)
+    looks: list[int] = []
+    found = 0
+
+    def planned() -> dict[int, int]:
+        nonlocal found
+        if looks[-1:] == [len(sender.calls)]:
+            found = sender.sent
+        looks.append(len(sender.calls))
+        return {0: found}
+
+    progress = Progress(kind, planned, planned, lambda: None)
+    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, sizes=(10, 20, 30), finished=lambda: finished)
+    feeder.start()
+    until("all to be sent", lambda: feeder.done, within_s=60.0)
+    feeder.stop()
+    return [out for out in range(1, 3) if looks.count(out) > 1]
+
+
+def test_each_batch_takes_one_portion_until_the_schedule_is_done() -> None:
+    assert waits("checkpoint", finished=False) == [1, 2]
+
+
+def test_afterwards_and_without_a_checkpoint_one_more_is_on_its_way() -> None:
+    assert waits("checkpoint", finished=True) == [2]
+    assert waits("group", finished=False) == [2]
 
 
 def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:

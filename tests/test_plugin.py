@@ -321,6 +321,16 @@ def test_a_test_of_the_users_own_runs_scenarios(
     assert world.asked == [("a", 5)]
 
 
+def test_an_assertion_that_fails_shows_what_each_run_says(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World
+) -> None:
+    project("mine/a.yaml")
+    world.answers["a"] = Verdict(word=Word.VOID, as_expected=False, expect="held", reasons=("step 1 hit nothing",))
+    pytester.makepyfile("def test_mine(run_scenario): assert run_scenario('mine/a.yaml').verdict.word == 'held'")
+    result = run(pytester, "test_an_assertion_that_fails_shows_what_each_run_says.py")
+    result.stdout.fnmatch_lines(["*- Onceproof -*", "VOID, expected held: a", "*because: step 1 hit nothing"])
+
+
 def test_a_user_may_bring_a_stack_of_their_own(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World
 ) -> None:

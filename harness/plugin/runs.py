@@ -74,11 +74,25 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
         report.longrepr = words
     if words is not None and call.when == "setup" and isinstance(item, ScenarioItem):
         _remember(item, _failed(item.scenario, words))
+    if RUNS in item.stash and report.failed and words is None:
+        report.sections += [("Onceproof", text) for text in _told(item)]
     if RUNS in item.stash:
         # Plain data, so that it also travels from a worker of pytest-xdist.
         report.onceproof_runs = item.stash[RUNS]  # type: ignore[attr-defined]
         del item.stash[RUNS]
     return report
+
+
+def _told(item: pytest.Item) -> list[str]:
+    """What each run of a test says in full: an assertion on its verdict shows the word alone."""
+    from harness.report.failure_text import failure
+    from harness.report.summary import Run, asked
+
+    done = [Run.unpack(run) for run in item.stash[RUNS]]
+    return [
+        failure(run.scenario, run.verdict, None if run.folder is None else short(run.folder), asked=asked(run.folder))
+        for run in done
+    ]
 
 
 def _remember(item: pytest.Item, done: Run) -> None:

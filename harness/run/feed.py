@@ -12,9 +12,12 @@ from harness.checkpoint import count
 from harness.errors import HarnessError
 from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
+from harness.scenario import Step
 from harness.sources.producer import Producer
 
 PORTIONS = 6
+SPARE = 2
+"""Portions after the highest batch that a step names: where it is missed there, it waits for a later one."""
 SPREAD = 0.3
 """How far a portion may be from the average, as a part of it."""
 PATIENCE_S = 20.0
@@ -22,10 +25,15 @@ TICK_S = 0.05
 CHUNK = 5000
 
 
-def portions(total: int, seed: int) -> tuple[int, ...]:
+def enough(schedule: Iterable[Step]) -> int:
+    """How many portions give each step its batch, where a batch takes one of them."""
+    return max([PORTIONS, *(step.when.batch + 1 + SPARE for step in schedule if step.when.batch is not None)])
+
+
+def portions(total: int, seed: int, most: int = PORTIONS) -> tuple[int, ...]:
     """The sizes in which `total` records are sent, drawn from the seed. No two are equal, so that a batch lost and
-    another one doubled do not cancel by accident. Too few records for six such sizes make fewer."""
-    many = next((k for k in range(PORTIONS, 0, -1) if k * (k + 1) // 2 <= total), 0)
+    another one doubled do not cancel by accident. Too few records for `most` such sizes make fewer."""
+    many = next((k for k in range(most, 0, -1) if k * (k + 1) // 2 <= total), 0)
     if many < 2:
         return (total,) * many
     draw = Random(f"portions {seed}")
@@ -53,10 +61,11 @@ def portions_of(batches: Iterable[Mapping[str, Any]], total: int) -> tuple[int, 
 
 
 class Feeder:
-    """Sends in a thread of its own. Without a rate it stays one portion ahead of what the pipeline has planned: a fault
-    always finds records on their way, and a slow start does not swallow the whole input in one batch. With `exact`
-    sizes it sends each of them when all before it is planned, whatever the rate. A pipeline that shows no progress is
-    waited for `patience_s` with each portion."""
+    """Sends in a thread of its own. Without a rate it sends a portion as soon as all before it is planned, until the
+    schedule has `finished`: each batch takes one, so that the batch that a step names comes, and a fault at it finds
+    the next on its way. Afterwards, and where the pipeline keeps its offsets itself (it plans nothing that can be
+    seen), it stays one portion ahead. With `exact` sizes it sends each of them when all before it is planned, whatever
+    the rate. A pipeline that shows no progress is waited for `patience_s` with each portion."""
 
     def __init__(
         self,
@@ -65,7 +74,8 @@ class Feeder:
         journal: Journal,
         *,
         rate_per_s: float | None,
-        seed: int = 0,
+        sizes: Sequence[int] = (),
+        finished: Callable[[], bool] = lambda: False,
         exact: Sequence[int] = (),
         patience_s: float = PATIENCE_S,
     ) -> None:
@@ -73,7 +83,8 @@ class Feeder:
         self._progress = progress
         self._journal = journal
         self._rate = rate_per_s
-        self._seed = seed
+        self._sizes = tuple(sizes)
+        self._finished = finished
         self._exact = tuple(exact)
         self._patience_s = patience_s
         self._stop = threading.Event()
@@ -121,19 +132,24 @@ class Feeder:
             self._journal.write("sent", records=self._producer.sent, total=self._producer.total)
 
     def _portions(self) -> None:
-        for portion in self._exact or portions(self._producer.total, self._seed):
+        for portion in self._exact or self._sizes:
             if self._producer.done or self._stop.is_set():
                 return
             self._send(portion)
-            # A record that was refused is in no batch.
-            wanted = self._producer.acknowledged if self._exact else self._producer.sent - portion
-            self._wait(lambda wanted=wanted: count(self._progress.planned()) >= wanted)  # type: ignore[misc]
+            self._wait(lambda last=portion: count(self._progress.planned()) >= self._wanted(last))  # type: ignore[misc]
         self._send(self._producer.total - self._producer.sent)
 
     def _wait(self, reached: Callable[[], bool]) -> None:
         end = monotonic() + self._patience_s
         while not reached() and monotonic() < end and not self._stop.wait(TICK_S):
             pass
+
+    def _wanted(self, portion: int) -> int:
+        """How many records have to be planned before the next portion is sent, `portion` being the last."""
+        if not self._exact and (self._progress.kind != "checkpoint" or self._finished()):
+            return self._producer.sent - portion
+        # A record that was refused is in no batch.
+        return self._producer.acknowledged
 
     def _at_rate(self) -> None:
         began, rate = monotonic(), self._rate or 1.0

@@ -15,7 +15,7 @@ from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
 from harness.resources import RunResources
 from harness.run import preflight
-from harness.run.feed import PATIENCE_S, Feeder
+from harness.run.feed import PATIENCE_S, Feeder, enough, portions
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
@@ -130,7 +130,8 @@ class Live:
             self.progress,
             journal,
             rate_per_s=self.scenario.input.rate_per_s,
-            seed=self._seed,
+            sizes=portions(workload.count, self._seed, enough(self.scenario.schedule)),
+            finished=lambda: self.schedule.done,
             exact=self._portions,
             patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),
         )
