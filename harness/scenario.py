@@ -113,8 +113,7 @@ class Pipeline:
 class Input:
     """What the pipeline is fed, and where: `records` of a workload, or all that it has if that is 0. `options` is what
     else the file says of the workload, by the names that its model has (`keys`, `skew`, `replay`), `source_options` of
-    the source (`partitions`). `rate_per_s` None means: in portions, each as soon as the pipeline has planned the one
-    before."""
+    the source (`partitions`). `rate_per_s` None means: in portions, one for each batch that the pipeline plans."""
 
     workload: str = "transactions"
     source: str = "kafka"

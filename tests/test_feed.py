@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,40 +113,42 @@ def test_there_is_a_portion_for_each_batch_that_a_step_names(total: int, seed: i
     assert len(sizes) > highest or total < sum(range(1, highest + 4))
 
 
-def waits(kind: str, *, finished: bool) -> list[int]:
-    """How many portions are out each time that the feeder waits for a pipeline whose every batch takes all there is."""
-    sender: Any = Sender(60)
+def waits(kind: str, *, finished: bool = False, most: int = 60, sizes: tuple[int, ...] = (10, 20, 30)) -> list[int]:
+    """How many portions are out each time that the feeder waits for a pipeline whose batches take `most` records."""
+    sender: Any = Sender(sum(sizes))
     looks: list[int] = []
     found = 0
 
     def planned() -> dict[int, int]:
         nonlocal found
-        if looks[-1:] == [len(sender.calls)]:
-            found = sender.sent
+        # It is looked at once before a portion is sent.
+        if looks.count(len(sender.calls)) > 2:
+            found = min(sender.sent, found + most)
         looks.append(len(sender.calls))
         return {0: found}
 
     progress = Progress(kind, planned, planned, lambda: None)
-    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, sizes=(10, 20, 30), finished=lambda: finished)
+    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, sizes=sizes, finished=lambda: finished)
     feeder.start()
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
-    return [out for out in range(1, 3) if looks.count(out) > 1]
+    return [out for out in range(1, len(sizes)) if looks.count(out) > 2]
 
 
-def test_each_batch_takes_one_portion_until_the_schedule_is_done() -> None:
-    assert waits("checkpoint", finished=False) == [1, 2]
+@pytest.mark.parametrize("most", [60, 7])
+def test_each_portion_waits_for_a_batch_until_the_schedule_is_done(most: int) -> None:
+    assert waits("checkpoint", most=most) == [1, 2]
 
 
 def test_afterwards_and_without_a_checkpoint_one_more_is_on_its_way() -> None:
     assert waits("checkpoint", finished=True) == [2]
-    assert waits("group", finished=False) == [2]
+    assert waits("group") == [2]
 
 
 def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:
     sender, looks = fed(100, rate_per_s=1.0, exact=(10, 60), patience_s=1.0)
     assert sender.calls == [10, 60, 30]
-    assert looks[:2] == [10, 70]
+    assert looks[:4] == [0, 10, 10, 70], "before and after each"
 
 
 def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:

@@ -61,11 +61,12 @@ def portions_of(batches: Iterable[Mapping[str, Any]], total: int) -> tuple[int, 
 
 
 class Feeder:
-    """Sends in a thread of its own. Without a rate it sends a portion as soon as all before it is planned, until the
-    schedule has `finished`: each batch takes one, so that the batch that a step names comes, and a fault at it finds
-    the next on its way. Afterwards, and where the pipeline keeps its offsets itself (it plans nothing that can be
-    seen), it stays one portion ahead. With `exact` sizes it sends each of them when all before it is planned, whatever
-    the rate. A pipeline that shows no progress is waited for `patience_s` with each portion."""
+    """Sends in a thread of its own. Without a rate it sends a portion for each batch that is planned, until the
+    schedule has `finished`: there are as many batches as portions then, so that the batch that a step names comes, and
+    a fault at it finds the next records on their way. Afterwards, and where the pipeline keeps its offsets itself (it
+    plans nothing that can be seen), it stays one portion ahead. With `exact` sizes it sends each of them when all
+    before it is planned, whatever the rate. A pipeline that shows no progress is waited for `patience_s` with each
+    portion."""
 
     def __init__(
         self,
@@ -135,8 +136,9 @@ class Feeder:
         for portion in self._exact or self._sizes:
             if self._producer.done or self._stop.is_set():
                 return
+            before = self._planned()
             self._send(portion)
-            self._wait(lambda last=portion: count(self._progress.planned()) >= self._wanted(last))  # type: ignore[misc]
+            self._wait(lambda last=portion, before=before: self._goes_on(last, before))  # type: ignore[misc]
         self._send(self._producer.total - self._producer.sent)
 
     def _wait(self, reached: Callable[[], bool]) -> None:
@@ -144,12 +146,20 @@ class Feeder:
         while not reached() and monotonic() < end and not self._stop.wait(TICK_S):
             pass
 
-    def _wanted(self, portion: int) -> int:
-        """How many records have to be planned before the next portion is sent, `portion` being the last."""
-        if not self._exact and (self._progress.kind != "checkpoint" or self._finished()):
-            return self._producer.sent - portion
+    def _goes_on(self, portion: int, before: int) -> bool:
+        """Is the next portion due, after the last one and what was planned `before` it?"""
+        planned, producer = self._planned(), self._producer
         # A record that was refused is in no batch.
-        return self._producer.acknowledged
+        if planned >= producer.acknowledged:
+            return True
+        if self._exact:
+            return False
+        if self._progress.kind != "checkpoint" or self._finished():
+            return planned >= producer.sent - portion
+        return planned > before
+
+    def _planned(self) -> int:
+        return count(self._progress.planned())
 
     def _at_rate(self) -> None:
         began, rate = monotonic(), self._rate or 1.0
