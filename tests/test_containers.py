@@ -29,6 +29,7 @@ from harness.run.plan import with_standby
 from harness.run_folder.store import RunFolder
 from harness.stack import Stack, Start
 from harness.stacks.containers import ContainersStack
+from harness.stacks.supported import Named, unsupported
 from harness.training import containers as class_archives
 from harness.training import processes as training
 from harness.wait import Waiting, until
@@ -37,7 +38,9 @@ from tests.container_engine import left
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
-PROVING = [*filter(container_engine.chosen, sorted((HOUSE / "scenarios" / "proving").glob("*.yaml")))]
+SCENARIOS = sorted(path for folder in ("proving", "sinks") for path in (HOUSE / "scenarios" / folder).glob("*.yaml"))
+BOXED = Named("containers")
+CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not unsupported(load(path), BOXED)]
 GONE_WITHIN_S = 60.0
 STANDBY = "-2-standby"
 """What the name of the container ends with that waits for the second attempt."""
@@ -58,7 +61,7 @@ def boxes(engine: docker.DockerClient, tmp_path_factory: pytest.TempPathFactory)
         yield stack
 
 
-@pytest.mark.parametrize("path", PROVING, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.stem)
 def test_a_scenario_says_the_same_on_both_stacks(
     path: Path, stack: Stack, boxes: ContainersStack, tmp_path: Path
 ) -> None:

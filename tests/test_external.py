@@ -6,8 +6,10 @@ import json
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 import pytest
@@ -16,8 +18,9 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from harness.cli import main
+from harness.components.mariadb.address import MariaDBThere
 from harness.components.postgres.address import databases
-from harness.errors import UsageError
+from harness.errors import StackError, UsageError
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
@@ -96,6 +99,38 @@ def test_both_databases_are_one_with_schemas_of_their_own() -> None:
     assert found.plain() == "postgresql://me@there:5433/db"
 
 
+def test_an_address_of_mariadb() -> None:
+    found = MariaDBThere("mysql://me:pa%40ss@there:3307")
+    assert (found.server.host, found.server.port, found.server.user) == ("there", 3307, "me")
+    assert found.server.password == "pa@ss" and "pa@ss" not in repr(found.server)
+    assert (found.plain, found.address) == ("mysql://me@there:3307", "mysql://me:pa%40ss@there:3307/")
+    assert MariaDBThere(found.address, ours=True).server == found.server
+    assert (found.shared, MariaDBThere(found.address, ours=True).shared) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "there",
+        "mysql://there",
+        "mysql://me:s3cret@",
+        "postgresql://me:s3cret@there",
+        "mysql://me:s3cret@there:99999",
+    ],
+)
+def test_an_address_of_mariadb_that_is_none(given: str) -> None:
+    with pytest.raises(UsageError, match="--at mariadb=… must be an address as mysql://") as refused:
+        MariaDBThere(given)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("more", ["/shop", "?ssl=1", "#x"])
+def test_an_address_of_mariadb_names_no_database(more: str) -> None:
+    with pytest.raises(UsageError, match="each run makes databases of its own"):
+        MariaDBThere(f"mysql://me@there{more}")
+
+
 @pytest.mark.parametrize(
     ("option", "given"),
     [
@@ -160,6 +195,7 @@ def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 SHELVES = """
 from pathlib import Path
+from typing import Any
 from types import SimpleNamespace
 from harness.component import COMPONENTS
 from harness.fields.shape import Shape
@@ -261,6 +297,35 @@ def test_a_cluster_that_is_there_is_used_and_left_as_it_was(
     assert command.startswith(f"external --at kafka={broker(stack).bootstrap} --at postgres=postgresql://")
     assert f"--spark-master {stack.spark.master}" in command and password not in command
     assert password not in "".join(path.read_text(errors="replace") for path in result.folder.rglob("*.json"))
+
+
+@pytest.mark.stack
+def test_mariadb_at_an_address_is_used_and_left_as_it_was(stack: ProcessesStack, tmp_path: Path) -> None:
+    stack.ensure(["kafka", "mariadb"])
+    mariadb: Any = stack.servers["mariadb"]
+    where = replace(place(stack), at={"kafka": broker(stack).bootstrap, "mariadb": mariadb.lent()})
+    scenario = load(PROVING.parent / "sinks" / "mariadb_added_before_offset_commit.yaml")
+    with ExternalStack(where, tmp_path / "logs", needs=where.at) as external:
+        result = run(scenario, external, reports=tmp_path / "reports")
+    assert (result.verdict.word, result.verdict.as_expected) == (Word.VIOLATED, True)
+    assert mariadb.server.ask("select count(*) from information_schema.schemata where schema_name like 'run%'") == "0"
+    command = json.loads((result.folder / "run.json").read_text())["command"]
+    assert f"--at mariadb=mysql://{mariadb.server.user}@" in command and mariadb.server.password not in command
+
+
+@pytest.mark.stack
+def test_mariadb_that_does_not_show_who_writes_is_refused(stack: ProcessesStack, tmp_path: Path) -> None:
+    stack.ensure(["mariadb"])
+    mariadb: Any = stack.servers["mariadb"]
+    shown = "update performance_schema.setup_instruments set enabled = {!r} where name = 'wait/lock/metadata/sql/mdl'"
+    with closing(mariadb.server.connect()) as connection, connection.cursor() as cursor:
+        cursor.execute(shown.format("NO"))
+        try:
+            with pytest.raises(StackError, match="performance-schema-instrument"):
+                MariaDBThere(mariadb.lent()).describe()
+        finally:
+            cursor.execute(shown.format("YES"))
+    assert "MariaDB" in MariaDBThere(mariadb.lent()).describe()["version"]
 
 
 @pytest.mark.stack

@@ -21,7 +21,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from harness.component import COMPONENTS, Lent, Shareable
+from harness.component import COMPONENTS, Lent, NeedsOfMachine, Shareable
 from harness.errors import HarnessError, Interrupted, StackError, UsageError, WaitError
 from harness.fields.own_kinds import load_own_kinds
 from harness.hosts.logs import tail
@@ -43,9 +43,14 @@ LOG = "owner.log"
 
 
 def shareable(names: Collection[str] = ()) -> tuple[str, ...]:
-    """Those components that can be shared: all, or of `names`."""
-    able = [kind.about.name for kind in COMPONENTS if isinstance(kind, Shareable)]
-    return tuple(name for name in able if not names or name in names)
+    """Those components that can be shared, of `names`; without any, all that every installation has."""
+    able = [kind for kind in COMPONENTS if isinstance(kind, Shareable)]
+    return tuple(kind.about.name for kind in able if (kind.about.name in names if names else not optional(kind)))
+
+
+def optional(kind: object) -> bool:
+    """Does it need what is not installed with us?"""
+    return isinstance(kind, NeedsOfMachine) and any(look.optional for look in kind.looks)
 
 
 def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) -> shared.There:

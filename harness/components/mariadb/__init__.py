@@ -1,6 +1,8 @@
 """MariaDB, a database server that speaks MySQL's protocol: each part of a run is a database of its own.
 
 process       one as a child process
+container     one in a container
+address       one that is there already
 database      asks a server, by its address
 run_database  a run's own databases
 setup         runs a scenario's SQL before the pipeline starts
@@ -14,13 +16,15 @@ import importlib.metadata
 import importlib.util
 from typing import TYPE_CHECKING
 
-from harness.component import Followed, Look, Started
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started
 from harness.errors import StackError
 from harness.fields.shape import Shape
+from harness.hosts.images import Image
 from harness.kinds import About
 from harness.resources import Resources
 
 if TYPE_CHECKING:
+    from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
 
 INSTALL = "pip install 'onceproof[mariadb]'"
@@ -38,6 +42,7 @@ class MariaDB:
     gives = ("dsn", "jdbc", "database")
     bare = ("database",)
     client = "pymysql"
+    image = Image("mariadb", "mariadb:10.11", "onceproof/mariadb:10.11")
 
     @property
     def looks(self) -> tuple[Look, ...]:
@@ -50,6 +55,26 @@ class MariaDB:
         from harness.components.mariadb.process import MariaDBServer
 
         return MariaDBServer(host.session, host.java, logs=host.logs)
+
+    def as_container(self, engine: Engine) -> Boxed:
+        """One server."""
+        _client()
+        from harness.components.mariadb.container import MariaDBBox
+
+        return MariaDBBox(engine, self.image.name)
+
+    def at(self, address: str) -> Addressed:
+        """An address as `mysql://user:password@host:port`."""
+        _client()
+        from harness.components.mariadb.address import MariaDBThere
+
+        return MariaDBThere(address)
+
+    def borrowed(self, text: str) -> Server:
+        """Of another process of ours."""
+        from harness.components.mariadb.address import MariaDBThere
+
+        return MariaDBThere(text, ours=True)
 
     def set_up(self, own: Resources, text: str) -> None:
         """Run SQL."""

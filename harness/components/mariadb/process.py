@@ -61,7 +61,7 @@ class MariaDBServer(Provides, DatabaseProcess):
         self._session, self._java = session, java
         self._port = Port(what="MariaDB")
         self.folder = session.folder / "mariadb"
-        self.server = Server(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
+        self.server = self.inside = Server(LOOPBACK, self._port.number, USER, secrets.token_hex(16))
         self.log = logs / "mariadb.log"
 
     def start(self) -> None:
@@ -85,6 +85,10 @@ class MariaDBServer(Provides, DatabaseProcess):
         )
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
         first.unlink(missing_ok=True)
+
+    def lent(self) -> str:
+        """Its address, with the password."""
+        return self.server.dsn("")
 
     def describe(self) -> Mapping[str, Any]:
         """Version, e.g. `10.11.5-MariaDB`, and what we set."""

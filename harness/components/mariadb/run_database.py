@@ -24,9 +24,12 @@ class Database:
 
 
 class Provides:
-    """What every server does for a run."""
+    """What every server does for a run. `inside` is the same server as the pipeline's processes reach it; `shared` says
+    that it has other users."""
 
     server: Server
+    inside: Server
+    shared = False
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
         """A database for each part. Raises StackError."""
@@ -37,10 +40,11 @@ class Provides:
         return Resources(
             label=labelled("mariadb", part),
             at=Database(server=self.server, name=name),
-            placeholders={"dsn": self.server.dsn(name), "jdbc": self.server.jdbc(name), "database": name},
+            placeholders={"dsn": self.inside.dsn(name), "jdbc": self.inside.jdbc(name), "database": name},
             bare=() if part else ("database",),
-            environment=self.server.environment(name) if not part else {},
+            environment=self.inside.environment(name) if not part else {},
             secrets=(self.server.password,),
+            shared=self.shared,
         )
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
