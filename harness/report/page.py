@@ -203,8 +203,10 @@ def _hits(verdict: Verdict) -> list[HitText]:
 
 
 def _titled(verdict: Verdict, number: int) -> str:
-    name = verdict.steps[number - 1].name if 0 < number <= len(verdict.steps) else "not in the schedule"
-    return f"Step {number}: {name}"
+    if not 0 < number <= len(verdict.steps):
+        return f"Step {number}: not in the schedule"
+    step = verdict.steps[number - 1]
+    return f"Step {number}: {step.name}{'' if step.hit else ', which missed'}"
 
 
 def _controls_said(count: int) -> str:
