@@ -112,10 +112,10 @@ def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folde
     text = render.write(folder.path).read_text()
     assert "<h3>Step 1: kill driver</h3>" in text
     assert "<h3>Step 7: not in the schedule</h3>" in text
+    assert "1 control run of the same input without faults" in text
 
 
 def test_a_snapshot_of_a_step_that_missed_says_so(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict(steps=(replace(sample.STEP, hit=False),)))
     sample.keep(folder, sample.INJECTION, rows=299)
     assert "<h3>Step 1: kill driver, which missed</h3>" in render.write(folder.path).read_text()
-    assert "1 control run of the same input without faults" in text
