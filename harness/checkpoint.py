@@ -2,9 +2,9 @@
 
 Layout (Spark's MicroBatchExecution): `offsets/N` is written before batch N runs, `commits/N` after its sink is
 committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line
-for each source; `sources/K/0` holds where source K began. What a line says is the source's own form: whoever asks
-brings its `OffsetReader`. A query that reads the run's source more than once (a self-join, a union) is as far as the
-slowest of them.
+for each source. `sources/K` is the log of source K; in its first entry, `0`, Kafka's source says where it begins. What
+a line says is the source's own form: whoever asks brings its `OffsetReader`. A query that reads the run's source more
+than once (a self-join, a union) is as far as the slowest of them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from harness.run_folder.snapshot import Batch, Query, QueryState
 
 Offsets = dict[int, int]
 """Next offset by partition."""
-OffsetReader = Callable[[str], Offsets | None]
-"""What a line of the offset log says of the run's source; None if it is about something else."""
+OffsetReader = Callable[[str, Path], Offsets | None]
+"""What a line of the offset log says of the run's source, whose own log is the folder; None if it is about something
+else."""
 
 
 def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
@@ -50,9 +51,10 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(text.splitlines()[2:])
 
 
-def sources_of(lines: Iterable[str], reads: OffsetReader) -> list[Offsets]:
+def sources_of(lines: Iterable[str], reads: OffsetReader, checkpoint: Path) -> list[Offsets]:
     """Next offsets by each source that reads what the run's input goes into, in the order of the lines."""
-    return [offsets for offsets in map(reads, lines) if offsets is not None]
+    found = [reads(line, checkpoint / "sources" / str(source)) for source, line in enumerate(lines)]
+    return [offsets for offsets in found if offsets is not None]
 
 
 def slowest(sources: Iterable[Offsets]) -> Offsets:
@@ -73,17 +75,16 @@ def _each(sources: Iterable[Offsets], pick: Callable[[int, int], int]) -> Offset
     return out
 
 
-def offsets_of(text: str, reads: OffsetReader) -> Offsets | None:
-    """Next offsets in one file of the offset log (or `sources/K/0`), by the slowest of its sources; None if none reads
-    the run's source."""
-    found = sources_of(text.splitlines(), reads)
+def offsets_of(text: str, reads: OffsetReader, checkpoint: Path) -> Offsets | None:
+    """Next offsets in a file of the offset log, by the slowest of its sources; None if none reads the run's source."""
+    found = sources_of(lines_of(text), reads, checkpoint)
     return slowest(found) if found else None
 
 
-def read_offsets(path: Path, reads: OffsetReader) -> Offsets | None:
-    """`offsets_of` the file at `path`; None while it cannot be read."""
-    text = _read(path)
-    return None if text is None else offsets_of(text, reads)
+def read_offsets(checkpoint: Path, batch: int, reads: OffsetReader) -> Offsets | None:
+    """`offsets_of` the file `offsets/<batch>`; None while it cannot be read."""
+    text = _read(checkpoint / "offsets" / str(batch))
+    return None if text is None else offsets_of(text, reads, checkpoint)
 
 
 def _read(path: Path) -> str | None:
@@ -129,7 +130,7 @@ class Progress:
         text = _read(self.folder / "offsets" / str(batch))
         if text is not None:
             self.lines[batch] = lines_of(text)
-        ends = None if text is None else offsets_of(text, self.reads)
+        ends = None if text is None else offsets_of(text, self.reads, self.folder)
         if ends is not None:
             self.ends[batch] = ends
         # Spark renames the file into place, so what is there is whole.
@@ -160,7 +161,7 @@ class Progress:
 
     def began(self) -> Offsets:
         """Where batch 0 began."""
-        return slowest(sources_of(self._starts(), self.reads))
+        return slowest(sources_of(self._starts(), self.reads, self.folder))
 
     def _starts(self) -> list[str]:
         if not self.starts and not self.gone:
@@ -179,7 +180,7 @@ class Progress:
             return False
         if self.elsewhere:
             return now == before
-        old, new = sources_of(before, self.reads), sources_of(now, self.reads)
+        old, new = (sources_of(lines, self.reads, self.folder) for lines in (before, now))
         if len(old) != len(new):
             old = [slowest(old)] * len(new)
         pairs = zip(old, new, strict=True)
@@ -224,11 +225,11 @@ class Progress:
         )
 
     def _end(self, batch: int) -> Offsets:
-        return read_offsets(self.folder / "offsets" / str(batch), self.reads) or self.ends.get(batch, {})
+        return read_offsets(self.folder, batch, self.reads) or self.ends.get(batch, {})
 
     def _most(self, batch: int) -> Offsets:
         """Next offsets by the fastest of several sources; empty if there is one."""
-        sources = sources_of(self._lines(batch), self.reads)
+        sources = sources_of(self._lines(batch), self.reads, self.folder)
         return fastest(sources) if len(sources) > 1 else {}
 
 

@@ -29,6 +29,7 @@ from harness.wait import until
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'
 
 ORDERS = partial(offsets_of_topic, "orders")
+NOWHERE = Path("nowhere")
 
 
 def log(checkpoint: Path, batch: int, *ends: int) -> None:
@@ -46,12 +47,12 @@ def write(folder: Path, batch: int, text: str) -> None:
 @given(st.dictionaries(st.integers(0, 99), st.integers(0, 2**62), min_size=1))
 def test_offsets_of_a_topic_survive_the_file_format(ends: dict[int, int]) -> None:
     line = json.dumps({"orders": {str(p): o for p, o in ends.items()}})
-    assert offsets_of(f'v1\n{{"batchWatermarkMs":0}}\n{line}', ORDERS) == ends
+    assert offsets_of(f'v1\n{{"batchWatermarkMs":0}}\n{line}', ORDERS, NOWHERE) == ends
 
 
 @pytest.mark.parametrize("text", ["", "v1", "v1\n{}\n-", 'v1\n{"other":{"0":1}}', 'v1\n{"orders":{"0":1'])
 def test_a_log_without_the_topic_has_no_offsets(text: str) -> None:
-    assert offsets_of(text, ORDERS) is None
+    assert offsets_of(text, ORDERS, NOWHERE) is None
 
 
 def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
@@ -308,7 +309,7 @@ def test_several_sources_are_as_far_as_the_slowest_that_reads_the_partition(sour
     lines = [json.dumps({"orders": {str(p): o for p, o in ends.items()}}) for ends in sources]
     text = "\n".join(["v1", '{"batchWatermarkMs":0}', *lines, '{"other":{"0":0}}', "-"])
     partitions = {p for ends in sources for p in ends}
-    assert offsets_of(text, ORDERS) == {p: min(ends[p] for ends in sources if p in ends) for p in partitions}
+    assert offsets_of(text, ORDERS, NOWHERE) == {p: min(ends[p] for ends in sources if p in ends) for p in partitions}
 
 
 def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def test_the_source_takes_the_records_and_is_read_back(tmp_path: Path) -> None:
     assert (producer.acknowledged, producer.unknown, producer.failed) == (19, 1, 0)
     assert source.ends() == source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 20}
     assert pq.read_table(tmp_path / "source.parquet")["seq"].to_pylist() == list(range(20))
-    assert (source.offsets("17"), source.offsets('{"topic": {"0": 17}}')) == ({0: 17}, None)
+    log = tmp_path / "sources" / "0"
+    assert (source.offsets("17", log), source.offsets('{"topic": {"0": 17}}', log)) == ({0: 17}, None)
 
 
 @pytest.mark.parametrize(("command", "victims"), [("true", {"true": "exit status 0"}), ("false", {})])

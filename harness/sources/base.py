@@ -35,8 +35,9 @@ class Sender(Protocol):
 class OpenSource(Protocol):
     """The source of one run."""
 
-    def offsets(self, line: str) -> Offsets | None:
-        """What a line of Spark's offset log says of this source; None if it is about something else."""
+    def offsets(self, line: str, log: Path) -> Offsets | None:
+        """What a line of Spark's offset log says of this source; None if it is about something else. Spark keeps a log
+        of its own for each source, in the folder `log`."""
 
     def sender(self) -> Sender:
         """By which records are sent, connected. Raises StackError."""

@@ -107,7 +107,7 @@ class Observer:
         if progress is not None and progress.ends:
             return True
         if seen.point is CrashPoint.BATCH_PLANNED:
-            return read_offsets(seen.folder / "offsets" / str(seen.batch), self._reads) is not None
+            return read_offsets(seen.folder, seen.batch, self._reads) is not None
         return progress is None or not progress.elsewhere
 
     def healthy(self) -> None:
