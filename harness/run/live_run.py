@@ -33,6 +33,7 @@ from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
+from harness.sources.base import BeginsWithInput
 from harness.sources.producer import Producer
 from harness.stack import Stack
 from harness.stacks.needed_parts import parts
@@ -243,14 +244,18 @@ class Live:
         began = monotonic()
         if self.progress.kind != "checkpoint":
             self.positions.start()
+        fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input
         self.supervisor.start(self.scenario.restart, self._launched, settle=self.snapshots.settle)
         try:
+            if fed:
+                self.feeder.start()
             if self.progress.kind == "checkpoint":
                 until("the pipeline's query to begin", self._begun, within_s=self._begins_s)
             self.start_s = monotonic() - began
             self._prepare()
             self.schedule.start()
-            self.feeder.start()
+            if not fed:
+                self.feeder.start()
             until("the pipeline without faults to commit its first batch", self._committed, within_s=self._commits_s)
             if self.progress.kind != "checkpoint":
                 self.start_s = monotonic() - began

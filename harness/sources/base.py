@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from harness.checkpoint import Offsets
 from harness.kinds import About
@@ -48,6 +48,15 @@ class OpenSource(Protocol):
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
         """Write all that is committed to `path` (source.parquet); the next offset of each partition. Call it when
         nobody sends any more. Raises WaitError, StackError, HarnessError."""
+
+
+@runtime_checkable
+class BeginsWithInput(Protocol):
+    """A source that shows a query only once there is something to read: it is fed before the query has begun."""
+
+    @property
+    def begins_with_input(self) -> bool:
+        """Whether it is so."""
 
 
 class SourceKind(Protocol):

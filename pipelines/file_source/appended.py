@@ -24,10 +24,10 @@ Repair: kept_by_id.py
 
 from __future__ import annotations
 
-import payments
+import dropped
 from pyspark.sql import DataFrame
 
-SAVE = payments.into("insert into payments (id, account, amount, currency, event_time) values %s")
+SAVE = dropped.into("insert into payments (id, account, amount, currency, event_time) values %s")
 
 
 def batch(rows: DataFrame, number: int) -> None:
@@ -36,8 +36,8 @@ def batch(rows: DataFrame, number: int) -> None:
 
 
 def main() -> None:
-    args = payments.arguments(__doc__)
-    rows = payments.stream(args, "appended")
+    args = dropped.arguments(__doc__)
+    rows = dropped.stream(args, "appended")
     rows.writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start().awaitTermination()
 
 

@@ -24,10 +24,10 @@ Broken twin: appended.py
 
 from __future__ import annotations
 
-import payments
+import dropped
 from pyspark.sql import DataFrame
 
-SAVE = payments.into("""
+SAVE = dropped.into("""
     insert into payments (id, account, amount, currency, event_time) values %s
     on conflict (id) do update set
         account = excluded.account, amount = excluded.amount,
@@ -41,8 +41,8 @@ def batch(rows: DataFrame, number: int) -> None:
 
 
 def main() -> None:
-    args = payments.arguments(__doc__)
-    rows = payments.stream(args, "kept by id")
+    args = dropped.arguments(__doc__)
+    rows = dropped.stream(args, "kept by id")
     rows.writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start().awaitTermination()
 
 

@@ -1,0 +1,38 @@
+"""Files in a folder of the run's own, which driver and executors see under one path.
+
+folders     the folders of runs
+source      files of records dropped into one
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Started
+from harness.fields.shape import Shape
+from harness.kinds import About
+
+if TYPE_CHECKING:
+    from harness.hosts.processes import ProcessHost
+
+
+class FilesComponent:
+    """Folders on this machine."""
+
+    about = About(
+        name="files",
+        summary="a folder of the run's own; `files.input` is the one that the source files are dropped into",
+        example='args: [--into, "{files.path}"]',
+        options=Shape,
+    )
+    gives = ("path",)
+    bare = ()
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """In the session's own folder, which goes with it."""
+        from harness.components.files.folders import Folders
+
+        return Folders(host.session.folder / "files")
+
+
+KIND = FilesComponent()
