@@ -3,9 +3,9 @@
 Spark's file source remembers which file is in which batch, so a restart reads the same files again. The sink does not
 know that it has their rows already.
 
-    spark-submit appended.py --folder /data/incoming --checkpoint /data/checkpoints/payments
+    spark-submit from_files_append.py --folder /data/incoming --checkpoint /data/checkpoints/payments
 
-Repair: kept_by_id.py
+Repair: from_files_upsert.py
 """
 
 # /// onceproof

@@ -3,9 +3,9 @@
 With `--clean delete` Spark removes the files of a batch, but only once it has committed that batch: one that has to be
 run again finds its files.
 
-    spark-submit kept_by_id.py --folder /data/incoming --checkpoint /data/checkpoints/payments
+    spark-submit from_files_upsert.py --folder /data/incoming --checkpoint /data/checkpoints/payments
 
-Broken twin: appended.py
+Broken twin: from_files_append.py
 """
 
 # /// onceproof
