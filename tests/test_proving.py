@@ -1,5 +1,5 @@
-"""Scenarios of the proving suite on the stack `processes`, each as it expects, and some of other sinks. `make prove`
-and `make prove SUITE=sinks` run all of them.
+"""Scenarios of the proving suite on the stack `processes`, each as it expects, and some of other sinks and sources.
+`make prove` and `make prove SUITE=all` run all of them.
 
 Where there has to be a container engine, `test_containers.py` runs some of them on both stacks; they are not run twice.
 """
@@ -26,6 +26,7 @@ SINKS = (
     "postgres_away_between_batches",
     "postgres_away_upsert",
 )
+SOURCES = ("files_appended_mid_batch", "files_deleted_when_done_before_offset_commit")
 ALIKE = {
     "append_before_the_batch",
     "autocommit_mid_sink",
@@ -42,7 +43,9 @@ HERE = [
     path
     for path in PROVING
     if path.stem not in ALIKE and not (container_engine.needed() and container_engine.chosen(path))
-] + [SCENARIOS / "sinks" / f"{name}.yaml" for name in SINKS]
+] + [
+    SCENARIOS / folder / f"{name}.yaml" for folder, names in (("sinks", SINKS), ("sources", SOURCES)) for name in names
+]
 
 
 def test_those_that_are_left_out_are_there() -> None:

@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg2
 from psycopg2.extras import execute_values
@@ -43,7 +44,7 @@ def stream(args: argparse.Namespace, name: str) -> DataFrame:
 def into(sql: str) -> Callable[[Iterator[Row]], None]:
     """A writer for `foreachPartition`: the rows of a partition in one transaction. The address is the driver's, from
     libpq's PG* variables; PGOPTIONS has the schema."""
-    where = {key: os.environ[name] for name, key in LIBPQ.items() if name in os.environ}
+    where: dict[str, Any] = {key: os.environ[name] for name, key in LIBPQ.items() if name in os.environ}
     where["options"] = os.environ.get("PGOPTIONS", "")
 
     def save(rows: Iterator[Row]) -> None:

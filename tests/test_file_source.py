@@ -1,0 +1,161 @@
+"""The source `files`: what is dropped, what is read back, and what Spark's own log says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.components.files.folders import Folders
+from harness.components.files.source import OpenFolder, is_line, named
+from harness.errors import StackError
+from harness.run_folder.ledger import Answer, Attempts, State
+from harness.scenario import Input
+from harness.sources import SOURCES
+from harness.sources.producer import Producer
+from harness.workloads import make
+from harness.workloads.base import Record
+
+
+def opened(folder: Path, per_file: int = 3) -> OpenFolder:
+    folder.mkdir(parents=True, exist_ok=True)
+    return OpenFolder(folder, per_file)
+
+
+def sent(source: OpenFolder, values: Sequence[bytes], *, first: int = 0) -> list[Answer]:
+    sender = source.sender()
+    return sender.send([sender.placed(Record(seq, b"k", value)) for seq, value in enumerate(values, first)])
+
+
+def entry(file: Path, batch: int) -> str:
+    return json.dumps({"path": f"file://{quote(str(file))}", "timestamp": 17, "batchId": batch})
+
+
+def noted(log: Path, name: str, files: Mapping[Path, int]) -> None:
+    """Write an entry of the log as Spark does."""
+    log.mkdir(parents=True, exist_ok=True)
+    (log / name).write_text("\n".join(["v1", *(entry(file, batch) for file, batch in files.items())]))
+
+
+def test_a_portion_makes_files_of_so_many_records_at_most(tmp_path: Path) -> None:
+    source = opened(tmp_path / "in")
+    producer = Producer(
+        make(Input(workload="transactions", records=20), seed=1, root=tmp_path),
+        Attempts(tmp_path / "attempts.log"),
+        source.sender(),
+    )
+    assert [producer.send(n) for n in (7, 13)] == [7, 13]
+    producer.close()
+    assert producer.acknowledged == 20
+    assert source.ends() == producer.reached == {0: 3, 1: 3, 2: 1, 3: 3, 4: 3, 5: 3, 6: 3, 7: 1}
+    assert source.read_back(tmp_path / "source.parquet", within_s=1.0) == source.ends()
+    rows = pq.read_table(tmp_path / "source.parquet").to_pylist()
+    lines = [line for number in range(8) for line in (source.folder / named(number)).read_bytes().splitlines()]
+    assert [row["value"] for row in rows] == lines and len(lines) == 20
+    assert [path.name for path in sorted(source.folder.iterdir())] == [named(number) for number in range(8)]
+
+
+@given(values=st.lists(st.binary(max_size=6), min_size=1, max_size=12))
+def test_what_is_taken_is_read_back_and_what_is_no_line_is_refused(
+    values: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("in")
+    source = opened(folder / "in")
+    answers = sent(source, values)
+    taken = [value for value, answer in zip(values, answers, strict=True) if answer.state is State.ACKNOWLEDGED]
+    assert taken == [value for value in values if is_line(value)]
+    source.read_back(folder / "source.parquet", within_s=1.0)
+    rows = pq.read_table(folder / "source.parquet").to_pylist()
+    assert [row["value"] for row in rows] == taken
+    places = [(answer.partition, answer.offset) for answer in answers if answer.state is State.ACKNOWLEDGED]
+    assert [(row["partition"], row["offset"]) for row in rows] == places
+
+
+def test_a_folder_that_refuses_a_file_has_none_of_it(tmp_path: Path) -> None:
+    source = opened(tmp_path / "in")
+    (source.folder / named(0)).mkdir()
+    answers = sent(source, [b"a", b"b"])
+    assert [answer.state for answer in answers] == [State.FAILED] * 2
+    assert "could not be written" in (answers[0].error or "")
+    assert source.ends() == {} and [path.name for path in source.folder.iterdir()] == [named(0)]
+
+
+def test_a_file_that_was_changed_is_an_error_and_one_that_was_cleaned_is_as_it_was(tmp_path: Path) -> None:
+    source = opened(tmp_path / "in", 1)
+    sent(source, [b"a", b"b"])
+    (source.folder / named(0)).unlink()
+    assert source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 1, 1: 1}
+    assert pq.read_table(tmp_path / "source.parquet")["value"].to_pylist() == [b"a", b"b"]
+    (source.folder / named(1)).write_bytes(b"c\n")
+    with pytest.raises(StackError, match=r"records-000001\.txt as it was dropped; it was changed"):
+        source.read_back(tmp_path / "again.parquet", within_s=1.0)
+
+
+@given(batches=st.lists(st.integers(1, 3), min_size=1, max_size=12), compact=st.integers(0, 12), data=st.data())
+def test_a_line_of_the_offset_log_counts_the_files_up_to_it(
+    batches: list[int], compact: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("it is") / "in é"
+    source, log = opened(folder, 2), folder.parent / "sources" / "0"
+    sent(source, [b"x"] * 2 * sum(batches))
+    numbers = data.draw(st.permutations(range(sum(batches))))
+    files: dict[Path, int] = {}
+    for batch, many in enumerate(batches):
+        new = {folder / named(number): batch for number in numbers[len(files) : len(files) + many]}
+        files |= new
+        noted(log, str(batch), new)
+        if batch == compact:
+            # The ones before it may be gone, or still there.
+            noted(log, f"{batch}.compact", files)
+            (log / str(batch)).unlink()
+    (log / ".99.crc").write_bytes(b"\0")
+    for batch in range(len(batches)):
+        found = source.offsets(json.dumps({"logOffset": batch}), log)
+        assert found == {int(file.name[8:14]): 2 for file, its in files.items() if its <= batch}
+
+
+def test_a_line_about_something_else_is_none_of_ours(tmp_path: Path) -> None:
+    source, log = opened(tmp_path / "in"), tmp_path / "sources" / "0"
+    sent(source, [b"a"])
+    assert source.offsets('{"logOffset":0}', log) is None, "nothing is known of it"
+    noted(log, "0", {tmp_path / "elsewhere" / named(0): 0})
+    lines = [
+        "",
+        "-",
+        "v1",
+        '{"topic":{"0":1}}',
+        '{"logOffset":true}',
+        '{"logOffset":0,"x":1}',
+        '{"logOffset":0}',
+        "[0]",
+    ]
+    assert [source.offsets(line, log) for line in lines] == [None] * len(lines)
+    assert source.offsets('{"logOffset":-1}', log) == {}
+    noted(log, "1", {source.folder / named(0): 1, source.folder / "README.txt": 1, source.folder / named(7): 1})
+    (log / "1").write_text((log / "1").read_text() + '\n{"path":"file:///x"}\n{"path":')
+    assert source.offsets('{"logOffset":1}', log) == {0: 1}
+
+
+def test_a_run_has_its_own_folder_and_leaves_nothing(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "files")
+    folders.start()
+    kind, asked = SOURCES["files"], Input(source="files", source_options={"records_per_file": 5})
+    given = {each.label: each for each in folders.provide("r1", {"": {}, "input": {}}).values()}
+    source = kind.open(asked, given)
+    assert isinstance(source, OpenFolder)
+    assert (source.per_file, str(source.folder)) == (5, given["files.input"].placeholders["path"])
+    assert given["files"].placeholders["path"] != str(source.folder)
+    sent(source, [b"a"])
+    folders.drop("r1", ["input"])
+    assert [path.name for path in (tmp_path / "files" / "r1").iterdir()] == ["output"]
+    folders.drop("r1", ["", "input"])
+    assert not [*(tmp_path / "files").iterdir()]
+    folders.root.rmdir()
+    with pytest.raises(StackError, match="is gone"):
+        folders.check()
