@@ -145,7 +145,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         path.write_text(dump(found))
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
-        assert keys["source"]["enum"] == ["kafka", "shelf"] and "shelves" in keys and "partitions" in keys
+        assert keys["source"]["enum"] == ["files", "kafka", "shelf"] and "shelves" in keys and "partitions" in keys
         said = CliRunner().invoke(main, ["kinds"]).stdout
         assert (
             "  shelf\n    records lie on shelves\n" in said
@@ -169,7 +169,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
 
 def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
-    with pytest.raises(ScenarioError, match=r"input.source must be one of kafka, not 'kafca'.*did you mean 'kafka'"):
+    with pytest.raises(ScenarioError, match=r"input.source must be one of files, kafka, not 'kafca'.*did you mean 'kafka'"):
         load(written(tmp_path, text))
 
 
@@ -389,6 +389,9 @@ OTHERWISE = {
     "rows": {"components/postgres/sink/tripwire.py", "report/snapshots.py", "sinks/table.py"},  # how many
     "point": {  # the crash point of an event; the trigger that a fault implies
         "report/summary.py", "run/progress/commit_gaps.py", "suite/progress.py", "triggers/base/__init__.py",
+    },
+    "files": {  # of the Python daemon, of a program, of a run folder
+        "components/spark/standalone_containers.py", "run/controls/runs.py", "run_folder/sealed.py",
     },
     "kafka": {"scenario.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario.py"},  # the default
