@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -12,20 +13,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.components.files.dropped import Dropped, is_line
 from harness.components.files.folders import Folders
-from harness.components.files.source import OpenFolder, is_line, named
+from harness.components.files.source import OpenFolder
 from harness.errors import StackError
 from harness.run_folder.ledger import Answer, Attempts, State
 from harness.scenario import Input
 from harness.sources import SOURCES
 from harness.sources.producer import Producer
+from harness.wait import until
 from harness.workloads import make
 from harness.workloads.base import Record
 
 
 def opened(folder: Path, per_file: int = 3) -> OpenFolder:
     folder.mkdir(parents=True, exist_ok=True)
-    return OpenFolder(folder, per_file)
+    return OpenFolder(Dropped(folder), per_file)
+
+
+def named(number: int) -> str:
+    return f"records-{number:06}.txt"
 
 
 def sent(source: OpenFolder, values: Sequence[bytes], *, first: int = 0) -> list[Answer]:
@@ -56,9 +63,9 @@ def test_a_portion_makes_files_of_so_many_records_at_most(tmp_path: Path) -> Non
     assert source.ends() == producer.reached == {0: 3, 1: 3, 2: 1, 3: 3, 4: 3, 5: 3, 6: 3, 7: 1}
     assert source.read_back(tmp_path / "source.parquet", within_s=1.0) == source.ends()
     rows = pq.read_table(tmp_path / "source.parquet").to_pylist()
-    lines = [line for number in range(8) for line in (source.folder / named(number)).read_bytes().splitlines()]
+    lines = [line for number in range(8) for line in (source.dropped.folder / named(number)).read_bytes().splitlines()]
     assert [row["value"] for row in rows] == lines and len(lines) == 20
-    assert [path.name for path in sorted(source.folder.iterdir())] == [named(number) for number in range(8)]
+    assert [path.name for path in sorted(source.dropped.folder.iterdir())] == [named(number) for number in range(8)]
 
 
 @given(values=st.lists(st.binary(max_size=6), min_size=1, max_size=12))
@@ -79,22 +86,40 @@ def test_what_is_taken_is_read_back_and_what_is_no_line_is_refused(
 
 def test_a_folder_that_refuses_a_file_has_none_of_it(tmp_path: Path) -> None:
     source = opened(tmp_path / "in")
-    (source.folder / named(0)).mkdir()
+    (source.dropped.folder / named(0)).mkdir()
     answers = sent(source, [b"a", b"b"])
     assert [answer.state for answer in answers] == [State.FAILED] * 2
     assert "could not be written" in (answers[0].error or "")
-    assert source.ends() == {} and [path.name for path in source.folder.iterdir()] == [named(0)]
+    assert source.ends() == {} and [path.name for path in source.dropped.folder.iterdir()] == [named(0)]
 
 
 def test_a_file_that_was_changed_is_an_error_and_one_that_was_cleaned_is_as_it_was(tmp_path: Path) -> None:
     source = opened(tmp_path / "in", 1)
     sent(source, [b"a", b"b"])
-    (source.folder / named(0)).unlink()
+    (source.dropped.folder / named(0)).unlink()
     assert source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 1, 1: 1}
     assert pq.read_table(tmp_path / "source.parquet")["value"].to_pylist() == [b"a", b"b"]
-    (source.folder / named(1)).write_bytes(b"c\n")
+    (source.dropped.folder / named(1)).write_bytes(b"c\n")
     with pytest.raises(StackError, match=r"records-000001\.txt as it was dropped; it was changed"):
         source.read_back(tmp_path / "again.parquet", within_s=1.0)
+
+
+def test_a_file_in_place_is_half_until_a_batch_has_taken_it(tmp_path: Path) -> None:
+    source, log = OpenFolder(Dropped(tmp_path), 4, in_place=True), tmp_path / "c" / "sources" / "0"
+    file, commits = tmp_path / named(0), tmp_path / "c" / "commits"
+    commits.mkdir(parents=True)
+    (commits / "4").touch()
+    out: list[Answer] = []
+    thread = threading.Thread(target=lambda: out.extend(sent(source, [b"a", b"b", b"c", b"d"])))
+    thread.start()
+    until("the first half", lambda: file.exists() and file.read_bytes() == b"a\nb\n", within_s=10.0)
+    noted(log, "0", {file: 0})
+    assert source.offsets('{"logOffset":0}', log) == {0: 4}
+    assert file.read_bytes() == b"a\nb\n" and not out, "no batch is done since"
+    (commits / "5").touch()
+    thread.join(10.0)
+    assert file.read_bytes() == b"a\nb\nc\nd\n"
+    assert [answer.state for answer in out] == [State.ACKNOWLEDGED] * 4
 
 
 @given(batches=st.lists(st.integers(1, 3), min_size=1, max_size=12), compact=st.integers(0, 12), data=st.data())
@@ -137,7 +162,15 @@ def test_a_line_about_something_else_is_none_of_ours(tmp_path: Path) -> None:
     ]
     assert [source.offsets(line, log) for line in lines] == [None] * len(lines)
     assert source.offsets('{"logOffset":-1}', log) == {}
-    noted(log, "1", {source.folder / named(0): 1, source.folder / "README.txt": 1, source.folder / named(7): 1})
+    noted(
+        log,
+        "1",
+        {
+            source.dropped.folder / named(0): 1,
+            source.dropped.folder / "README.txt": 1,
+            source.dropped.folder / named(7): 1,
+        },
+    )
     (log / "1").write_text((log / "1").read_text() + '\n{"path":"file:///x"}\n{"path":')
     assert source.offsets('{"logOffset":1}', log) == {0: 1}
 
@@ -145,12 +178,16 @@ def test_a_line_about_something_else_is_none_of_ours(tmp_path: Path) -> None:
 def test_a_run_has_its_own_folder_and_leaves_nothing(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "files")
     folders.start()
-    kind, asked = SOURCES["files"], Input(source="files", source_options={"records_per_file": 5})
+    kind, asked = SOURCES["files"], Input(source="files", source_options={"records_per_file": 5, "in_place": True})
     given = {each.label: each for each in folders.provide("r1", {"": {}, "input": {}}).values()}
     source = kind.open(asked, given)
     assert isinstance(source, OpenFolder)
-    assert (source.per_file, str(source.folder)) == (5, given["files.input"].placeholders["path"])
-    assert given["files"].placeholders["path"] != str(source.folder)
+    assert (source.per_file, source.in_place, str(source.dropped.folder)) == (
+        5,
+        True,
+        given["files.input"].placeholders["path"],
+    )
+    assert given["files"].placeholders["path"] != str(source.dropped.folder)
     sent(source, [b"a"])
     folders.drop("r1", ["input"])
     assert [path.name for path in (tmp_path / "files" / "r1").iterdir()] == ["output"]

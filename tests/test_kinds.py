@@ -169,7 +169,9 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
 
 def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
-    with pytest.raises(ScenarioError, match=r"input.source must be one of files, kafka, not 'kafca'.*did you mean 'kafka'"):
+    with pytest.raises(
+        ScenarioError, match=r"input.source must be one of files, kafka, not 'kafca'.*did you mean 'kafka'"
+    ):
         load(written(tmp_path, text))
 
 

@@ -2,6 +2,8 @@
 
 folders     the folders of runs
 source      files of records dropped into one
+dropped     those files, and who writes them
+spark_log   which of them Spark's file source has taken
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""The files of a run's input: how each is called and written, and when Spark has taken it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from harness.checkpoint import listing
+from harness.errors import WaitError
+from harness.run_folder.ledger import Answer, State
+from harness.wait import until
+from harness.workloads.base import Record
+
+NAME = re.compile(r"records-([0-9]{6})\.txt")
+TAKEN_S = 15.0
+
+
+@dataclass
+class Dropped:
+    """What there is: the records of each file by its number. `planned` has the checkpoint in which a file was first
+    seen in a batch, with the newest batch that was committed by then."""
+
+    folder: Path
+    values: dict[int, list[bytes]] = field(default_factory=dict)
+    planned: dict[int, tuple[Path, int]] = field(default_factory=dict)
+
+    def file(self, number: int) -> Path:
+        """Where it lies."""
+        return self.folder / f"records-{number:06}.txt"
+
+    def is_planned(self, number: int, checkpoint: Path) -> None:
+        """A batch of that checkpoint has it."""
+        if number not in self.planned:
+            self.planned[number] = checkpoint, newest(checkpoint)
+
+    def taken(self, number: int) -> bool:
+        """Is a batch done since it was planned, and so the one that has it?"""
+        checkpoint, before = self.planned.get(number, (None, 0))
+        return checkpoint is not None and newest(checkpoint) > before
+
+
+def newest(checkpoint: Path) -> int:
+    """The newest batch that is committed; -1 before the first."""
+    return max(listing(checkpoint)["commits"], default=-1)
+
+
+class FileSender:
+    """Drops files of at most `per_file` records; one that a call has begun is not gone on with in the next. `in_place`:
+    half of a file at first, under its name already, and the rest once a batch has taken it."""
+
+    def __init__(self, into: Dropped, per_file: int, *, in_place: bool = False) -> None:
+        self._into, self._per_file, self._in_place = into, per_file, in_place
+        self._number, self._placed = 0, 0
+
+    def placed(self, record: Record) -> Record:
+        """With the number of its file."""
+        if self._placed == self._per_file:
+            self._next()
+        self._placed += 1
+        return record._replace(partition=self._number)
+
+    def send(self, records: Sequence[Record]) -> list[Answer]:
+        """A record that would be no line, or an empty one, is refused."""
+        out: list[Answer] = []
+        for number, group in groupby(records, key=attrgetter("partition")):
+            out += self._dropped(int(number or 0), list(group))
+        self._next()
+        return out
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _next(self) -> None:
+        self._number, self._placed = self._number + 1, 0
+
+    def _dropped(self, number: int, records: Sequence[Record]) -> list[Answer]:
+        good = [record for record in records if is_line(record.value)]
+        failure = self._write(number, [record.value for record in good]) if good else ""
+        places = {record.seq: at for at, record in enumerate(good)}
+        return [
+            Answer(record.seq, State.ACKNOWLEDGED, number, places[record.seq])
+            if record.seq in places and not failure
+            else Answer(
+                record.seq, State.FAILED, error=failure or "it is no line of a file: empty, or with a line break"
+            )
+            for record in records
+        ]
+
+    def _write(self, number: int, values: list[bytes]) -> str:
+        """Why there is no such file; empty if it is there."""
+        file = self._into.file(number)
+        hidden = file.with_name(f".{file.name}.tmp")
+        half = len(values) // 2 if self._in_place else len(values)
+        # Spark may list it at once.
+        self._into.values[number] = values
+        try:
+            _append(hidden, values[:half])
+            hidden.rename(file)
+        except OSError as refused:
+            del self._into.values[number]
+            hidden.unlink(missing_ok=True)
+            return f"the file {file.name} could not be written: {refused.strerror}"
+        if half < len(values):
+            with suppress(WaitError):
+                until(f"{file.name} to be taken", lambda: self._into.taken(number), within_s=TAKEN_S)
+            _append(file, values[half:])
+        return ""
+
+
+def _append(file: Path, values: Iterable[bytes]) -> None:
+    with file.open("ab") as out:
+        out.write(text(values))
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def text(values: Iterable[bytes]) -> bytes:
+    """A file's contents: a record is a line."""
+    return b"".join(value + b"\n" for value in values)
+
+
+def is_line(value: bytes) -> bool:
+    """Does a reader of lines get it back? A reader of JSON passes an empty one over."""
+    return bool(value.strip()) and b"\n" not in value and b"\r" not in value

@@ -1,0 +1,55 @@
+"""The log that Spark's file source keeps in a checkpoint: which file is in which of its own batches."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+LOGGED = re.compile(r"[0-9]+(\.compact)?")
+TRIES = 3
+"""How often it is listed: Spark may compact it meanwhile."""
+
+
+class Entry(NamedTuple):
+    """A file, and the number of the source's own batch that took it."""
+
+    file: Path
+    batch: int
+
+
+def reached(line: str) -> int | None:
+    """The source's own batch that a line of the offset log names, `{"logOffset": 4}`; None for one of another kind of
+    source."""
+    try:
+        said: Any = json.loads(line)
+    except ValueError:
+        return None
+    found = said.get("logOffset") if isinstance(said, dict) and len(said) == 1 else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def entries(log: Path) -> list[Entry]:
+    """All that is noted in `sources/K`: `N` has the files of one batch, `N.compact` those of all up to it. Empty while
+    there is none."""
+    for _ in range(TRIES):
+        try:
+            files = [file for file in log.iterdir() if LOGGED.fullmatch(file.name)]
+            lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+        except OSError:
+            # Compacted away since it was listed, or not there yet.
+            continue
+        return [each for each in map(_entry, lines) if each is not None]
+    return []
+
+
+def _entry(line: str) -> Entry | None:
+    try:
+        said: Any = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(said, dict) or not isinstance(said.get("path"), str) or not isinstance(said.get("batchId"), int):
+        return None
+    return Entry(Path(unquote(urlsplit(said["path"]).path)), said["batchId"])
