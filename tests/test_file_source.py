@@ -21,7 +21,6 @@ from harness.run_folder.ledger import Answer, Attempts, State
 from harness.scenario import Input
 from harness.sources import SOURCES
 from harness.sources.producer import Producer
-from harness.wait import until
 from harness.workloads import make
 from harness.workloads.base import Record
 
@@ -109,17 +108,17 @@ def test_a_file_in_place_is_half_until_a_batch_has_taken_it(tmp_path: Path) -> N
     file, commits = tmp_path / named(0), tmp_path / "c" / "commits"
     commits.mkdir(parents=True)
     (commits / "4").touch()
-    out: list[Answer] = []
-    thread = threading.Thread(target=lambda: out.extend(sent(source, [b"a", b"b", b"c", b"d"])))
-    thread.start()
-    until("the first half", lambda: file.exists() and file.read_bytes() == b"a\nb\n", within_s=10.0)
+    sender = source.sender()
+    answers = sender.send([sender.placed(Record(seq, None, bytes([97 + seq]))) for seq in range(4)])
+    assert [answer.state for answer in answers] == [State.ACKNOWLEDGED] * 4
     noted(log, "0", {file: 0})
     assert source.offsets('{"logOffset":0}', log) == {0: 4}
-    assert file.read_bytes() == b"a\nb\n" and not out, "no batch is done since"
+    thread = threading.Thread(target=sender.close)
+    thread.start()
+    assert file.read_bytes() == b"a\nb\n" and thread.is_alive(), "no batch is done since"
     (commits / "5").touch()
     thread.join(10.0)
     assert file.read_bytes() == b"a\nb\nc\nd\n"
-    assert [answer.state for answer in out] == [State.ACKNOWLEDGED] * 4
 
 
 @given(batches=st.lists(st.integers(1, 3), min_size=1, max_size=12), compact=st.integers(0, 12), data=st.data())

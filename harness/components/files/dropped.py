@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from harness.checkpoint import listing
 from harness.errors import WaitError
 from harness.run_folder.ledger import Answer, State
-from harness.wait import until
+from harness.wait import Deadline, until
 from harness.workloads.base import Record
 
 NAME = re.compile(r"records-([0-9]{6})\.txt")
@@ -51,12 +52,14 @@ def newest(checkpoint: Path) -> int:
 
 
 class FileSender:
-    """Drops files of at most `per_file` records; one that a call has begun is not gone on with in the next. `in_place`:
-    half of a file at first, under its name already, and the rest once a batch has taken it."""
+    """Drops files of at most `per_file` records; one that a call has begun takes no records of the next. `in_place`:
+    half of a file at first, under its name already, and the rest at the next call, or at the end, once a batch has
+    taken it."""
 
     def __init__(self, into: Dropped, per_file: int, *, in_place: bool = False) -> None:
         self._into, self._per_file, self._in_place = into, per_file, in_place
         self._number, self._placed = 0, 0
+        self._rest: dict[int, list[bytes]] = {}
 
     def placed(self, record: Record) -> Record:
         """With the number of its file."""
@@ -67,6 +70,7 @@ class FileSender:
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
         """A record that would be no line, or an empty one, is refused."""
+        self._go_on()
         out: list[Answer] = []
         for number, group in groupby(records, key=attrgetter("partition")):
             out += self._dropped(int(number or 0), list(group))
@@ -74,7 +78,19 @@ class FileSender:
         return out
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Write what is left."""
+        self._go_on()
+
+    def _go_on(self) -> None:
+        deadline = Deadline(TAKEN_S)
+        for number, values in self._rest.items():
+            file = self._into.file(number)
+            with suppress(WaitError):
+                until(f"{file.name} to be taken", partial(self._into.taken, number), within_s=deadline.left_s())
+            # Who takes files away does so once their batch is committed.
+            if file.exists():
+                _append(file, values)
+        self._rest = {}
 
     def _next(self) -> None:
         self._number, self._placed = self._number + 1, 0
@@ -107,9 +123,7 @@ class FileSender:
             hidden.unlink(missing_ok=True)
             return f"the file {file.name} could not be written: {refused.strerror}"
         if half < len(values):
-            with suppress(WaitError):
-                until(f"{file.name} to be taken", lambda: self._into.taken(number), within_s=TAKEN_S)
-            _append(file, values[half:])
+            self._rest[number] = values[half:]
         return ""
 
 
