@@ -7,14 +7,11 @@ value.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
-
-if TYPE_CHECKING:
-    from pyarrow import RecordBatch
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
 BATCH = "streaming.sql.batchId"
@@ -55,21 +52,21 @@ def stream(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         .load()
     )
     parsed = records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
-    return parsed.mapInArrow(gate(), PAYMENT)
+    return parsed.withColumn("id", gate()("id"))
 
 
-def gate() -> Callable[[Iterable[RecordBatch]], Iterable[RecordBatch]]:
-    """Rows as they come, with a failpoint before the first one of the last partition: no outside event says that some
-    tasks of a batch have written their files and others have not."""
+def gate() -> Callable[[str], Column]:
+    """A column as it is, with a failpoint at each row of the last partition: no outside event says that some tasks of a
+    batch have written their files and others have not."""
     last, batch = LAST, BATCH
 
-    def passed(rows: Iterable[RecordBatch]) -> Iterable[RecordBatch]:
+    def passed(value: int) -> int:
         task = TaskContext.get()
         if task is not None and task.partitionId() == last:
             from harness import failpoint
 
             number = task.getLocalProperty(batch)
             failpoint.reach("task-begun", batch=int(number) if number else None)
-        yield from rows
+        return value
 
-    return passed
+    return f.udf(passed, "bigint")

@@ -41,8 +41,7 @@ class DeltaFolder:
 
     def start(self) -> None:
         """Find the jars, or fetch them. Raises StackError."""
-        shipped = {path.name for path in (jars.spark_home() / "jars").glob("*.jar")}
-        self._jars = tuple(path for path in jars.fetched("delta", self._java) if path.name not in shipped)
+        self._jars = jars.fetched("spark-delta", self._java)
         self.folder.mkdir(mode=0o700, exist_ok=True)
 
     def check(self) -> None:
