@@ -23,13 +23,14 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import compare
 from harness.checkers.self_tests import self_tests
 from harness.component import COMPONENTS, NeedsOfMachine
-from harness.components.delta.folder import DeltaFolder, Tables
 from harness.components.delta.sink import rows as delta_rows
 from harness.errors import ScenarioError, StackError, UsageError
+from harness.hosts.table_folders import TableFolders, Tables
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
 from harness.session.session import Session
+from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
 from tests.laws import FAULTS, good_rows
@@ -157,7 +158,7 @@ def test_more_rows_than_one_fetch_in_bounded_parts(own: Own) -> None:
     write(own, pa.table({"id": range(45_001)}))
     with delta_rows.reading(folder(own)) as found:
         parts = [len(part) for part in found.parts]
-    assert sum(parts) == 45_001 and max(parts) <= delta_rows.FETCH_ROWS
+    assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
     assert len(set(rows(own))) == 45_001
 
 
@@ -254,7 +255,7 @@ def test_rows_are_not_counted(tmp_path: Path) -> None:
 
 def test_a_run_has_a_folder_for_each_part_and_leaves_none() -> None:
     with Session() as session:
-        made = DeltaFolder(session, java.find())
+        made = TableFolders(session, java.find(), component="delta", reader="deltalake")
         made.start()
         given = made.provide("r1", {"": {}, "second": {}})
         paths = [Path(each.placeholders["path"]) for each in given.values()]

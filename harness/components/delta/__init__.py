@@ -1,23 +1,20 @@
 """Delta tables: folders that driver and executors see. There is no server; each part of a run is a folder of its own.
 
-folder   makes the folders, and finds the jars that Spark needs for Delta
-sink     a table, read back without Spark
+sink   a table, read back without Spark
 """
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 from typing import TYPE_CHECKING
 
 from harness.component import Look, Started
-from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
 
+READER = "deltalake"
 INSTALL = "pip install 'onceproof[delta]'"
 
 
@@ -36,20 +33,21 @@ class Delta:
     @property
     def looks(self) -> tuple[Look, ...]:
         """What reads the tables back; the jars are fetched by who asks for them."""
-        return (Look("delta", "the Python package deltalake", _client, INSTALL, optional=True),)
+        return (Look("delta", f"the Python package {READER}", _reader, INSTALL, optional=True),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """A folder of the session."""
-        _client()
-        from harness.components.delta.folder import DeltaFolder
+        # Scenario files are read without what runs anything.
+        from harness.hosts.table_folders import TableFolders
 
-        return DeltaFolder(host.session, host.java)
+        _reader()
+        return TableFolders(host.session, host.java, component=self.about.name, reader=READER)
 
 
-def _client() -> str:
-    if importlib.util.find_spec("deltalake") is None:
-        raise StackError(f"asked for delta; there is no Python package deltalake; {INSTALL}")
-    return importlib.metadata.version("deltalake")
+def _reader() -> str:
+    from harness.hosts.table_folders import installed
+
+    return installed("delta", READER)
 
 
 KIND = Delta()

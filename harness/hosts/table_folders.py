@@ -1,13 +1,13 @@
-"""The folders of the runs' Delta tables, below the session's own, and the jars that Spark needs to write them.
+"""Folders for the tables of runs, below the session's own, of a table format that is a library in driver and executors.
 
-Nothing runs here: Delta is a library in the driver and the executors. The jars come from Maven Central, are pinned, and
-reach a program by a placeholder, as a user's own program names them under `spark.jars`. Programs that do not ask for
-them do not get them.
+Nothing runs here. The format's jars come from Maven Central, are pinned, and reach a program by a placeholder, as a
+user's own program names them under `spark.jars`. Programs that do not ask for them do not get them.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -31,17 +31,18 @@ class Tables:
     folder: Path
 
 
-class DeltaFolder:
-    """The folders of all runs of a session."""
+class TableFolders:
+    """The folders of all runs of a session. `component` is whose they are, `reader` the Python package that reads its
+    tables back."""
 
-    def __init__(self, session: Session, java: Java) -> None:
-        self._java = java
+    def __init__(self, session: Session, java: Java, *, component: str, reader: str) -> None:
+        self._java, self._component, self._reader = java, component, reader
         self._jars: tuple[Path, ...] = ()
-        self.folder = session.folder / "delta"
+        self.folder = session.folder / component
 
     def start(self) -> None:
         """Find the jars, or fetch them. Raises StackError."""
-        self._jars = jars.fetched("spark-delta", self._java)
+        self._jars = jars.fetched(f"spark-{self._component}", self._java)
         self.folder.mkdir(mode=0o700, exist_ok=True)
 
     def check(self) -> None:
@@ -49,7 +50,7 @@ class DeltaFolder:
 
     def describe(self) -> Mapping[str, Any]:
         """The jars, and what reads the tables back."""
-        return {"jars": [path.name for path in self._jars], "deltalake": importlib.metadata.version("deltalake")}
+        return {"jars": [path.name for path in self._jars], self._reader: importlib.metadata.version(self._reader)}
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
         """A folder for each part. Raises StackError."""
@@ -59,9 +60,11 @@ class DeltaFolder:
         try:
             folder.mkdir(parents=True)
         except OSError as error:
-            raise StackError(f"cannot make the folder of Delta tables {folder}: {error.strerror}") from error
+            raise StackError(
+                f"cannot make the folder of {self._component} tables {folder}: {error.strerror}"
+            ) from error
         return Resources(
-            label=labelled("delta", part),
+            label=labelled(self._component, part),
             at=Tables(folder),
             placeholders={"path": str(folder), "jars": ",".join(map(str, self._jars))},
         )
@@ -76,3 +79,11 @@ class DeltaFolder:
 
     def _place(self, run_id: str, part: str) -> Path:
         return self.folder / run_id / (part or PLAIN)
+
+
+def installed(component: str, package: str) -> str:
+    """The version of a package that reads the tables. Raises StackError where it is not there."""
+    if importlib.util.find_spec(package) is None:
+        cure = f"pip install 'onceproof[{component}]'"
+        raise StackError(f"asked for {component}; there is no Python package {package}; {cure}")
+    return importlib.metadata.version(package)
