@@ -297,4 +297,5 @@ def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(t
     assert len(wanted) == 4
     for name, expected in wanted.items():
         there = read(Sink(kind="delta", target=name), own)
-        assert (name, there.unreadable, sorted(there.rows)) == (name, "", sorted(map(tuple, expected)))
+        assert (name, there.unreadable) == (name, "")
+        assert sorted(there.rows, key=str) == sorted(map(tuple, expected), key=str)

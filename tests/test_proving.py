@@ -22,6 +22,7 @@ SINKS = (
     "delta_checkpoint_new",
     "delta_streamed_before_offset_commit",
     "delta_unnumbered_before_offset_commit",
+    "iceberg_streamed_before_offset_commit",
     "mariadb_added_before_offset_commit",
     "mariadb_away_error_swallowed",
     "mariadb_by_partition_mid_sink",

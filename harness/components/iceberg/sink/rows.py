@@ -25,7 +25,8 @@ METADATA = "metadata"
 NUMBERED = re.compile(r"v([0-9]+)(\.gz)?\.metadata\.json")
 FORMAT_MAX = 2
 """The format version of which tests say that it is read right: 3 has deletion vectors and more types."""
-FAILURES = (ValidationError, NoSuchTableError, NotInstalledError, ValueError, TypeError, KeyError, NotImplementedError)
+FAILURES = (ValidationError, NoSuchTableError, NotInstalledError, NotImplementedError, ArithmeticError, EOFError,
+            LookupError, TypeError, ValueError)  # fmt: skip
 """What pyiceberg raises of a table that is damaged, or that it does not know how to read."""
 
 
