@@ -25,7 +25,6 @@ from harness.checkers.self_tests import self_tests
 from harness.component import COMPONENTS, NeedsOfMachine
 from harness.components.delta.sink import rows as delta_rows
 from harness.errors import ScenarioError, StackError, UsageError
-from harness.hosts.table_folders import TableFolders, Tables
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
@@ -33,6 +32,7 @@ from harness.session.session import Session
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
+from harness.sinks.table_folders import TableFolders, Tables
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
 from tests.test_sinks import case_of

@@ -25,13 +25,13 @@ from harness.checkers.compare import compare
 from harness.checkers.self_tests import self_tests
 from harness.components.iceberg.sink import rows as iceberg_rows
 from harness.errors import StackError, UsageError
-from harness.hosts.table_folders import Tables
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, read
 from harness.sinks.table import load
+from harness.sinks.table_folders import Tables
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
 from tests.test_delta_sink import payments

@@ -38,14 +38,14 @@ class Delta:
     def as_processes(self, host: ProcessHost) -> Started:
         """A folder of the session."""
         # Scenario files are read without what runs anything.
-        from harness.hosts.table_folders import TableFolders
+        from harness.sinks.table_folders import TableFolders
 
         _reader()
         return TableFolders(host.session, host.java, component=self.about.name, reader=READER)
 
 
 def _reader() -> str:
-    from harness.hosts.table_folders import installed
+    from harness.sinks.table_folders import installed
 
     return installed("delta", READER)
 
