@@ -19,6 +19,10 @@ from tests import container_engine
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 PROVING = sorted((SCENARIOS / "proving").glob("*.yaml"))
 SINKS = (
+    "delta_checkpoint_new",
+    "delta_streamed_before_offset_commit",
+    "delta_unnumbered_before_offset_commit",
+    "iceberg_streamed_before_offset_commit",
     "mariadb_added_before_offset_commit",
     "mariadb_away_error_swallowed",
     "mariadb_by_partition_mid_sink",

@@ -124,7 +124,7 @@ class Effects:
         self._narrow(committed=committed, batch=batch, cut=cut)
         names, types = self.shape(sql)
         families = tuple(self._family(name, type_) for name, type_ in zip(names, types, strict=True))
-        cells = [_as_text(position, family) for position, family in enumerate(families)]
+        cells = [as_text(f"c{position}", family) for position, family in enumerate(families)]
         shape = ", ".join(f"c{position}" for position in range(len(names)))
 
         def rows() -> list[Row]:
@@ -193,7 +193,7 @@ class Effects:
         kinds = {str(row[0]): str(row[1]) for row in self._db.execute("describe ledger").fetchall()}
         families = [self._family(name, kinds[name]) for name in names]
         named = ", ".join(_quoted(name) for name in names)
-        cells = ", ".join(_as_text(place, family) for place, family in enumerate(families))
+        cells = ", ".join(as_text(f"c{place}", family) for place, family in enumerate(families))
         shape = ", ".join(f"c{place}" for place in range(len(names)))
         inner = f"select {named}, _partition, _offset, _batch from ledger"
         query = f"select {cells}, p, o, b from ({inner}) as origin({shape}, p, o, b)"
@@ -356,8 +356,8 @@ def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.T
         raise HarnessError(f"{words}. Run the scenario again") from failure
 
 
-def _as_text(position: int, family: str) -> str:
-    column = f"c{position}"
+def as_text(column: str, family: str) -> str:
+    """The expression whose text is the value of a column, exactly."""
     if family == "bytes":
         return f"hex({column})"
     if family == "float":

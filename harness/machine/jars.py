@@ -102,7 +102,7 @@ def cached() -> Jars | None:
 
 def fetched(name: str, found: java.Java | None = None) -> tuple[Path, ...]:
     """The jars of one more class path, which only those need who ask for it. Raises StackError as `resolve` does."""
-    return tuple(_ready(JarFolder(name, _coordinates(name)), found))
+    return tuple(_ready(_jar_folder(name), found))
 
 
 def spark_home() -> Path:
@@ -115,7 +115,12 @@ def spark_home() -> Path:
 
 def jar_folders() -> tuple[JarFolder, JarFolder]:
     """What to fetch for the broker and for the installed Spark."""
-    return JarFolder("broker", _coordinates("broker")), JarFolder("spark", _coordinates("spark"), SHIPPED)
+    return _jar_folder("broker"), _jar_folder("spark")
+
+
+def _jar_folder(name: str) -> JarFolder:
+    """`spark`, and more for Spark (`spark-delta`), come beside the jars that it ships."""
+    return JarFolder(name, _coordinates(name), SHIPPED if name.partition("-")[0] == "spark" else ())
 
 
 def asked() -> dict[str, list[str]]:

@@ -24,11 +24,12 @@ class Missing(UsageError):
 
 class Reading(NamedTuple):
     """What is read of a sink at one time: columns, canonical rows in parts, and, asked last, whether it lets no two
-    rows have one key."""
+    rows have one key. `version` is what a sink that keeps versions calls the one that was read."""
 
     columns: tuple[SinkColumn, ...]
     parts: Iterator[list[Row]]
     unique: Callable[[], bool]
+    version: str = ""
 
 
 @dataclass(frozen=True)

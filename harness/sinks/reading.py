@@ -40,7 +40,8 @@ def read(sink: Sink, own: Mapping[str, Resources]) -> SinkTable:
     try:
         with SINKS[sink.kind].open(sink, own).reading() as found:
             rows = [row for part in found.parts for row in part]
-            return replace(about, columns=found.columns, rows=rows, unique=found.unique())
+            unique = found.unique()
+            return replace(about, columns=found.columns, rows=rows, unique=unique, version=found.version)
     except UsageError as failure:
         return replace(about, unreadable=str(failure), absent=isinstance(failure, Missing))
 
@@ -67,7 +68,7 @@ def keep(folder: Path, index: int, sink: Sink, own: Mapping[str, Resources], *, 
         return 0
     try:
         with SINKS[sink.kind].open(sink, own).reading(wait_ms=wait_ms) as found:
-            about = replace(about, columns=found.columns)
+            about = replace(about, columns=found.columns, version=found.version)
             held: list[Row] = []
             for part in found.parts:
                 held += part
@@ -77,7 +78,7 @@ def keep(folder: Path, index: int, sink: Sink, own: Mapping[str, Resources], *, 
         return len(held)
     except UsageError as failure:
         absent = isinstance(failure, Missing)
-        save(folder, index, replace(about, columns=(), unreadable=str(failure), absent=absent))
+        save(folder, index, replace(about, columns=(), version="", unreadable=str(failure), absent=absent))
         return 0
 
 

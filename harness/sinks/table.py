@@ -46,7 +46,8 @@ class SinkTable:
     others are the sink's key.
 
     `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
-    not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words."""
+    not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words.
+    `version` is what a sink that keeps versions calls the one that was read."""
 
     name: str
     kind: str
@@ -59,6 +60,7 @@ class SinkTable:
     unique: bool = False
     folds: bool | None = None
     folding: str = ""
+    version: str = ""
 
 
 def fingerprint(row: Row) -> str:
@@ -81,6 +83,7 @@ class _About:
     unique: bool = False
     folds: bool | None = None
     folding: str = ""
+    version: str = ""
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:
@@ -119,6 +122,7 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
             "unique": table.unique,
             "folds": table.folds,
             "folding": table.folding,
+            "version": table.version,
         }
         (tables / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
@@ -155,6 +159,7 @@ def load(folder: Path, index: int) -> SinkTable | None:
         unique=about.unique,
         folds=about.folds,
         folding=about.folding,
+        version=about.version,
     )
 
 

@@ -1,0 +1,53 @@
+"""Delta tables: folders that driver and executors see. There is no server; each part of a run is a folder of its own.
+
+sink   a table, read back without Spark
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Look, Started
+from harness.fields.shape import Shape
+from harness.kinds import About
+
+if TYPE_CHECKING:
+    from harness.hosts.processes import ProcessHost
+
+READER = "deltalake"
+INSTALL = "pip install 'onceproof[delta]'"
+
+
+class Delta:
+    """A folder of tables, and Delta's jars."""
+
+    about = About(
+        name="delta",
+        summary="Delta tables in a folder, and the jars that a program puts under spark.jars; each part is a folder",
+        example='conf: {spark.jars: "{delta.jars}"}',
+        options=Shape,
+    )
+    gives = ("path", "jars")
+    bare = ()
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """What reads the tables back; the jars are fetched by who asks for them."""
+        return (Look("delta", f"the Python package {READER}", _reader, INSTALL, optional=True),)
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """A folder of the session."""
+        # Scenario files are read without what runs anything.
+        from harness.sinks.table_folders import TableFolders
+
+        _reader()
+        return TableFolders(host.session, host.java, component=self.about.name, reader=READER)
+
+
+def _reader() -> str:
+    from harness.sinks.table_folders import installed
+
+    return installed("delta", READER)
+
+
+KIND = Delta()

@@ -1,0 +1,55 @@
+"""The sink `delta`: a Delta table in a folder that the run was given.
+
+open_table   one of them, in a run
+rows         reads a version of it whole and exactly
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusals
+from harness.resources import Resources, labelled, part
+from harness.scenario import Sink
+from harness.sinks.base import OpenSink
+
+
+class Place(Shape):
+    """Which table."""
+
+    delta: Annotated[v.Label, Field(description="the name of a table's folder below {delta.path}")]
+
+
+class Delta:
+    """Read by the harness itself, one version at a time, never by the Spark under test.
+
+    It does not count rows: a table shows none before the version that has them, so nobody can be held at one."""
+
+    about = About(
+        name="delta",
+        summary="a Delta table in the run's own folder of tables",
+        example="{delta: payments, effect: select id from ledger, key: [id]}",
+        options=Place,
+    )
+    component = "delta"
+    unread = ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """Any table may be there."""
+        return iter(())
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """Raises NotGiven for a folder that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        # Scenario files are read without what reads tables.
+        from harness.components.delta.sink.open_table import OpenTable
+
+        return OpenTable(there.at.folder / sink.target)
+
+
+KIND = Delta()

@@ -1,0 +1,54 @@
+"""Iceberg tables of a Hadoop catalog: a folder that driver and executors see. There is no server; each part of a run is
+a warehouse of its own.
+
+sink   a table, read back without Spark
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Look, Started
+from harness.fields.shape import Shape
+from harness.kinds import About
+
+if TYPE_CHECKING:
+    from harness.hosts.processes import ProcessHost
+
+READER = "pyiceberg"
+INSTALL = "pip install 'onceproof[iceberg]'"
+
+
+class Iceberg:
+    """A warehouse, and Iceberg's jars."""
+
+    about = About(
+        name="iceberg",
+        summary="Iceberg tables in the folder of a Hadoop catalog, and the jars that a program puts under spark.jars",
+        example='conf: {spark.jars: "{iceberg.jars}", spark.sql.catalog.lake.warehouse: "{iceberg.path}"}',
+        options=Shape,
+    )
+    gives = ("path", "jars")
+    bare = ()
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """What reads the tables back; the jars are fetched by who asks for them."""
+        return (Look("iceberg", f"the Python package {READER}", _reader, INSTALL, optional=True),)
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """A folder of the session."""
+        # Scenario files are read without what runs anything.
+        from harness.sinks.table_folders import TableFolders
+
+        _reader()
+        return TableFolders(host.session, host.java, component=self.about.name, reader=READER)
+
+
+def _reader() -> str:
+    from harness.sinks.table_folders import installed
+
+    return installed("iceberg", READER)
+
+
+KIND = Iceberg()

@@ -1,0 +1,55 @@
+"""The sink `iceberg`: an Iceberg table in a warehouse that the run was given.
+
+open_table   one of them, in a run
+rows         reads a snapshot of it whole and exactly
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusals
+from harness.resources import Resources, labelled, part
+from harness.scenario import Sink
+from harness.sinks.base import OpenSink
+
+
+class Place(Shape):
+    """Which table."""
+
+    iceberg: Annotated[v.Label, Field(description="a table of the catalog, its namespaces before dots")]
+
+
+class Iceberg:
+    """Read by the harness itself, one snapshot at a time, never by the Spark under test.
+
+    It does not count rows: a table shows none before the snapshot that has them, so nobody can be held at one."""
+
+    about = About(
+        name="iceberg",
+        summary="an Iceberg table in the run's own warehouse",
+        example="{iceberg: shop.payments, effect: select id from ledger, key: [id]}",
+        options=Place,
+    )
+    component = "iceberg"
+    unread = ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """Any table may be there."""
+        return iter(())
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """Raises NotGiven for a warehouse that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        # Scenario files are read without what reads tables.
+        from harness.components.iceberg.sink.open_table import OpenTable
+
+        return OpenTable(there.at.folder.joinpath(*sink.target.split(".")))
+
+
+KIND = Iceberg()

@@ -1,0 +1,88 @@
+"""Rows that a library gives as Arrow batches, as canonical cells: by DuckDB, with the casts that the effect has.
+
+Values go to text in Arrow's own types, so nothing is rounded on the way. A type that has no exact and comparable text
+is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from harness.checkers.cells import Row, canonical_rows
+from harness.effect import FAMILY_OF, as_text
+from harness.errors import StackError, UsageError
+from harness.run_folder.database import connection
+from harness.sinks.base import Reading
+from harness.sinks.table import SinkColumn
+
+FETCH_ROWS = 20_000
+NAME = "arrow_rows"
+
+
+@dataclass(frozen=True)
+class Table:
+    """`what` names it in words (`the Delta table payments`), `failures` are what its library raises."""
+
+    what: str
+    failures: tuple[type[Exception], ...]
+
+    @contextmanager
+    def reading(self, rows: pa.RecordBatchReader, version: str) -> Iterator[Reading]:
+        """Columns and canonical rows, in parts of at most `FETCH_ROWS`. Such a table knows no unique key.
+
+        Raises UsageError if it holds what cannot be compared, StackError if it cannot be read."""
+        with closing(connection()) as db:
+            columns = self.columns(db, rows)
+            cells = ", ".join(as_text(f"c{at}", column.family) for at, column in enumerate(columns))
+            with self.said():
+                db.execute(f"select {cells} from {NAME}")
+            parts = self._parts(db, [column.family for column in columns])
+            yield Reading(columns, parts, lambda: False, version)
+
+    def _parts(self, db: Any, families: list[str]) -> Iterator[list[Row]]:
+        while True:
+            with self.said():
+                part = db.fetchmany(FETCH_ROWS)
+            if not part:
+                return
+            try:
+                yield canonical_rows(part, families)
+            except ValueError as failure:
+                raise UsageError(f"{self.what} holds what cannot be compared: {failure}") from failure
+
+    def columns(self, db: Any, rows: pa.RecordBatchReader) -> tuple[SinkColumn, ...]:
+        """Its columns; `rows` are `NAME` in `db` afterwards, with columns called c0, c1, c2 …"""
+        with self.said():
+            names = rows.schema.names
+            # By place: DuckDB takes names that differ in case for one.
+            db.register(NAME, _renamed(rows))
+            types = [str(row[1]) for row in db.execute(f"describe {NAME}").fetchall()]
+        out = []
+        for name, type_ in zip(names, types, strict=True):
+            family = FAMILY_OF.get(type_.split("(")[0])
+            if family is None or type_.endswith("]"):
+                asked = f"{self.what} has a column {name} of type {type_}, which cannot be compared exactly"
+                raise UsageError(f"{asked}. Write it as a plain type, and cast it in the effect alike")
+            out.append(SinkColumn(name=name, type=type_, family=family))
+        return tuple(out)
+
+    @contextmanager
+    def said(self) -> Iterator[None]:
+        """Failures become words."""
+        try:
+            yield
+        except (*self.failures, OSError, duckdb.Error, pa.ArrowException) as failure:
+            words = " ".join(str(failure).split()) or type(failure).__name__
+            raise StackError(f"asked to read {self.what}; saw {words}") from failure
+
+
+def _renamed(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    schema = pa.schema([field.with_name(f"c{at}") for at, field in enumerate(rows.schema)])
+    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
+    return pa.RecordBatchReader.from_batches(schema, batches)

@@ -1,0 +1,47 @@
+"""Payments from Kafka into a Delta table, each batch under its number. BROKEN: a new checkpoint, the same `txnAppId`.
+
+The checkpoint lies in a temporary folder, so the next attempt has none. It reads the topic from the beginning and
+counts its batches from 0, while the table knows these numbers of the application: Delta skips the new batches 0, 1, 2 …
+without a word, also the records in them that no attempt has written.
+
+    spark-submit --packages io.delta:delta-spark_2.13:4.0.0 checkpoint_new.py --bootstrap localhost:9092 \
+        --topic payments --table /data/tables/payments
+
+Repair: appended_numbered.py
+"""
+
+# /// onceproof
+# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --table, "{delta.path}/payments"]
+# conf: {spark.jars: "{delta.jars}"}
+# sink:
+#   delta: payments
+#   effect: select id, account, amount, currency, event_time from ledger
+#   key: [id]
+# ///
+
+from __future__ import annotations
+
+import tempfile
+
+import tables
+from pyspark.sql import DataFrame
+
+APPLICATION = "payments"
+
+
+def main() -> None:
+    args = tables.arguments(__doc__)
+
+    def batch(payments: DataFrame, number: int) -> None:
+        """Append one batch, unless the table has its number."""
+        named = payments.write.format("delta").option("txnAppId", APPLICATION).option("txnVersion", number)
+        named.mode("append").save(args.table)
+
+    payments = tables.stream(tables.session("checkpoint_new"), args)
+    checkpoint = tempfile.mkdtemp(prefix="payments-")
+    query = payments.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint).start()
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

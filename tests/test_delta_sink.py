@@ -1,0 +1,301 @@
+"""The sink `delta`: what is read back of real Delta tables, which version of them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness import load as scenarios
+from harness.checkers.cells import Row
+from harness.checkers.compare import compare
+from harness.checkers.self_tests import self_tests
+from harness.component import COMPONENTS, NeedsOfMachine
+from harness.components.delta.sink import rows as delta_rows
+from harness.errors import ScenarioError, StackError, UsageError
+from harness.machine import jars, java
+from harness.resources import Resources
+from harness.scenario import Sink
+from harness.session.session import Session
+from harness.sinks.arrow import FETCH_ROWS
+from harness.sinks.reading import busy, columns, keep, mark, opened, read
+from harness.sinks.table import load
+from harness.sinks.table_folders import TableFolders, Tables
+from tests.laws import FAULTS, good_rows
+from tests.provided import Own
+from tests.test_sinks import case_of
+
+PAYMENTS = Sink(kind="delta", target="payments")
+SPARK_S = 400.0
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Own:
+    return {"delta": Resources(label="delta", at=Tables(tmp_path))}
+
+
+def folder(own: Own, name: str = "payments") -> Path:
+    found: Tables = own["delta"].at
+    return found.folder / name
+
+
+def write(own: Own, table: pa.Table, **more: Any) -> None:
+    more.setdefault("mode", "append")
+    deltalake.write_deltalake(folder(own), table, **more)
+
+
+def rows(own: Own) -> list[Row]:
+    found = read(PAYMENTS, own)
+    assert found.unreadable == ""
+    return sorted(found.rows, key=lambda row: int(row[0] or 0))
+
+
+def payments(made: list[Row]) -> pa.Table:
+    """Rows of an id, a text and an amount."""
+    return pa.table({
+        "id": pa.array([int(row[0] or 0) for row in made], pa.int64()),
+        "account": pa.array([row[1] for row in made], pa.string()),
+        "amount": pa.array([Decimal(row[2] or 0) for row in made], pa.decimal128(38, 9)),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
+    good = good_rows(2000)
+    found, must = FAULTS[fault](good, Random(7))
+    half = len(found) // 2
+    write(own, payments(found[:half]))
+    write(own, payments(found[half:]))
+    case = case_of(good, read(PAYMENTS, own))
+    marks = list(compare(case))
+    assert Counter((m.kind, m.key, m.copies) for m in marks) == must
+    assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
+
+
+DAY = datetime(2026, 1, 31, 10, 0, 0, 123456)
+EXACT = [
+    (pa.bool_(), True, "bool", "true"),
+    (pa.int8(), -128, "number", "-128"),
+    (pa.int16(), -32768, "number", "-32768"),
+    (pa.int32(), 2**31 - 1, "number", "2147483647"),
+    (pa.int64(), 2**53 + 1, "number", "9007199254740993"),
+    (pa.decimal128(38, 19), Decimal("9007199254740993.0000000000000000001"), "number",
+     "9007199254740993.0000000000000000001"),
+    (pa.decimal128(12, 2), Decimal("1.50"), "number", "1.5"),
+    (pa.decimal128(38, 38), Decimal("1E-38"), "number", "0." + "0" * 37 + "1"),
+    (pa.float32(), 0.1, "float", "0.10000000149011612"),
+    (pa.float64(), 0.1 + 0.2, "float", "0.30000000000000004"),
+    (pa.float64(), -0.0, "float", "-0.0"),
+    (pa.float64(), 5e-324, "float", "5e-324"),
+    (pa.float64(), float("nan"), "float", "nan"),
+    (pa.float64(), float("-inf"), "float", "-inf"),
+    (pa.string(), "Ü\n\t\\N 😀 \0 ", "text", "Ü\n\t\\N 😀 \0 "),
+    (pa.string(), "", "text", ""),
+    (pa.binary(), b"\x00\xff", "bytes", "00ff"),
+    (pa.binary(), b"", "bytes", ""),
+    (pa.date32(), date(2026, 1, 31), "date", "2026-01-31"),
+    (pa.date32(), date(1, 1, 1), "date", "0001-01-01"),
+    (pa.timestamp("us"), DAY, "timestamp", "2026-01-31T10:00:00.123456"),
+    (pa.timestamp("us", "UTC"), DAY.replace(tzinfo=UTC), "instant", "2026-01-31T10:00:00.123456Z"),
+    (pa.int64(), None, "number", None),
+    (pa.string(), None, "text", None),
+    (pa.float64(), None, "float", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXACT, ids=str)
+def test_every_type_arrives_exactly(own: Own, case: tuple[pa.DataType, object, str, str | None]) -> None:
+    kind, value, family, cell = case
+    write(own, pa.table({"x": pa.array([value], kind)}))
+    found = read(PAYMENTS, own)
+    assert (found.unreadable, [(c.name, c.family) for c in found.columns], found.rows) == (
+        "",
+        [("x", family)],
+        [(cell,)],
+    )
+    assert columns(PAYMENTS, own) == found.columns
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
+    made: list[Row] = [(str(at), text, "1") for at, text in enumerate(texts)]
+    write(own, payments(made), mode="overwrite")
+    assert rows(own) == made
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(numbers=st.lists(st.none() | st.floats(width=64), min_size=1))
+def test_any_float_arrives_as_the_double_it_is(own: Own, numbers: list[float | None]) -> None:
+    write(own, pa.table({"id": range(len(numbers)), "x": pa.array(numbers, pa.float64())}), mode="overwrite")
+    assert [row[1] for row in rows(own)] == [None if each is None else repr(each) for each in numbers]
+
+
+def test_partitions_and_columns_that_came_later_are_read(own: Own) -> None:
+    write(own, pa.table({"id": [1, 2], "day": ["a=b/c", None]}), partition_by=["day"])
+    write(own, pa.table({"id": [3], "day": ["ü"], "more": [7]}), schema_mode="merge")
+    assert rows(own) == [("1", "a=b/c", None), ("2", None, None), ("3", "ü", "7")]
+
+
+def test_names_that_differ_in_case_alone_are_kept_as_they_are(own: Own) -> None:
+    write(own, pa.table({"id": [1], 'A "name"': ["x"]}))
+    assert [column.name for column in read(PAYMENTS, own).columns] == ["id", 'A "name"']
+
+
+def test_more_rows_than_one_fetch_in_bounded_parts(own: Own) -> None:
+    write(own, pa.table({"id": range(45_001)}))
+    with delta_rows.reading(folder(own)) as found:
+        parts = [len(part) for part in found.parts]
+    assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
+    assert len(set(rows(own))) == 45_001
+
+
+def test_rows_are_those_of_one_version_and_files_without_a_version_are_none(own: Own) -> None:
+    write(own, payments([("1", "a", "5")]))
+    (data,) = folder(own).glob("*.parquet")
+    (folder(own) / "part-00000-orphan.snappy.parquet").write_bytes(data.read_bytes())
+    with delta_rows.reading(folder(own)) as found:
+        write(own, payments([("2", "b", "6")]))
+        assert [row for part in found.parts for row in part] == [("1", "a", "5")]
+        assert found.version.startswith("version 0 of ")
+    now = read(PAYMENTS, own)
+    assert len(now.rows) == 2 and now.version.startswith("version 1 of ")
+
+
+def test_the_version_stays_with_the_reading(own: Own, tmp_path: Path) -> None:
+    write(own, payments([("1", "a", "5")]))
+    assert keep(tmp_path / "kept", 0, PAYMENTS, own, rows_max=10, wait_ms=1000) == 1
+    kept = load(tmp_path / "kept", 0)
+    assert kept is not None and kept.version == mark(PAYMENTS, own)
+
+
+def test_its_mark_changes_with_each_version_and_when_it_is_made_anew(own: Own) -> None:
+    seen = [mark(PAYMENTS, own)]
+    assert seen == ["no such table"]
+    for mode in ("append", "append", "overwrite"):
+        write(own, payments([("1", "a", "5")]), mode=mode)
+        seen.append(mark(PAYMENTS, own))
+    for path in sorted(folder(own).rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    seen.append(mark(PAYMENTS, own))
+    write(own, payments([("1", "a", "5")]))
+    seen.append(mark(PAYMENTS, own))
+    assert len({*seen}) == len(seen) - 1 and seen[4] == "no such table"
+    assert busy(PAYMENTS, own) == ""
+
+
+def test_rows_that_were_deleted_are_gone(own: Own) -> None:
+    write(own, payments([("1", "a", "5"), ("2", "b", "6")]))
+    deltalake.DeltaTable(folder(own)).delete("id = 1")
+    assert rows(own) == [("2", "b", "6")]
+    deltalake.DeltaTable(folder(own)).create_checkpoint()
+    assert rows(own) == [("2", "b", "6")]
+
+
+def test_what_is_not_there_yet_is_missing(own: Own) -> None:
+    assert columns(PAYMENTS, own) is None
+    found = read(PAYMENTS, own)
+    assert found.absent and "there is none in" in found.unreadable
+    (folder(own) / "_delta_log").mkdir(parents=True)
+    found = read(PAYMENTS, own)
+    assert found.absent and "no version of it is there yet" in found.unreadable
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(pa.list_(pa.int64()), [1]), (pa.struct([("a", pa.int64())]), {"a": 1})], ids=str
+)
+def test_a_type_that_cannot_be_compared_exactly_is_refused_by_name(own: Own, kind: pa.DataType, value: object) -> None:
+    write(own, pa.table({"id": [1], "x": pa.array([value], kind)}))
+    found = read(PAYMENTS, own)
+    assert "the Delta table payments has a column x of type" in found.unreadable and not found.absent
+
+
+def test_a_feature_that_is_not_known_to_be_read_right_is_refused_by_name(own: Own) -> None:
+    write(own, payments([("1", "a", "5")]))
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["typeWidening"]}
+    line = json.dumps({"protocol": {**protocol, "writerFeatures": ["typeWidening"]}})
+    (folder(own) / "_delta_log" / f"{1:020}.json").write_text(line)
+    found = read(PAYMENTS, own)
+    assert "asked to read the Delta table payments; it has typeWidening" in found.unreadable
+    with pytest.raises(UsageError, match="typeWidening"):
+        mark(PAYMENTS, own)
+
+
+@pytest.mark.parametrize("torn", ["log", "data"])
+def test_what_is_torn_is_told(own: Own, torn: str) -> None:
+    write(own, payments([(str(at), "a", "5") for at in range(100)]))
+    paths = list((folder(own) / "_delta_log").glob("*.json")) if torn == "log" else list(folder(own).glob("*.parquet"))
+    paths[0].write_bytes(paths[0].read_bytes()[:100])
+    with pytest.raises(StackError, match="asked to read the Delta table payments; saw "):
+        read(PAYMENTS, own)
+
+
+def test_rows_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "program.py").touch()
+    (tmp_path / "one.yaml").write_text(
+        "name: x\npipeline: program.py\nsink: {delta: payments, effect: select id from ledger, key: [id]}\n"
+        "schedule: [{when: {rows: 5, batch: 2}, do: crash mid-sink}]\n"
+    )
+    with pytest.raises(ScenarioError, match=r"rows cannot be counted: no sink counts its rows"):
+        scenarios.load(tmp_path / "one.yaml")
+
+
+def test_a_run_has_a_folder_for_each_part_and_leaves_none() -> None:
+    with Session() as session:
+        made = TableFolders(session, java.find(), component="delta", reader="deltalake")
+        made.start()
+        given = made.provide("r1", {"": {}, "second": {}})
+        paths = [Path(each.placeholders["path"]) for each in given.values()]
+        assert [each.label for each in given.values()] == ["delta", "delta.second"] and paths[0] != paths[1]
+        names = given[""].placeholders["jars"].split(",")
+        assert [Path(each).name for each in names] == made.describe()["jars"]
+        assert made.describe()["jars"] == ["delta-spark_2.13-4.0.0.jar", "delta-storage-4.0.0.jar"]
+        made.check()
+        made.drop("r1", given)
+        made.drop("r1", given)
+        assert not any(path.exists() for path in paths)
+        made.close()
+
+
+def test_its_package_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = COMPONENTS["delta"]
+    assert isinstance(kind, NeedsOfMachine)
+    (look,) = kind.looks
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(StackError, match=r"there is no Python package deltalake; pip install 'onceproof\[delta\]'"):
+        look.see()
+    assert look.optional
+
+
+def test_a_run_without_the_part_has_no_table() -> None:
+    assert opened(PAYMENTS, {}) is None
+
+
+@pytest.mark.stack
+def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(tmp_path: Path) -> None:
+    found = java.find()
+    program = Path(__file__).parent / "programs" / "delta_tables.py"
+    paths = ",".join(map(str, jars.fetched("spark-delta", found)))
+    command = [sys.executable, str(program), str(tmp_path), paths]
+    environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
+    subprocess.run(command, env=environment, cwd=tmp_path, timeout=SPARK_S, check=True, capture_output=True)
+    own = {"delta": Resources(label="delta", at=Tables(tmp_path))}
+    wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
+    assert len(wanted) == 4
+    for name, expected in wanted.items():
+        there = read(Sink(kind="delta", target=name), own)
+        assert (name, there.unreadable) == (name, "")
+        assert sorted(there.rows, key=str) == sorted(map(tuple, expected), key=str)

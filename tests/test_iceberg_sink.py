@@ -1,0 +1,227 @@
+"""The sink `iceberg`: what is read back of real Iceberg tables, which snapshot of them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+
+from harness.checkers.cells import Row
+from harness.checkers.compare import compare
+from harness.checkers.self_tests import self_tests
+from harness.components.iceberg.sink import rows as iceberg_rows
+from harness.errors import StackError, UsageError
+from harness.machine import jars, java
+from harness.resources import Resources
+from harness.scenario import Sink
+from harness.sinks.arrow import FETCH_ROWS
+from harness.sinks.reading import busy, columns, keep, mark, read
+from harness.sinks.table import load
+from harness.sinks.table_folders import Tables
+from tests.laws import FAULTS, good_rows
+from tests.provided import Own
+from tests.test_delta_sink import payments
+from tests.test_sinks import case_of
+
+PAYMENTS = Sink(kind="iceberg", target="shop.payments")
+SPARK_S = 400.0
+
+
+class Lake:
+    """A warehouse whose tables pyiceberg writes, numbered as a Hadoop catalog numbers them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.own: Own = {"iceberg": Resources(label="iceberg", at=Tables(folder))}
+        self.table = folder / "shop" / "payments"
+        self.catalog = SqlCatalog("tests", uri="sqlite:///:memory:", warehouse=str(folder))
+        self.catalog.create_namespace("shop")
+        self.made = 0
+
+    def write(self, rows: pa.Table, *, overwrite: bool = False) -> None:
+        name = "shop.payments"
+        if not self.catalog.table_exists(name):
+            self.catalog.create_table(name, rows.schema, location=str(self.table))
+            self.number()
+        table = self.catalog.load_table(name)
+        (table.overwrite if overwrite else table.append)(rows)
+        self.number()
+
+    def number(self) -> None:
+        self.made += 1
+        location = self.catalog.load_table("shop.payments").metadata_location.removeprefix("file://")
+        shutil.copy(location, self.table / "metadata" / f"v{self.made}.metadata.json")
+
+    def rows(self) -> list[Row]:
+        found = read(PAYMENTS, self.own)
+        assert found.unreadable == ""
+        return sorted(found.rows, key=lambda row: int(row[0] or 0))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    made = Lake(tmp_path)
+    yield made
+    made.catalog.close()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_all_fourteen_planted_faults_are_found(lake: Lake, fault: str) -> None:
+    good = good_rows(2000)
+    found, must = FAULTS[fault](good, Random(7))
+    half = len(found) // 2
+    lake.write(payments(found[:half]))
+    lake.write(payments(found[half:]))
+    case = case_of(good, read(PAYMENTS, lake.own))
+    marks = list(compare(case))
+    assert Counter((m.kind, m.key, m.copies) for m in marks) == must
+    assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
+
+
+DAY = datetime(2026, 1, 31, 10, 0, 0, 123456)
+EXACT = [
+    (pa.bool_(), True, "bool", "true"),
+    (pa.int32(), 2**31 - 1, "number", "2147483647"),
+    (pa.int64(), 2**53 + 1, "number", "9007199254740993"),
+    (pa.decimal128(38, 19), Decimal("9007199254740993.0000000000000000001"), "number",
+     "9007199254740993.0000000000000000001"),
+    (pa.decimal128(12, 2), Decimal("1.50"), "number", "1.5"),
+    (pa.float32(), 0.1, "float", "0.10000000149011612"),
+    (pa.float64(), 0.1 + 0.2, "float", "0.30000000000000004"),
+    (pa.float64(), -0.0, "float", "-0.0"),
+    (pa.float64(), float("nan"), "float", "nan"),
+    (pa.string(), "Ü\n\t\\N 😀 \0 ", "text", "Ü\n\t\\N 😀 \0 "),
+    (pa.string(), "", "text", ""),
+    (pa.binary(), b"\x00\xff", "bytes", "00ff"),
+    (pa.date32(), date(2026, 1, 31), "date", "2026-01-31"),
+    (pa.timestamp("us"), DAY, "timestamp", "2026-01-31T10:00:00.123456"),
+    (pa.timestamp("us", "UTC"), DAY.replace(tzinfo=UTC), "instant", "2026-01-31T10:00:00.123456Z"),
+    (pa.time64("us"), DAY.time(), "time", "10:00:00.123456"),
+    (pa.int64(), None, "number", None),
+    (pa.string(), None, "text", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXACT, ids=str)
+def test_every_type_arrives_exactly(lake: Lake, case: tuple[pa.DataType, object, str, str | None]) -> None:
+    kind, value, family, cell = case
+    lake.write(pa.table({"x": pa.array([value], kind)}))
+    found = read(PAYMENTS, lake.own)
+    assert (found.unreadable, [(c.name, c.family) for c in found.columns], found.rows) == (
+        "",
+        [("x", family)],
+        [(cell,)],
+    )
+    assert columns(PAYMENTS, lake.own) == found.columns
+
+
+@pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+def test_any_text_arrives_as_it_is(lake: Lake, texts: list[str | None]) -> None:
+    made: list[Row] = [(str(at), text, "1") for at, text in enumerate(texts)]
+    lake.write(payments(made), overwrite=True)
+    assert lake.rows() == made
+
+
+def test_more_rows_than_one_fetch_in_bounded_parts(lake: Lake) -> None:
+    lake.write(pa.table({"id": range(45_001)}))
+    with iceberg_rows.reading(lake.table) as found:
+        parts = [len(part) for part in found.parts]
+    assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
+    assert len(set(lake.rows())) == 45_001
+
+
+def test_rows_are_those_of_one_snapshot_and_files_without_one_are_none(lake: Lake) -> None:
+    lake.write(payments([("1", "a", "5")]))
+    (data,) = (lake.table / "data").glob("*.parquet")
+    (lake.table / "data" / "00000-orphan.parquet").write_bytes(data.read_bytes())
+    with iceberg_rows.reading(lake.table) as found:
+        lake.write(payments([("2", "b", "6")]))
+        assert [row for part in found.parts for row in part] == [("1", "a", "5")]
+        before = found.version
+    now = read(PAYMENTS, lake.own)
+    assert len(now.rows) == 2 and now.version == mark(PAYMENTS, lake.own) != before
+
+
+def test_the_newest_number_counts_whatever_the_hint_says(lake: Lake) -> None:
+    for number in range(1, 6):
+        lake.write(payments([(str(number), "a", "5")]))
+        lake.number()
+    (lake.table / "metadata" / "version-hint.text").write_text("3")
+    assert lake.made == 11 and [row[0] for row in lake.rows()] == ["1", "2", "3", "4", "5"]
+
+
+def test_the_snapshot_stays_with_the_reading(lake: Lake, tmp_path: Path) -> None:
+    lake.write(payments([("1", "a", "5")]))
+    assert keep(tmp_path / "kept", 0, PAYMENTS, lake.own, rows_max=10, wait_ms=1000) == 1
+    kept = load(tmp_path / "kept", 0)
+    assert kept is not None and kept.version == mark(PAYMENTS, lake.own)
+
+
+def test_its_mark_changes_with_each_snapshot(lake: Lake) -> None:
+    seen = [mark(PAYMENTS, lake.own)]
+    assert seen == ["no such table"] and busy(PAYMENTS, lake.own) == ""
+    for overwrite in (False, False, True):
+        lake.write(payments([("1", "a", "5")]), overwrite=overwrite)
+        seen.append(mark(PAYMENTS, lake.own))
+    assert len({*seen}) == len(seen)
+
+
+def test_a_table_without_a_snapshot_is_empty_and_none_is_missing(lake: Lake) -> None:
+    found = read(PAYMENTS, lake.own)
+    assert found.absent and "there is none in" in found.unreadable
+    assert columns(PAYMENTS, lake.own) is None
+    lake.catalog.create_table("shop.payments", pa.schema([("id", pa.int64())]), location=str(lake.table))
+    lake.number()
+    found = read(PAYMENTS, lake.own)
+    assert (found.unreadable, found.rows, [c.name for c in found.columns]) == ("", [], ["id"])
+
+
+def test_what_is_not_known_to_be_read_right_is_refused_by_name(lake: Lake) -> None:
+    lake.write(pa.table({"id": [1], "x": pa.array([[1]], pa.list_(pa.int64()))}))
+    assert "the Iceberg table payments has a column x of type BIGINT[]" in read(PAYMENTS, lake.own).unreadable
+    metadata: dict[str, Any] = json.loads((lake.table / "metadata" / "v2.metadata.json").read_text())
+    third = metadata | {"format-version": 3, "next-row-id": 0}
+    (lake.table / "metadata" / "v3.metadata.json").write_text(json.dumps(third))
+    with pytest.raises(UsageError, match="the Iceberg table payments; it has format version 3"):
+        mark(PAYMENTS, lake.own)
+
+
+@pytest.mark.parametrize("torn", ["metadata/v2.metadata.json", "data/*.parquet", "metadata/*.avro"])
+def test_what_is_torn_is_told(lake: Lake, torn: str) -> None:
+    lake.write(payments([(str(at), "a", "5") for at in range(100)]))
+    for path in lake.table.glob(torn):
+        path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(StackError, match="asked to read the Iceberg table payments; saw "):
+        read(PAYMENTS, lake.own)
+
+
+@pytest.mark.stack
+def test_what_spark_deletes_merges_and_renames_is_read_right(tmp_path: Path) -> None:
+    found = java.find()
+    program = Path(__file__).parent / "programs" / "iceberg_tables.py"
+    paths = ",".join(map(str, jars.fetched("spark-iceberg", found)))
+    command = [sys.executable, str(program), str(tmp_path), paths]
+    environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
+    subprocess.run(command, env=environment, cwd=tmp_path, timeout=SPARK_S, check=True, capture_output=True)
+    own: Own = {"iceberg": Resources(label="iceberg", at=Tables(tmp_path))}
+    wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
+    assert len(wanted) == 2
+    for name, expected in wanted.items():
+        there = read(Sink(kind="iceberg", target=name), own)
+        assert (name, there.unreadable) == (name, "")
+        assert sorted(there.rows, key=str) == sorted(map(tuple, expected), key=str)
