@@ -1,16 +1,18 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink. BROKEN: at least once.
 
-The sink has no transaction and keeps no note of the batch: what is run again is written again, also the records of tasks
-that had finished. Each record carries in a header where it came from, so that a reader of the topic can drop what is
-there twice: then the pair of program and reader is right.
+The sink has no transaction and keeps no note of the batch: what is run again is written again, with the records of
+tasks that had finished. Each record carries in a header where it came from, so that a reader of the topic can drop
+what is there twice: then program and reader together are right.
 
-    spark-submit spark_sink.py --bootstrap localhost:9092 --topic payments --to checked --checkpoint /data/checkpoints/checked
+    spark-submit spark_sink.py --bootstrap localhost:9092 --topic payments --to checked \
+        --checkpoint /data/checkpoints/checked
 
 Repair: read the topic without repeated origins (`drop_duplicates: origin`), or sent_in_transaction.py
 """
 
 # /// onceproof
-# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --to, "{kafka.checked.topic}", --checkpoint, "{checkpoint}"]
+# args:
+#   [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --to, "{kafka.checked.topic}", --checkpoint, "{checkpoint}"]
 # sink:
 #   kafka: checked
 #   columns: |
@@ -24,13 +26,13 @@ Repair: read the topic without repeated origins (`drop_duplicates: origin`), or 
 
 from __future__ import annotations
 
-import payments
+import payment_records
 
 
 def main() -> None:
-    args = payments.arguments(__doc__)
+    args = payment_records.arguments(__doc__)
     query = (
-        payments.stream(args)
+        payment_records.stream(args)
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
         .option("topic", args.to)

@@ -6,10 +6,13 @@ Only the driver imports this file.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from kafka import KafkaProducer
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
+ANSWER_S = 30.0
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
 WRITTEN = {"timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 """Without a format of its own Spark writes three decimals of a second."""
@@ -25,7 +28,8 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
 
 
 def stream(args: argparse.Namespace) -> DataFrame:
-    """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from."""
+    """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from, also
+    as partition and offset."""
     spark = SparkSession.builder.appName("kafka to kafka").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     records = (
         spark.readStream.format("kafka")
@@ -39,6 +43,23 @@ def stream(args: argparse.Namespace) -> DataFrame:
     payment = f.from_json(records.value.cast("string"), PAYMENT)
     origin = f.concat_ws(":", "partition", "offset")
     header = f.struct(f.lit("origin").alias("key"), origin.cast("binary").alias("value"))
-    return records.select(
-        payment.account.alias("key"), f.to_json(payment, WRITTEN).alias("value"), f.array(header).alias("headers")
-    )
+    key, value = payment.account.alias("key"), f.to_json(payment, WRITTEN).alias("value")
+    return records.select("partition", "offset", key, value, f.array(header).alias("headers"))
+
+
+def sent(producer: KafkaProducer, to: str, rows: Sequence[Row], half: Callable[[], None]) -> None:
+    """Send them and wait for every answer; after the first half of them call `half`."""
+    for part, after in ((rows[: len(rows) // 2], half), (rows[len(rows) // 2 :], None)):
+        answers = [
+            producer.send(
+                to,
+                key=row["key"].encode(),
+                value=row["value"].encode(),
+                headers=[(header["key"], bytes(header["value"])) for header in row["headers"]],
+            )
+            for row in part
+        ]
+        for answer in answers:
+            answer.get(ANSWER_S)
+        if after is not None:
+            after()
