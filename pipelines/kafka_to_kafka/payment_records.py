@@ -27,9 +27,9 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def stream(args: argparse.Namespace) -> DataFrame:
+def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
     """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from, also
-    as partition and offset."""
+    as partition and offset. A task waits `poll_ms` for the broker, by default as long as Spark does by itself."""
     spark = SparkSession.builder.appName("kafka to kafka").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     records = (
         spark.readStream.format("kafka")
@@ -37,6 +37,7 @@ def stream(args: argparse.Namespace) -> DataFrame:
         .option("subscribe", args.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", args.max_records)
+        .option("kafkaConsumer.pollTimeoutMs", poll_ms)
         .option("kafka.fetch.max.wait.ms", 5)
         .load()
     )

@@ -49,6 +49,16 @@ class Topics:
         live = [broker for broker in seen["brokers"] if not broker.get("is_fenced")]
         return True if live else wait.Waiting("the broker is still fenced")
 
+    def led(self) -> bool | wait.Waiting:
+        """Whether each partition of every topic has a leader: after a restart they come one by one."""
+        try:
+            found = self._connected().describe_topics()
+        except KafkaError as error:
+            self.close()
+            return wait.Waiting(f"{type(error).__name__}: {error}")
+        alone = [seen["name"] for seen in found for part in seen["partitions"] if part["leader_id"] < 0]
+        return wait.Waiting(f"no leader yet for a partition of {', '.join(dict.fromkeys(alone))}") if alone else True
+
     def create(self, topic: str, *, partitions: int) -> None:
         """Make a topic and wait until each partition has a leader. Raises StackError."""
         try:
