@@ -12,6 +12,8 @@ Repair: let the error end the query, as spark_sink.py does, and start it again
 # /// onceproof
 # args:
 #   [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --to, "{kafka.checked.topic}", --checkpoint, "{checkpoint}"]
+# # A task is not tried again: four tries, as by default, outlast an outage of seconds.
+# conf: {spark.task.maxFailures: "1"}
 # sink:
 #   kafka: checked
 #   columns: |
