@@ -31,10 +31,11 @@ class Place(Shape):
 
     kafka: Annotated[v.Part, Field(description="a topic of the run's own: {kafka.NAME.topic}")]
     columns: Annotated[
-        c.Columns, Field(c.DEFAULT, description="NAME TYPE of each column, the name of a field of the value's object")
+        c.Columns,
+        Field(c.DEFAULT, description="each as NAME TYPE: a field of the JSON object in the value, or of more"),
     ]
     drop_duplicates: Annotated[
-        c.Names, Field("", description="the columns that identify a record: one that repeats them is dropped")
+        c.Names, Field(None, description="columns that identify a record: one that repeats them is dropped")
     ]
     topic_partitions: Annotated[int, v.whole(1, 1000), Field(PARTITIONS, description="how many the topic has")]
 
@@ -45,7 +46,7 @@ class Kafka:
     about = About(
         name="kafka",
         summary="a topic of the run's own in Kafka",
-        example='{kafka: payments, columns: "id bigint, account string", effect: ..., key: [id]}',
+        example='{kafka: payments, columns: "id bigint", effect: select id from ledger, key: [id]}',
         options=Place,
     )
     component = "kafka"
@@ -54,7 +55,7 @@ class Kafka:
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
         """A record is identified by columns that are read."""
         known = [column.name for column in c.parsed(options.get("columns", c.DEFAULT))]
-        unknown = [name for name in c.names(options.get("drop_duplicates", "")) if name not in known]
+        unknown = [name for name in c.names(options.get("drop_duplicates") or "") if name not in known]
         if unknown:
             yield Refusal("drop_duplicates", f"names no column {', '.join(unknown)}: there are {', '.join(known)}")
 
@@ -73,7 +74,7 @@ class Kafka:
         from harness.components.kafka.sink.open_topic import OpenTopic
 
         columns = c.parsed(str(sink.options.get("columns", c.DEFAULT)))
-        identity = c.names(str(sink.options.get("drop_duplicates", "")))
+        identity = c.names(str(sink.options.get("drop_duplicates") or ""))
         return OpenTopic(own=there.at, wanted=columns, identity=identity, server=there.label)
 
 
