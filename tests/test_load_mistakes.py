@@ -360,7 +360,7 @@ CASES = [
         PIPELINE
         + "sink: {kafka: t, effect: select key from ledger, key: [key]}\n"
         + "schedule: [{when: {rows: 5}, do: kill driver}]\n",
-        ["4:20: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
+        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
     ),
     Case(
         "view by another word",
