@@ -28,7 +28,7 @@ from harness.components.kafka.process import Kafka
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sink.columns import DEFAULT, parsed
 from harness.components.kafka.sink.repeats import Repeats
-from harness.components.kafka.sink.rows import row_of
+from harness.components.kafka.sink.rows import columns_of, row_of
 from harness.effect import Effects, Source
 from harness.errors import StackError, UsageError
 from harness.machine import jars, java
@@ -243,7 +243,7 @@ def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(path: P
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
     with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
         for each in scenario.sinks:
-            there = [wanted.column for wanted in parsed(str(each.options["columns"]))]
+            there = columns_of(parsed(str(each.options["columns"])))
             assert each.effect is not None
             assert schema_mismatch(each, effects.table(each.effect).described, there) == []
 

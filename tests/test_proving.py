@@ -19,6 +19,10 @@ from tests import container_engine
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 PROVING = sorted((SCENARIOS / "proving").glob("*.yaml"))
 SINKS = (
+    "kafka_away_batch_passed_over",
+    "kafka_in_transaction_mid_sink",
+    "kafka_read_once_mid_batch",
+    "kafka_spark_sink_before_offset_commit",
     "mariadb_added_before_offset_commit",
     "mariadb_away_error_swallowed",
     "mariadb_by_partition_mid_sink",

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from harness.fields import values as v
-from harness.sinks.table import SinkColumn
 
 DEFAULT = "key string of key, value string of value"
 """Where the file says nothing: both as text."""
@@ -55,10 +54,14 @@ class Wanted:
     scale: int = 0
 
     @property
-    def column(self) -> SinkColumn:
-        """As it is compared."""
-        full = f"decimal({self.precision},{self.scale})" if self.type == "decimal" else self.type
-        return SinkColumn(name=self.name, type=full, family=FAMILIES[self.type])
+    def full(self) -> str:
+        """Its type with precision and scale."""
+        return f"decimal({self.precision},{self.scale})" if self.type == "decimal" else self.type
+
+    @property
+    def family(self) -> str:
+        """That of its cells."""
+        return FAMILIES[self.type]
 
 
 def parsed(text: str) -> tuple[Wanted, ...]:

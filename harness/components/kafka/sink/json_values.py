@@ -79,7 +79,7 @@ def of_json(value: Any, wanted: Wanted) -> Cell:
     try:
         return read(value, wanted)
     except ValueError as refused:
-        raise ValueError(f"{_short(value)} is no {wanted.column.type}{_why(refused)}") from None
+        raise ValueError(f"{_short(value)} is no {wanted.full}{_why(refused)}") from None
 
 
 def _why(refused: ValueError) -> str:
@@ -169,7 +169,7 @@ def _moment(value: Any, wanted: Wanted) -> Cell:
     text = _text(value)
     # It is a day and a time that there are; what follows the seconds is kept as it is.
     datetime.fromisoformat(text[:19])
-    return canonical(text, wanted.column.family)
+    return canonical(text, wanted.family)
 
 
 READ: dict[str, Callable[[Any, Wanted], Cell]] = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sink import reading
 from harness.components.kafka.sink.columns import Wanted
+from harness.components.kafka.sink.rows import columns_of
 from harness.sinks.base import Reading, Writer, statements
 from harness.sinks.table import SinkColumn, SinkTable
 
@@ -24,7 +25,7 @@ class OpenTopic:
 
     def columns(self) -> tuple[SinkColumn, ...]:
         """Those that the scenario names: a topic has none of its own."""
-        return tuple(column.column for column in self.wanted)
+        return columns_of(self.wanted)
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
         """Its records. Nothing keeps a reader of committed records out."""

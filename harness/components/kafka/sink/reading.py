@@ -14,11 +14,11 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from harness.checkers.cells import Row
-from harness.components.kafka.read_committed import Offsets, connected, from_the_beginning, records
+from harness.components.kafka.readback import Offsets, connected, from_the_beginning, records
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sink.columns import Wanted
 from harness.components.kafka.sink.repeats import Repeats
-from harness.components.kafka.sink.rows import row_of
+from harness.components.kafka.sink.rows import columns_of, row_of
 from harness.errors import StackError
 from harness.sinks.base import Reading, Writer
 from harness.wait import Deadline
@@ -38,7 +38,7 @@ def reading(own: Topic, wanted: Sequence[Wanted], identity: Sequence[str]) -> It
             consumer.assign(list(ends))
             from_the_beginning(consumer, ends, deadline)
             parts = _parts(records(consumer, ends, deadline), own.topic, wanted, identity)
-            yield Reading(tuple(column.column for column in wanted), parts, lambda: False)
+            yield Reading(columns_of(wanted), parts, lambda: False)
         finally:
             consumer.close(autocommit=False)
     except KafkaError as failure:

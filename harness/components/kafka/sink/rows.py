@@ -10,8 +10,14 @@ from harness.checkers.cells import Cell, Row
 from harness.components.kafka.sink.columns import Wanted
 from harness.components.kafka.sink.json_values import fields, of_bytes, of_json, utf8
 from harness.errors import UsageError
+from harness.sinks.table import SinkColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def columns_of(wanted: Sequence[Wanted]) -> tuple[SinkColumn, ...]:
+    """As they are compared."""
+    return tuple(SinkColumn(name=each.name, type=each.full, family=each.family) for each in wanted)
 
 
 def row_of(record: Any, wanted: Sequence[Wanted], *, topic: str) -> Row:
