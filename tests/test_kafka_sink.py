@@ -120,6 +120,9 @@ INEXACT = [
     ("x string", '"\\ud800"', '"\\ud800" is no string: half of a surrogate pair is no character'),
     ("x binary", '"A"', '"A" is no binary'),
     ("x date", '"2026-02-30"', '"2026-02-30" is no date'),
+    ("x date", '"2026-W05-6"', '"2026-W05-6" is no date'),
+    ("x date", '"20260131"', '"20260131" is no date'),
+    ("x timestamp_ntz", '"2026-02-30T10:00:00"', '"2026-02-30T10:00:00" is no timestamp_ntz'),
     ("x timestamp_ntz", '"2026-01-31T10:00:00Z"', '"2026-01-31T10:00:00Z" is no timestamp_ntz'),
     ("x timestamp", '"2026-01-31T10:00:00"', '"2026-01-31T10:00:00" is no timestamp'),
 ]

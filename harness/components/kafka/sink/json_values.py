@@ -162,7 +162,9 @@ def _binary(value: Any, _: Wanted) -> str:
 
 
 def _date(value: Any, _: Wanted) -> Cell:
-    return canonical(date.fromisoformat(_text(value)).isoformat() if len(_text(value)) == 10 else "", "date")
+    text = _text(value)
+    date.fromisoformat(text)
+    return canonical(text, "date")
 
 
 def _moment(value: Any, wanted: Wanted) -> Cell:
