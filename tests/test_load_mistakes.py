@@ -247,7 +247,7 @@ CASES = [
     Case(
         "sink without a place",
         PIPELINE + "sink: {part: second}\n",
-        ["3:7: sink names no place: add one of console, delta, iceberg, mariadb, postgres"],
+        ["3:7: sink names no place: add one of console, delta, iceberg, kafka, mariadb, postgres"],
     ),
     Case(
         "sink with two places",
@@ -325,6 +325,42 @@ CASES = [
         "view of a table",
         PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], view: deduplicated}\n",
         ["3:69: sink.view means nothing for a table: only a query can fold rows that are equal"],
+    ),
+    Case(
+        "view of a topic",
+        PIPELINE + "sink: {kafka: t, effect: select key from ledger, key: [key], view: deduplicated}\n",
+        ["3:68: sink.view means nothing for a sink that drops no rows"],
+    ),
+    Case(
+        "a topic that is read without repetitions, unsaid",
+        PIPELINE + "sink: {kafka: t, drop_duplicates: key, effect: select key from ledger, key: [key]}\n",
+        ["3:7: sink drops rows that repeat others, so say so: add `view: deduplicated`"],
+    ),
+    Case(
+        "a topic without the columns that identify a record",
+        PIPELINE
+        + "sink: {kafka: t, drop_duplicates: origin, view: deduplicated, effect: select key from ledger, key: [key]}\n",
+        ["3:35: sink.drop_duplicates names no column origin: there are key, value"],
+    ),
+    Case(
+        "a topic with another part",
+        PIPELINE + "sink: {kafka: t, part: second, effect: select key from ledger, key: [key]}\n",
+        ["3:24: sink.part means nothing for kafka, whose own name is the part"],
+    ),
+    Case(
+        "a topic with a column of no type",
+        PIPELINE + "sink: {kafka: t, columns: id, effect: select id from ledger, key: [id]}\n",
+        [
+            "3:27: sink.columns must be columns such as `id bigint, amount decimal(12,2), origin string of header origin`: "
+            "'id' is no column: write NAME TYPE, or NAME TYPE of header NAME"
+        ],
+    ),
+    Case(
+        "rows of a topic",
+        PIPELINE
+        + "sink: {kafka: t, effect: select key from ledger, key: [key]}\n"
+        + "schedule: [{when: {rows: 5}, do: kill driver}]\n",
+        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
     ),
     Case(
         "view by another word",

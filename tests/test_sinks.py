@@ -486,7 +486,8 @@ def test_an_index_over_a_part_or_an_expression_makes_no_key_unique(own: Own, ind
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
 IN_MARIADB = [path for path in SHIPPED if path.stem.startswith("mariadb_")]
-ELSEWHERE = [*IN_MARIADB, *(path for path in SHIPPED if path.stem.startswith(("delta_", "iceberg_")))]
+IN_KAFKA = [path for path in SHIPPED if path.stem.startswith("kafka_")]
+ELSEWHERE = [*IN_MARIADB, *IN_KAFKA, *(path for path in SHIPPED if path.stem.startswith(("delta_", "iceberg_")))]
 
 
 @pytest.mark.stack

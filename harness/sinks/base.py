@@ -11,7 +11,7 @@ from harness.checkers.cells import Row
 from harness.context import Tripwire
 from harness.errors import UsageError
 from harness.kinds import About, Refusals
-from harness.resources import Resources
+from harness.resources import Parts, Resources
 from harness.scenario import Sink
 
 if TYPE_CHECKING:
@@ -93,6 +93,22 @@ class Queries(Protocol):
 
     def query(self, target: str) -> str | None:
         """The query; None if the target is none."""
+
+
+@runtime_checkable
+class MakesPart(Protocol):
+    """A kind whose sink is a part of its component by itself, which its target names."""
+
+    def asks(self, sink: Sink) -> Parts:
+        """The part that a run needs, by its label, and what is asked of it."""
+
+
+@runtime_checkable
+class DropsRows(Protocol):
+    """A kind that can leave out rows which repeat others, where its options say so."""
+
+    def folds(self, options: Mapping[str, Any]) -> bool:
+        """Do they?"""
 
 
 @runtime_checkable

@@ -13,13 +13,14 @@ from harness.fields.values import OWN_PROGRESS
 from harness.resources import Parts, components, labelled
 from harness.scenario import Pipeline, Scenario
 from harness.sinks import SINKS
+from harness.sinks.base import MakesPart
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
 
 
 def parts(scenario: Scenario) -> Parts:
     """By label, what is asked of each part: the source's first."""
-    out = dict(_source(scenario))
+    out = {**_source(scenario), **_made(scenario)}
     progress = [asked(scenario)] if scenario.pipeline.progress not in OWN_PROGRESS else []
     for each in (*_named(scenario), *progress, *_scheduled(scenario)):
         out.setdefault(each, {})
@@ -35,9 +36,17 @@ def _source(scenario: Scenario) -> Parts:
     return SOURCES[scenario.input.source].asks(scenario.input)
 
 
+def _made(scenario: Scenario) -> Parts:
+    made = ((SINKS[sink.kind], sink) for sink in scenario.sinks)
+    return {
+        label: asks for kind, sink in made if isinstance(kind, MakesPart) for label, asks in kind.asks(sink).items()
+    }
+
+
 def _named(scenario: Scenario) -> Iterator[str]:
-    kinds = ((SINKS[sink.kind].component, sink.part) for sink in scenario.sinks)
-    yield from (labelled(component, part) for component, part in kinds if component)
+    kinds = ((SINKS[sink.kind], sink.part) for sink in scenario.sinks)
+    named = ((kind.component, part) for kind, part in kinds if kind.component and not isinstance(kind, MakesPart))
+    yield from (labelled(component, part) for component, part in named)
     yield from scenario.setup
     for text in (*_texts(scenario.pipeline), *scenario.setup.values()):
         yield from filter(None, (label(name) for name in used(text)))

@@ -8,7 +8,9 @@ topics          asks a broker to make and drop topics
 consumer_group  where a pipeline stands that commits its offsets to its group
 source          the topic as the source of a run
 sender          sends the records and takes the answers
-readback        reads the topic back as committed
+readback        reads a topic as committed
+sink            a topic that the pipeline writes into
+fault           kills the broker
 """
 
 from __future__ import annotations

@@ -86,6 +86,11 @@ class Kafka(Provides):
         self.inside = self.bootstrap
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port.number
+
+    @property
     def bootstrap(self) -> str:
         """`host:port` for clients."""
         return str(self._port)
@@ -94,7 +99,8 @@ class Kafka(Provides):
         """Start it and return when it answers. Raises StackError."""
         if self._port.open():
             raise StackError(f"port {self._port.number} was asked for Kafka, but another program listens there")
-        if not self.folder.exists():
+        again = self.folder.exists()
+        if not again:
             self._lay_out()
         argv = [str(self._java.executable), *self.jvm_flags(), "-cp", self.class_path(), "kafka.Kafka"]
         self._process = self._session.spawn(
@@ -103,12 +109,15 @@ class Kafka(Provides):
         )  # fmt: skip
         service.ready(self.name, self._process, self.log, self._port.open, within_s=START_S)
         service.ready(self.name, self._process, self.log, lambda: self.topics.serves(self.cluster_id), within_s=START_S)
+        if again:
+            service.ready(self.name, self._process, self.log, self.topics.led, within_s=START_S)
 
     def stop(self, *, grace_s: float = 0.0) -> None:
         """End the process; its data stays, so that `start` brings it back."""
         self.topics.close()
-        if self._process is not None:
-            self._session.end(self._process, grace_s=grace_s)
+        process, self._process = self._process, None
+        if process is not None:
+            self._session.end(process, grace_s=grace_s)
 
     def check(self) -> None:
         """Raise StackError if it is dead."""

@@ -1,4 +1,5 @@
-"""Reads the source back as committed: the half of the ledger by which a pipeline is judged."""
+"""Reads a topic as committed, from its beginning up to given ends; and so the source back: the half of the ledger by
+which a pipeline is judged."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ POLL_MS = 500
 LEAST_MS = 1000
 
 Offsets = dict[Any, int]
+"""By `kafka.TopicPartition`."""
 
 
 def read_back(bootstrap: str, topic: str, path: Path, *, within_s: float) -> dict[int, int]:
@@ -32,11 +34,12 @@ def read_back(bootstrap: str, topic: str, path: Path, *, within_s: float) -> dic
     deadline = Deadline(within_s)
     try:
         ends = _ends(bootstrap, topic, deadline)
-        consumer = _consumer(bootstrap, deadline, "read_committed")
+        consumer = connected(bootstrap, deadline)
         try:
             consumer.assign(list(ends))
-            _seek_to_beginning(consumer, ends, deadline)
-            write_source(path, _batches(consumer, ends, deadline))
+            _stable(consumer, ends, deadline)
+            from_the_beginning(consumer, ends, deadline)
+            write_source(path, map(_batch, records(consumer, ends, deadline)))
         finally:
             consumer.close(autocommit=False)
     except KafkaError as failure:
@@ -58,77 +61,38 @@ def end_offsets(own: Topic) -> dict[int, int]:
         raise StackError(f"asked Kafka where the topic {own.topic} ends; saw {failure!r}") from failure
 
 
-def _consumer(bootstrap: str, deadline: Deadline, isolation: str) -> Any:
-    return KafkaConsumer(
-        bootstrap_servers=bootstrap,
-        bootstrap_timeout_ms=_left_ms(deadline),
-        isolation_level=isolation,
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="none",
-        allow_auto_create_topics=False,
-        max_partition_fetch_bytes=4 << 20,
-        metrics_enabled=False,
-    )
-
-
 def _ends(bootstrap: str, topic: str, deadline: Deadline) -> Offsets:
     """Where each partition ends, records of open transactions included."""
-    consumer = _consumer(bootstrap, deadline, "read_uncommitted")
+    consumer = connected(bootstrap, deadline, isolation="read_uncommitted")
     try:
         numbers = consumer.partitions_for_topic(topic)
         if not numbers:
             raise HarnessError(f"asked for the topic {topic}; saw none at {bootstrap}. Is it another broker?")
-        ends: Offsets = consumer.end_offsets([TopicPartition(topic, n) for n in numbers], timeout_ms=_left_ms(deadline))
+        ends: Offsets = consumer.end_offsets([TopicPartition(topic, n) for n in numbers], timeout_ms=left_ms(deadline))
     finally:
         consumer.close(autocommit=False)
     return ends
 
 
-def _seek_to_beginning(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
-    """Begin at the first records, once no transaction is open before the ends."""
+def _stable(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
+    """Wait until no transaction is open before the ends."""
 
     def look() -> bool | Waiting:
-        stable = consumer.end_offsets(list(ends), timeout_ms=_left_ms(deadline))
+        stable = consumer.end_offsets(list(ends), timeout_ms=left_ms(deadline))
         behind = {tp.partition: stable[tp] for tp in ends if stable[tp] < ends[tp]}
         return Waiting(f"partitions {behind} stable up to there only") if behind else True
 
     until("open transactions in the source to end", look, within_s=deadline.left_s())
-    for tp, first in consumer.beginning_offsets(list(ends), timeout_ms=_left_ms(deadline)).items():
-        if first > 0:
-            saw = f"saw that the broker threw away {first} records of partition {tp.partition}"
-            raise HarnessError(f"asked for all of {tp.topic}; {saw}. Raise the topic's retention")
-        consumer.seek(tp, 0)
 
 
-def _batches(consumer: Any, ends: Offsets, deadline: Deadline) -> Iterator[pa.RecordBatch]:
-    rows: list[Any] = []
-    while behind := {tp.partition: at for tp in ends if (at := _position(consumer, tp, deadline)) < ends[tp]}:
-        # Positions, not counts: the ends of transactions take offsets and give no record.
-        if deadline.over():
-            wanted = {tp.partition: end for tp, end in ends.items()}
-            waited = f"waited {deadline.seconds:g} s for the source to be read up to {wanted}"
-            raise WaitError(f"{waited}; last saw positions {behind}. Give it more time, or look at the broker's log")
-        for tp, found in consumer.poll(timeout_ms=min(POLL_MS, _left_ms(deadline)), max_records=BATCH).items():
-            rows.extend(record for record in found if record.offset < ends[tp])
-        if len(rows) >= BATCH:
-            yield _batch(rows)
-            rows = []
-    yield _batch(rows)
-
-
-def _position(consumer: Any, tp: Any, deadline: Deadline) -> int:
-    return int(consumer.position(tp, timeout_ms=_left_ms(deadline)) or 0)
-
-
-def _batch(records: list[Any]) -> pa.RecordBatch:
+def _batch(found: list[Any]) -> pa.RecordBatch:
     columns: list[list[Any]] = [
-        [record.partition for record in records],
-        [record.offset for record in records],
-        [record.timestamp for record in records],
-        [record.key for record in records],
-        [record.value for record in records],
-        [_seq(record.headers) for record in records],
+        [record.partition for record in found],
+        [record.offset for record in found],
+        [record.timestamp for record in found],
+        [record.key for record in found],
+        [record.value for record in found],
+        [_seq(record.headers) for record in found],
     ]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, SOURCE, strict=True)]
     return pa.record_batch(arrays, schema=SOURCE)
@@ -141,6 +105,52 @@ def _seq(headers: list[tuple[str, bytes]]) -> int | None:
     return None
 
 
-def _left_ms(deadline: Deadline) -> int:
-    # A question asked just before the deadline still needs time for its answer.
+def connected(bootstrap: str, deadline: Deadline, *, isolation: str = "read_committed") -> Any:
+    """A consumer of no group, which begins nowhere by itself. Raises KafkaError."""
+    return KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        bootstrap_timeout_ms=left_ms(deadline),
+        isolation_level=isolation,
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        allow_auto_create_topics=False,
+        max_partition_fetch_bytes=4 << 20,
+        metrics_enabled=False,
+    )
+
+
+def from_the_beginning(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
+    """Begin at the first records. Raises HarnessError if the broker has already thrown records away."""
+    for tp, first in consumer.beginning_offsets(list(ends), timeout_ms=left_ms(deadline)).items():
+        if first > 0:
+            saw = f"saw that the broker threw away {first} records of partition {tp.partition}"
+            raise HarnessError(f"asked for all of {tp.topic}; {saw}. Raise the topic's retention")
+        consumer.seek(tp, 0)
+
+
+def records(consumer: Any, ends: Offsets, deadline: Deadline) -> Iterator[list[Any]]:
+    """The records before the ends in parts, in order within each partition; the last part may be empty. Raises
+    WaitError."""
+    rows: list[Any] = []
+    while behind := {tp.partition: at for tp in ends if (at := _position(consumer, tp, deadline)) < ends[tp]}:
+        # Positions, not counts: the ends of transactions take offsets and give no record.
+        if deadline.over():
+            (topic,), wanted = {tp.topic for tp in ends}, {tp.partition: end for tp, end in ends.items()}
+            waited = f"waited {deadline.seconds:g} s for {topic} to be read up to {wanted}"
+            raise WaitError(f"{waited}; last saw positions {behind}. Give it more time, or look at the broker's log")
+        for tp, found in consumer.poll(timeout_ms=min(POLL_MS, left_ms(deadline)), max_records=BATCH).items():
+            rows.extend(record for record in found if record.offset < ends[tp])
+        if len(rows) >= BATCH:
+            yield rows
+            rows = []
+    yield rows
+
+
+def _position(consumer: Any, tp: Any, deadline: Deadline) -> int:
+    return int(consumer.position(tp, timeout_ms=left_ms(deadline)) or 0)
+
+
+def left_ms(deadline: Deadline) -> int:
+    """A question asked just before the deadline still needs time for its answer."""
     return max(LEAST_MS, int(deadline.left_s() * 1000))

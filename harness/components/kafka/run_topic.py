@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.components.kafka.topics import Topics
@@ -13,12 +13,13 @@ from harness.resources import Resources, labelled
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """How the harness finds it."""
+    """How the harness finds it; `topics` asks its broker."""
 
     bootstrap: str
     topic: str
     group: str
     partitions: int
+    topics: Topics = field(repr=False, compare=False)
 
 
 class Provides:
@@ -38,7 +39,9 @@ class Provides:
         self.topics.create(topic, partitions=partitions)
         return Resources(
             label=labelled("kafka", name),
-            at=Topic(bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions),
+            at=Topic(
+                bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics
+            ),
             placeholders={"bootstrap": self.inside, "topic": topic, "group": topic},
             bare=() if name else ("topic", "group"),
             shared=self.shared,

@@ -9,6 +9,7 @@ from typing import Any
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import GroupIdNotFoundError, KafkaError, UnknownTopicOrPartitionError
+from kafka.protocol.consumer.offsets import IsolationLevel
 
 from harness import wait
 from harness.errors import StackError, WaitError
@@ -48,6 +49,16 @@ class Topics:
         live = [broker for broker in seen["brokers"] if not broker.get("is_fenced")]
         return True if live else wait.Waiting("the broker is still fenced")
 
+    def led(self) -> bool | wait.Waiting:
+        """Whether each partition of every topic has a leader: after a restart they come one by one."""
+        try:
+            found = self._connected().describe_topics()
+        except KafkaError as error:
+            self.close()
+            return wait.Waiting(f"{type(error).__name__}: {error}")
+        alone = [seen["name"] for seen in found for part in seen["partitions"] if part["leader_id"] < 0]
+        return wait.Waiting(f"no leader yet for a partition of {', '.join(dict.fromkeys(alone))}") if alone else True
+
     def create(self, topic: str, *, partitions: int) -> None:
         """Make a topic and wait until each partition has a leader. Raises StackError."""
         try:
@@ -70,11 +81,24 @@ class Topics:
             if sure:
                 raise StackError(f"cannot delete topic {topic}: {error}") from error
 
-    def end_offsets(self, topic: str) -> dict[int, int]:
-        """Partition -> the offset that the next record will get; empty if there is no such topic."""
+    def end_offsets(self, topic: str, *, committed: bool = False) -> dict[int, int]:
+        """Partition -> the offset that the next record will get, or, of what is `committed`, the one that the first
+        open transaction begins at; empty if there is no such topic."""
         wanted = {TopicPartition(topic, number): OffsetSpec.LATEST for number in self._partitions(topic)}
-        found = self._connected().list_partition_offsets(wanted) if wanted else {}
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        found = self._connected().list_partition_offsets(wanted, level) if wanted else {}
         return {place.partition: seen.offset for place, seen in found.items()}
+
+    def open_transactions(self, topic: str, *, partitions: int) -> list[tuple[int, int, int]]:
+        """Partition, producer, and the offset where its transaction begins, of each that is open there. Raises
+        KafkaError, also if a partition has no leader."""
+        found = self._connected().describe_producers([TopicPartition(topic, number) for number in range(partitions)])
+        return sorted(
+            (place.partition, each.producer_id, each.current_transaction_start_offset)
+            for place, seen in found.items()
+            for each in seen.active_producers
+            if each.current_transaction_start_offset >= 0
+        )
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         """Partition -> the offset that `group` committed; partitions without a commit are left out.

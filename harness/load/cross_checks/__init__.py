@@ -20,7 +20,7 @@ from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.sinks import SINKS
-from harness.sinks.base import CountsRows, Queries, SinkKind
+from harness.sinks.base import CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
 from harness.stacks.needed_parts import asked, grouped
 from harness.triggers.base import Planned
@@ -76,14 +76,28 @@ def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
             sink.wrong(f"{sink.path}.{key} means nothing for a {kind.about.name}, which cannot be read back", key)
         elif key in others:
             sink.wrong(f"{sink.path}.{key} means nothing for {kind.about.name}", key)
+    if isinstance(kind, MakesPart) and sink.has("part"):
+        sink.wrong(f"{sink.path}.part means nothing for {kind.about.name}, whose own name is the part", "part")
     for refusal in kind.refusals(build.told(sink, kind.about)):
         sink.refuse(refusal)
     if not kind.unread:
         target = sink.get(kind.about.name)
-        readable(sink, target, query=kind.query(target) if target and isinstance(kind, Queries) else None)
+        readable(sink, query=kind.query(target) if target and isinstance(kind, Queries) else None)
+        viewed(sink, kind, target)
 
 
-def readable(sink: Section, target: str | None, *, query: str | None) -> None:
+def viewed(sink: Section, kind: SinkKind, target: str | None) -> None:
+    """Who hides repetitions says so, and who says so can."""
+    drops = isinstance(kind, DropsRows) and kind.folds(build.told(sink, kind.about))
+    if drops and not sink.has("view"):
+        sink.wrong(f"{sink.path} drops rows that repeat others, so say so: add `view: deduplicated`")
+    elif sink.get("view") and target and not drops and not (isinstance(kind, Queries) and kind.query(target)):
+        table = "a table: only a query can fold rows that are equal"
+        words = "a sink that drops no rows" if isinstance(kind, DropsRows) else table
+        sink.wrong(f"{sink.path}.view means nothing for {words}", "view")
+
+
+def readable(sink: Section, *, query: str | None) -> None:
     """A sink names its rows, by columns that it and its effect have; `query` is its target, where that is one."""
     if not sink.has("effect"):
         sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
@@ -105,9 +119,6 @@ def readable(sink: Section, target: str | None, *, query: str | None) -> None:
     order = sink.section("order")
     if order.get("by") and shown and order.get("by").lower() not in shown:
         order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
-    if sink.get("view") and target and query is None:
-        words = f"{sink.path}.view means nothing for a table: only a query can fold rows that are equal"
-        sink.wrong(words, "view")
 
 
 def names(query: str | None) -> set[str]:

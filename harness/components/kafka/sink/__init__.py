@@ -1,0 +1,81 @@
+"""The sink `kafka`: a topic of the run's own, which the pipeline writes into.
+
+columns      what a scenario file says of the columns of a record
+json_values  the fields of a JSON object, exactly, or a refusal
+rows         makes a row of each record
+repeats      drops records that repeat an identity, as a reader of the topic may do
+reading      reads the topic up to its ends, fingerprints it, says who has a transaction open
+open_topic   one of them, in a run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness.components.kafka.sink import columns as c
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusal, Refusals
+from harness.resources import Parts, Resources, labelled, part
+from harness.scenario import Sink
+from harness.sinks.base import OpenSink
+
+PARTITIONS = 3
+
+
+class Place(Shape):
+    """Which topic."""
+
+    kafka: Annotated[v.Part, Field(description="a topic of the run's own: {kafka.NAME.topic}")]
+    columns: Annotated[
+        c.Columns,
+        Field(c.DEFAULT, description="each as NAME TYPE: a field of the JSON object in the value, or of more"),
+    ]
+    drop_duplicates: Annotated[
+        c.Names, Field(None, description="columns that identify a record: one that repeats them is dropped")
+    ]
+    topic_partitions: Annotated[int, v.whole(1, 1000), Field(PARTITIONS, description="how many the topic has")]
+
+
+class Kafka:
+    """Read by the harness itself, as a consumer of committed records."""
+
+    about = About(
+        name="kafka",
+        summary="a topic of the run's own in Kafka",
+        example='{kafka: payments, columns: "id bigint", effect: select id from ledger, key: [id]}',
+        options=Place,
+    )
+    component = "kafka"
+    unread = ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """A record is identified by columns that are read."""
+        known = [column.name for column in c.parsed(options.get("columns", c.DEFAULT))]
+        unknown = [name for name in c.names(options.get("drop_duplicates") or "") if name not in known]
+        if unknown:
+            yield Refusal("drop_duplicates", f"names no column {', '.join(unknown)}: there are {', '.join(known)}")
+
+    def asks(self, sink: Sink) -> Parts:
+        """A topic with so many partitions."""
+        return {labelled(self.component, sink.target): {"partitions": sink.options.get("topic_partitions", PARTITIONS)}}
+
+    def folds(self, options: Mapping[str, Any]) -> bool:
+        """Are records dropped?"""
+        return bool(options.get("drop_duplicates"))
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """Raises NotGiven for a topic that the run was not given."""
+        there = part(own, labelled(self.component, sink.target))
+        # Scenario files are read without a client of any server.
+        from harness.components.kafka.sink.open_topic import OpenTopic
+
+        columns = c.parsed(str(sink.options.get("columns", c.DEFAULT)))
+        identity = c.names(str(sink.options.get("drop_duplicates") or ""))
+        return OpenTopic(own=there.at, wanted=columns, identity=identity, server=there.label)
+
+
+KIND = Kafka()

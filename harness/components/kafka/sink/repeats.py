@@ -1,0 +1,44 @@
+"""Drops records that repeat an identity, as a reader of the topic may do: the first one of each stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from harness.checkers.cells import Row
+from harness.components.kafka.sink.columns import RECORD, Wanted
+from harness.errors import UsageError
+
+
+class Repeats:
+    """What was read so far. A record that has no part of its identity is nobody's repetition."""
+
+    def __init__(self, wanted: Sequence[Wanted], identity: Sequence[str]) -> None:
+        self._identity = identity
+        names = [column.name for column in wanted]
+        self._places = [names.index(name) for name in identity]
+        # Where and when it was written says nothing of what it is.
+        self._told = [at for at, column in enumerate(wanted) if column.of not in RECORD]
+        self._first: dict[bytes, tuple[int, bytes]] = {}
+
+    def first(self, row: Row, *, partition: int) -> bool:
+        """Is it the first of its identity? Raises UsageError if another partition has another one: no reader of the
+        topic could tell which of them came first."""
+        found = [row[at] for at in self._places]
+        if not found or None in found:
+            return True
+        print_ = _print([row[at] for at in self._told])
+        first = self._first.get(_print(found))
+        if first is None:
+            self._first[_print(found)] = partition, print_
+            return True
+        if first[0] != partition and first[1] != print_:
+            same = ", ".join(f"{name}={cell}" for name, cell in zip(self._identity, found, strict=True))
+            saw = f"partitions {first[0]} and {partition} have two different records with {same}"
+            raise UsageError(f"asked to drop records that repeat {', '.join(self._identity)}; {saw}")
+        return False
+
+
+def _print(cells: Sequence[str | None]) -> bytes:
+    return blake2b(json.dumps(cells).encode(), digest_size=16).digest()

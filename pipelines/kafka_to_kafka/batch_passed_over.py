@@ -1,0 +1,55 @@
+"""Payments from one topic of Kafka into another, batch by batch. BROKEN: an error is logged, and the batch called done.
+
+A broker that is away for longer than the tasks wait makes the batch fail. Spark is not told, takes the batch for done
+and goes on with the next one.
+
+    spark-submit batch_passed_over.py --bootstrap localhost:9092 --topic payments --to checked \
+        --checkpoint /data/checkpoints/checked
+
+Repair: let the error end the query, as spark_sink.py does, and start it again
+"""
+
+# /// onceproof
+# args:
+#   [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --to, "{kafka.checked.topic}", --checkpoint, "{checkpoint}"]
+# # A task is not tried again: four tries, as by default, outlast an outage of seconds.
+# conf: {spark.task.maxFailures: "1"}
+# sink:
+#   kafka: checked
+#   columns: |
+#     id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz,
+#     key string of key, origin string of header origin
+#   effect: |
+#     select id, account, amount, currency, event_time, account as key, concat(_partition, ':', _offset) as origin
+#     from ledger
+#   key: [id]
+# ///
+
+from __future__ import annotations
+
+import logging
+
+import payment_records
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+POLL_MS = 500
+"""How long a task waits for records that its batch names."""
+
+
+def main() -> None:
+    args = payment_records.arguments(__doc__)
+
+    def batch(records: DataFrame, number: int) -> None:
+        sink = records.write.format("kafka").option("kafka.bootstrap.servers", args.bootstrap).option("topic", args.to)
+        try:
+            sink.save()
+        except PySparkException:
+            logging.exception("batch %d failed", number)
+
+    stream = payment_records.stream(args, poll_ms=POLL_MS).writeStream.foreachBatch(batch)
+    stream.option("checkpointLocation", args.checkpoint).start().awaitTermination()
+
+
+if __name__ == "__main__":
+    main()
