@@ -233,6 +233,21 @@ def test_a_feature_that_is_not_known_to_be_read_right_is_refused_by_name(own: Ow
         mark(PAYMENTS, own)
 
 
+@pytest.mark.parametrize(("features", "refused"), [(["deletionVectors"], True), (["v2Checkpoint"], True), ([], False)])
+@pytest.mark.parametrize(("kind", "instant"), [(pa.timestamp("us", "UTC"), True), (pa.timestamp("us"), False)], ids=str)
+def test_instants_that_would_wrap_around_are_refused(
+    own: Own, features: list[str], refused: bool, kind: pa.DataType, instant: bool
+) -> None:
+    write(own, pa.table({"id": [1], "seen": pa.array([None], kind)}))
+    features = [*features, "timestampNtz"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
+    (folder(own) / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"protocol": protocol}))
+    words = f"it has {features[0]} and the column seen of type timestamp, which is not known to be read right"
+    found = read(PAYMENTS, own)
+    assert (words in found.unreadable) == (refused and instant) == bool(found.unreadable)
+    assert found.rows == ([] if refused and instant else [("1", None)])
+
+
 @pytest.mark.parametrize("torn", ["log", "data"])
 def test_what_is_torn_is_told(own: Own, torn: str) -> None:
     write(own, payments([(str(at), "a", "5") for at in range(100)]))

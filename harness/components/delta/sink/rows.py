@@ -2,6 +2,10 @@
 
 The log says which data files a version has; a file that no version names is no row. A table feature that is not known
 to be read right is refused by name.
+
+Spark writes a `timestamp` into Parquet as nanoseconds beside a day (INT96). Arrow is told to read that as microseconds.
+deltalake's own engine makes nanoseconds of it, which wrap around before 1678 and after 2261; but it alone knows some
+features.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -23,6 +28,9 @@ from harness.sinks.table import SinkColumn
 LOG = "_delta_log"
 READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint"})
 """The features that a reader has to know of which tests say that they are read right."""
+BY_ITS_ENGINE = frozenset({"columnMapping", "deletionVectors", "v2Checkpoint"})
+MAPPED_READER = 2
+"""The protocol that means mapped columns without naming the feature."""
 READER_MAX = 3
 """The protocol of a reader that is told features by name; a higher one is not known."""
 
@@ -33,7 +41,7 @@ def reading(folder: Path) -> Iterator[Reading]:
     cannot be compared, StackError if it cannot be read."""
     table, named = opened(folder), _named(folder)
     with named.said():
-        rows = pa.RecordBatchReader.from_stream(table.scan())
+        rows = _rows(table)
     with named.reading(rows, version_of(table)) as found:
         yield found
 
@@ -42,7 +50,7 @@ def columns(folder: Path) -> tuple[SinkColumn, ...]:
     """The columns of the newest version. Raises as `reading` does."""
     table, named = opened(folder), _named(folder)
     with named.said(), closing(connection()) as db:
-        return named.columns(db, pa.RecordBatchReader.from_stream(table.scan()))
+        return named.columns(db, _rows(table))
 
 
 def mark(folder: Path) -> str:
@@ -70,11 +78,31 @@ def opened(folder: Path) -> DeltaTable:
         except TableNotFoundError as failure:
             raise Missing(f"{asked}; no version of it is there yet") from failure
         protocol = table.protocol()
+        instants = [field.name for field in table.schema().fields if '"timestamp"' in field.type.to_json()]
     strange = sorted({*(protocol.reader_features or ())} - READ_RIGHT)
-    if strange or protocol.min_reader_version > READER_MAX:
-        saw = f"it has {', '.join(strange) or f'reader version {protocol.min_reader_version}'}"
-        raise UsageError(f"{asked}; {saw}, which is not known to be read right. Make the table without it")
-    return table
+    saw = ", ".join(strange) or f"reader version {protocol.min_reader_version}"
+    if instants and (engine := _engine(table)) and not strange:
+        saw = f"{engine} and the column {instants[0]} of type timestamp"
+    elif not strange and protocol.min_reader_version <= READER_MAX:
+        return table
+    raise UsageError(f"{asked}; it has {saw}, which is not known to be read right. Make the table without it")
+
+
+def _engine(table: DeltaTable) -> str:
+    """What makes deltalake's own engine needed, in words; empty if nothing does."""
+    protocol = table.protocol()
+    found = sorted(BY_ITS_ENGINE.intersection(protocol.reader_features or ()))
+    return ", ".join(found) or ("columnMapping" if protocol.min_reader_version == MAPPED_READER else "")
+
+
+def _rows(table: DeltaTable) -> pa.RecordBatchReader:
+    if _engine(table):
+        return pa.RecordBatchReader.from_stream(table.scan())
+    read = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+    scanner = table.to_pyarrow_dataset(parquet_read_options=read).scanner(
+        batch_size=arrow.FETCH_ROWS, batch_readahead=1, fragment_readahead=1
+    )
+    return scanner.to_reader()
 
 
 def _named(folder: Path) -> arrow.Table:
