@@ -145,6 +145,27 @@ def test_afterwards_and_without_a_checkpoint_one_more_is_on_its_way() -> None:
     assert waits("group") == [2]
 
 
+@pytest.mark.parametrize(("begins_s", "sent"), [(60.0, [10]), (0.0, [10, 20, 30])])
+def test_a_driver_that_is_not_there_yet_is_waited_for_longer(begins_s: float, sent: list[int]) -> None:
+    sender: Any = Sender(60)
+    nothing = Progress("checkpoint", dict, dict, lambda: None)
+    asked: list[int] = []
+
+    def at_work() -> bool:
+        asked.append(len(sender.calls))
+        return False
+
+    feeder = Feeder(
+        sender, nothing, Journal(None), rate_per_s=None, sizes=(10, 20, 30), patience_s=0.2, at_work=at_work,
+        begins_s=begins_s,
+    )  # fmt: skip
+    feeder.start()
+    # The first portion is waited for as long as ten of its own patience.
+    until("it to have waited", lambda: feeder.done or len(asked) > 40, within_s=60.0)
+    feeder.stop()
+    assert sender.calls == sent
+
+
 def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:
     sender, looks = fed(100, rate_per_s=1.0, exact=(10, 60), patience_s=1.0)
     assert sender.calls == [10, 60, 30]

@@ -66,7 +66,7 @@ class Feeder:
     a fault at it finds the next records on their way. Afterwards, and where the pipeline keeps its offsets itself (it
     plans nothing that can be seen), it stays one portion ahead. With `exact` sizes it sends each of them when all
     before it is planned, whatever the rate. A pipeline that shows no progress is waited for `patience_s` with each
-    portion."""
+    portion, and while its driver is not `at_work` yet, for `begins_s` more at most."""
 
     def __init__(
         self,
@@ -79,6 +79,8 @@ class Feeder:
         finished: Callable[[], bool] = lambda: False,
         exact: Sequence[int] = (),
         patience_s: float = PATIENCE_S,
+        at_work: Callable[[], bool] = lambda: True,
+        begins_s: float = 0.0,
     ) -> None:
         self._producer = producer
         self._progress = progress
@@ -88,6 +90,8 @@ class Feeder:
         self._finished = finished
         self._exact = tuple(exact)
         self._patience_s = patience_s
+        self._at_work = at_work
+        self._begins_s = begins_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="feeder", daemon=True)
         self.failure: BaseException | None = None
@@ -143,8 +147,10 @@ class Feeder:
 
     def _wait(self, reached: Callable[[], bool]) -> None:
         end = monotonic() + self._patience_s
+        last = end + self._begins_s
         while not reached() and monotonic() < end and not self._stop.wait(TICK_S):
-            pass
+            if not self._at_work():
+                end = min(last, monotonic() + self._patience_s)
 
     def _goes_on(self, portion: int, before: int) -> bool:
         """Is the next portion due, after the last one and what was planned `before` it?"""

@@ -135,6 +135,8 @@ class Live:
             finished=lambda: self.schedule.done,
             exact=self._portions,
             patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),
+            at_work=self.has_progress,
+            begins_s=self._begins_s,
         )
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, own, self.root)
