@@ -171,6 +171,15 @@ def test_a_moment_that_spark_writes_as_int96_is_one(own: Own, moment: datetime) 
     assert found.rows == [(f"{moment.isoformat(timespec='microseconds')}Z",)]
 
 
+def test_a_moment_that_is_finer_than_duckdb_knows_is_refused_by_name(own: Own) -> None:
+    for nanoseconds, words in ((1_000, ""), (1_001, "a.parquet is torn, or cannot be read exactly: Casting from")):
+        write(own, pa.table({"x": pa.array([nanoseconds], pa.timestamp("ns", "Europe/Berlin"))}))
+        found = read(PAYMENTS, own).unreadable
+        assert words in found and bool(words) == bool(found)
+    write(own, pa.table({"x": pa.array([1_001], pa.timestamp("ns"))}))
+    assert read(PAYMENTS, own).rows == [("1970-01-01T00:00:00.000001001",)]
+
+
 IN_JSON = [
     ("bigint", "9007199254740993", "9007199254740993"),
     ("decimal(12,2)", "1.50", "1.5"),
@@ -239,7 +248,7 @@ def test_names_that_are_hidden_are_passed_over_and_no_others(own: Own) -> None:
         lines(own, "nothing", place)
     assert rows(own) == [("1", "a", "5", "1")]
     lines(own, "nothing", "x=1/notes.txt")
-    assert "x=1/notes.txt is torn, or no Parquet" in read(PAYMENTS, own).unreadable
+    assert "x=1/notes.txt is torn, or cannot be read exactly" in read(PAYMENTS, own).unreadable
 
 
 def test_a_partitions_folder_names_columns(own: Own) -> None:
@@ -268,7 +277,7 @@ def test_a_torn_file_is_named_and_keeps_no_other_from_showing_the_columns(own: O
     assert columns(PAYMENTS, own) is None
     write(own, payments([("1", "a", "5")]), "b.parquet")
     found = read(PAYMENTS, own)
-    assert "a.parquet is torn, or no Parquet" in found.unreadable and not found.absent
+    assert "a.parquet is torn, or cannot be read exactly" in found.unreadable and not found.absent
     assert [column.name for column in columns(PAYMENTS, own) or ()] == ["id", "account", "amount"]
 
 
@@ -277,7 +286,7 @@ def test_pages_that_were_changed_are_told_by_their_file(own: Own) -> None:
     data = bytearray(path.read_bytes())
     data[200] ^= 255
     path.write_bytes(data)
-    assert "a.parquet is torn, or no Parquet" in read(PAYMENTS, own).unreadable
+    assert "a.parquet is torn, or cannot be read exactly" in read(PAYMENTS, own).unreadable
 
 
 def test_a_type_that_cannot_be_compared_exactly_is_refused_by_name(own: Own) -> None:

@@ -22,6 +22,8 @@ from harness.sinks.table import SinkColumn
 
 ROWS = 20_000
 INT96 = "INT96"
+MOMENT = pa.timestamp("us", "UTC")
+"""What DuckDB knows of a moment in time. A finer one is refused, and not cut."""
 
 
 class Parquet:
@@ -96,13 +98,17 @@ def _schema(name: str, file: DataFile) -> pa.Schema:
     except (OSError, ValueError, pa.ArrowException) as failure:
         raise _torn(name, file, failure) from failure
     moments = {path for path, column in flat.items() if column.physical_type == INT96}
-    types = [pa.timestamp("us", "UTC") if each.name in moments else each.type for each in fields]
+    types = [MOMENT if each.name in moments or _is_moment(each.type) else each.type for each in fields]
     names = [each.name for each in fields]
     more = [column for column, _ in file.partition]
     if twice := {each for each in [*names, *more] if [*names, *more].count(each) > 1}:
         saw = f"{file.place} has the column {twice.pop()} twice, in the file or in its folder's name"
         raise UsageError(f"asked to read the files of {name}; {saw}")
     return pa.schema([*zip(names, types, strict=True), *((each, pa.string()) for each in more)])
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.tz)
 
 
 def _placed(batch: pa.RecordBatch, file: DataFile, schema: pa.Schema) -> pa.RecordBatch:
@@ -115,7 +121,7 @@ def _placed(batch: pa.RecordBatch, file: DataFile, schema: pa.Schema) -> pa.Reco
 
 def _torn(name: str, file: DataFile, failure: Exception) -> UsageError:
     words = " ".join(str(failure).split()) or type(failure).__name__
-    return UsageError(f"asked to read the files of {name}; {file.place} is torn, or no Parquet: {words}")
+    return UsageError(f"asked to read the files of {name}; {file.place} is torn, or cannot be read exactly: {words}")
 
 
 def _shown(schema: pa.Schema) -> str:
