@@ -26,7 +26,6 @@ from harness.checkers.schema_check import folded, folding_note, schema_mismatch
 from harness.checkers.self_tests import self_tests
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.run_topic import Topic
-from harness.components.kafka.sink.columns import DEFAULT, parsed
 from harness.components.kafka.sink.repeats import Repeats
 from harness.components.kafka.sink.rows import columns_of, row_of
 from harness.effect import Effects, Source
@@ -35,6 +34,7 @@ from harness.machine import jars, java
 from harness.scenario import Kind, Order, Sink
 from harness.session.session import Session
 from harness.sinks.base import HoldsWriter, MayFold, ShowsWriters
+from harness.sinks.json_columns import DEFAULT, parsed
 from harness.sinks.reading import busy, columns, keep, mark, opened, read, tried
 from harness.sinks.table import load
 from harness.stacks.needed_parts import parts

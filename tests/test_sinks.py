@@ -487,7 +487,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
 IN_MARIADB = [path for path in SHIPPED if path.stem.startswith("mariadb_")]
 IN_KAFKA = [path for path in SHIPPED if path.stem.startswith("kafka_")]
-ELSEWHERE = [*IN_MARIADB, *IN_KAFKA, *(path for path in SHIPPED if path.stem.startswith(("delta_", "iceberg_")))]
+ELSEWHERE = [
+    *IN_MARIADB,
+    *IN_KAFKA,
+    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_"))),
+]
 
 
 @pytest.mark.stack

@@ -2,6 +2,7 @@
 
 reading   reads them back, and keeps them in the run folder
 table     what was read of one sink, and how it lies there
+json_columns, json_values   of sinks whose rows are JSON: the columns that a file names, and a field exactly
 """
 
 from __future__ import annotations

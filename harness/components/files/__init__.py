@@ -4,6 +4,7 @@ folders     the folders of runs
 source      files of records dropped into one
 dropped     those files, and who writes them
 spark_log   which of them Spark's file source has taken
+sink        files that the pipeline writes, read back
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class FilesComponent:
 
     about = About(
         name="files",
-        summary="a folder of the run's own; `files.input` is the one that the source files are dropped into",
+        summary="folders of the run's own; `files.input` is the one that the source files are dropped into",
         example='args: [--into, "{files.path}"]',
         options=Shape,
     )

@@ -1,7 +1,5 @@
 """The sink `kafka`: a topic of the run's own, which the pipeline writes into.
 
-columns      what a scenario file says of the columns of a record
-json_values  the fields of a JSON object, exactly, or a refusal
 rows         makes a row of each record
 repeats      drops records that repeat an identity, as a reader of the topic may do
 reading      reads the topic up to its ends, fingerprints it, says who has a transaction open
@@ -15,12 +13,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness.components.kafka.sink import columns as c
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
 from harness.resources import Parts, Resources, labelled, part
 from harness.scenario import Sink
+from harness.sinks import json_columns as c
 from harness.sinks.base import OpenSink
 
 PARTITIONS = 3

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sink import reading
-from harness.components.kafka.sink.columns import Wanted
 from harness.components.kafka.sink.rows import columns_of
 from harness.sinks.base import Reading, Writer, statements
+from harness.sinks.json_columns import Wanted
 from harness.sinks.table import SinkColumn, SinkTable
 
 

@@ -16,11 +16,11 @@ from kafka.errors import KafkaError
 from harness.checkers.cells import Row
 from harness.components.kafka.readback import Offsets, connected, from_the_beginning, records
 from harness.components.kafka.run_topic import Topic
-from harness.components.kafka.sink.columns import Wanted
 from harness.components.kafka.sink.repeats import Repeats
 from harness.components.kafka.sink.rows import columns_of, row_of
 from harness.errors import StackError
 from harness.sinks.base import Reading, Writer
+from harness.sinks.json_columns import Wanted
 from harness.wait import Deadline
 
 READ_S = 120.0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from harness.checkers.cells import Row
-from harness.components.kafka.sink.columns import RECORD, Wanted
 from harness.errors import UsageError
+from harness.sinks.json_columns import RECORD, Wanted
 
 
 class Repeats:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from harness.checkers.cells import Cell, Row
-from harness.components.kafka.sink.columns import Wanted
-from harness.components.kafka.sink.json_values import fields, of_bytes, of_json, utf8
 from harness.errors import UsageError
+from harness.sinks.json_columns import Wanted
+from harness.sinks.json_values import fields, of_bytes, of_json, utf8
 from harness.sinks.table import SinkColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What a scenario file says of the columns of a record: `id bigint, at timestamp_ntz, origin string of header origin`.
+"""What a scenario file says of columns whose values are JSON: `id bigint, at timestamp_ntz, origin string of header o`.
 
 Names and types are written as in Spark's DDL. A column is the field of that name of the JSON object in the value,
 unless `of` says what else it is.

@@ -17,7 +17,7 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 from harness.checkers.cells import Cell, canonical
-from harness.components.kafka.sink.columns import WHOLE, Wanted
+from harness.sinks.json_columns import WHOLE, Wanted
 
 DIGITS_MAX = 400
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")

@@ -1,0 +1,78 @@
+"""Peak memory and time to read files of a million rows back as a sink, each reading in a process of its own.
+
+PYTHONPATH=. .venv/bin/python bench/files_rows.py [--rows N] [--files N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.components.files.folders import Folder
+from harness.resources import Resources
+from harness.scenario import Sink
+from harness.sinks.reading import opened
+
+SINKS: dict[str, dict[str, str | int | float]] = {
+    "parquet": {},
+    "json": {"format": "json", "columns": "id bigint, account string, amount decimal(12,2)"},
+}
+
+
+def make(root: Path, rows: int, files: int) -> None:
+    each = rows // files
+    for number in range(files):
+        ids = range(number * each, number * each + each)
+        accounts, amounts = [f"acct-{at % 50:04}" for at in ids], [Decimal(at) / 100 for at in ids]
+        for form in SINKS:
+            (root / form).mkdir(exist_ok=True)
+        columns: dict[str, Any] = {"id": pa.array(ids, pa.int64()), "account": accounts}
+        table = pa.table(columns | {"amount": pa.array(amounts, pa.decimal128(12, 2))})
+        pq.write_table(table, root / "parquet" / f"{number}.parquet")
+        with (root / "json" / f"{number}.json").open("w") as out:
+            for at, account, amount in zip(ids, accounts, amounts, strict=True):
+                out.write(f'{{"id":{at},"account":"{account}","amount":{amount}}}\n')
+
+
+def look(root: Path, form: str) -> None:
+    sink = Sink(kind="files", target=form, options=SINKS[form])
+    there = opened(sink, {"files": Resources(label="files", at=Folder(root))})
+    assert there is not None
+    began, before = monotonic(), peak_mb()
+    with there.reading() as found:
+        count = sum(len(part) for part in found.parts)
+    print(f"{form}: {count:,} rows in {monotonic() - began:.1f} s; peak {peak_mb()} MB, {before} MB before")
+
+
+def peak_mb() -> int:
+    """Of this process: what `getrusage` says is its parent's, if that was larger."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=4)
+    parser.add_argument("--look", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.look:
+        look(Path(given.look[0]), given.look[1])
+        return
+    with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
+        make(Path(folder), given.rows, given.files)
+        for form in SINKS:
+            subprocess.run([sys.executable, __file__, "--look", folder, form], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The sink `files`: Parquet or JSON files in a folder that the run was given.
+
+open_folder   one of them, in a run
+listing       the files that a reader sees who lists the folder, and what their folders say of their rows
+manifest      the files that Spark's file sink has committed, by its own log
+parquet_rows  reads Parquet files whole and exactly
+json_rows     reads files of JSON lines whole and exactly
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About, Refusal, Refusals
+from harness.resources import Resources, labelled, part
+from harness.scenario import Sink
+from harness.sinks import json_columns as c
+from harness.sinks.base import OpenSink
+
+
+class Format(StrEnum):
+    """How rows lie in a file."""
+
+    PARQUET = "parquet"
+    JSON = "json"
+
+
+class Reader(StrEnum):
+    """Which files a reader takes."""
+
+    LISTING = "listing"
+    MANIFEST = "manifest"
+
+
+class Place(Shape):
+    """Which folder, and how it is read."""
+
+    files: Annotated[v.Label, Field(description="the name of a folder below {files.path}")]
+    format: Annotated[Format, v.choice(Format), Field(Format.PARQUET, description="how rows lie in a file")]
+    reader: Annotated[
+        Reader,
+        v.choice(Reader),
+        Field(Reader.LISTING, description="listing: every file is read; manifest: those that Spark's sink committed"),
+    ]
+    columns: Annotated[
+        c.Columns, Field(None, description="of JSON: each as NAME TYPE, a field of a line or of the folder's name")
+    ]
+
+
+class Files:
+    """Read by the harness itself, never by the Spark under test.
+
+    It does not count rows: a file shows none before it is whole, so nobody can be held at one."""
+
+    about = About(
+        name="files",
+        summary="a folder of Parquet files or of JSON lines, as it is listed or by the manifest of Spark's file sink",
+        example="{files: payments, reader: manifest, effect: select id from ledger, key: [id]}",
+        options=Place,
+    )
+    component = "files"
+    unread = ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """JSON has no types of its own, Parquet has."""
+        said, json = options.get("columns"), options.get("format") == Format.JSON
+        if json and not said:
+            yield Refusal("columns", "is missing: JSON does not say of which type a column is, so name each with it")
+        elif said and not json:
+            yield Refusal("columns", "means nothing for Parquet, which says of which type a column is")
+        elif said and (others := [column.name for column in c.parsed(said) if column.of != "field"]):
+            yield Refusal("columns", f"{', '.join(others)}: a line of a file has fields alone: write NAME TYPE")
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """Raises NotGiven for a folder that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        # Scenario files are read without what reads files.
+        from harness.components.files.sink.json_rows import JsonLines
+        from harness.components.files.sink.open_folder import OpenFolder
+        from harness.components.files.sink.parquet_rows import Parquet
+
+        said = sink.options.get("columns")
+        rows = JsonLines(c.parsed(str(said))) if said else Parquet()
+        by_manifest = sink.options.get("reader") == Reader.MANIFEST
+        return OpenFolder(there.at.folder / sink.target, rows, by_manifest=by_manifest)
+
+
+KIND = Files()

@@ -1,0 +1,95 @@
+"""The files that a reader sees who lists a folder, as Spark and Hive do, and what the names of folders say of the rows.
+
+Names that begin with `_` or `.` are hidden, and so is all below them; `_day=1` is a partition's folder all the same. A
+partition column is text, as the folder's name says it: who wants a date casts it in the effect.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote
+
+from harness.errors import StackError, UsageError
+from harness.sinks.base import Missing
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+Found = TypeVar("Found")
+COPYING = "._COPYING_"
+TRIES = 5
+"""How often a folder is listed that changes meanwhile."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file, where it lies below the sink's folder, and its partition's columns with their values."""
+
+    path: Path
+    place: str
+    partition: tuple[tuple[str, str | None], ...]
+
+
+def hidden(name: str) -> bool:
+    """Does a reader pass over it?"""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(COPYING)
+
+
+def data_file(folder: Path, path: Path) -> DataFile:
+    """The file at `path`, which lies below `folder`. Raises UsageError for one that lies elsewhere."""
+    try:
+        place = path.relative_to(folder)
+    except ValueError:
+        raise UsageError(f"{folder.name} names the file {path}, which lies elsewhere") from None
+    parts = [name.partition("=") for name in place.parts[:-1] if "=" in name]
+    values = tuple((unquote(name), None if value == NULL else unquote(value)) for name, _, value in parts)
+    return DataFile(path, str(place), values)
+
+
+def listed(folder: Path) -> list[DataFile]:
+    """All of them, in the order of their names. Raises Missing if there is no such folder."""
+    if not folder.is_dir():
+        asked = f"asked to read the files of {folder.name}; there is no such folder in {folder.parent}"
+        raise Missing(f"{asked}. Mend its name in `sink`, or the path in the program")
+    found = _unchanged(folder, partial(_walked, folder, hide=hidden))
+    return [data_file(folder, path) for path in sorted(found)]
+
+
+def fingerprint(folder: Path) -> str:
+    """Of the names, sizes and times of all that is there, hidden or not."""
+
+    def looked() -> str:
+        seen = [(path, path.lstat()) for path in sorted(_walked(folder, hide=lambda name: False))]
+        lines = [f"{path.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}" for path, stat in seen]
+        digest = blake2b("\n".join(lines).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+        return f"{len(seen)} files, {sum(stat.st_size for _, stat in seen)} bytes, {digest}"
+
+    return _unchanged(folder, looked)
+
+
+def _walked(folder: Path, *, hide: Callable[[str], bool]) -> list[Path]:
+    def refuse(failure: OSError) -> None:
+        raise failure
+
+    out: list[Path] = []
+    for above, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not hide(name)]
+        out += [Path(above, name) for name in names if not hide(name)]
+    return out
+
+
+def _unchanged(folder: Path, look: Callable[[], Found]) -> Found:
+    """What was seen of a folder, of which nothing was removed meanwhile."""
+    failure: OSError | None = None
+    for _ in range(TRIES):
+        try:
+            return look()
+        except FileNotFoundError as gone:
+            failure = gone
+        except OSError as refused:
+            raise StackError(f"asked to list {folder}; {refused.strerror}: {refused.filename}") from refused
+    raise UsageError(f"asked to list the files of {folder.name}; it changed each time: {failure}")

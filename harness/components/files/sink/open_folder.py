@@ -1,0 +1,58 @@
+"""One folder of files of a run, where it can be reached."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.components.files.sink import listing, manifest
+from harness.components.files.sink.listing import DataFile
+from harness.sinks.base import Reading
+from harness.sinks.table import SinkColumn
+
+
+class Rows(Protocol):
+    """How the rows of files are read; `name` is the sink's."""
+
+    def reading(self, name: str, files: list[DataFile], version: str) -> AbstractContextManager[Reading]:
+        """Columns and canonical rows. Raises Missing, UsageError."""
+
+    def columns(self, name: str, files: list[DataFile]) -> tuple[SinkColumn, ...]:
+        """The columns alone. Raises Missing, UsageError."""
+
+
+@dataclass(frozen=True)
+class OpenFolder:
+    """The files below `folder`: those that Spark's file sink has committed, or all that a lister sees."""
+
+    folder: Path
+    rows: Rows
+    by_manifest: bool
+
+    def columns(self) -> tuple[SinkColumn, ...]:
+        """Its columns, without the rows."""
+        files, _ = self._files()
+        return self.rows.columns(self.folder.name, files)
+
+    def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
+        """Its columns and rows, of the files that are there now. No lock keeps readers out."""
+        files, version = self._files()
+        return self.rows.reading(self.folder.name, files, version)
+
+    def mark(self) -> str:
+        """A fingerprint of names, sizes and times, also of what is still being written."""
+        return listing.fingerprint(self.folder) if self.folder.is_dir() else "no such folder"
+
+    def busy(self) -> str:
+        """Nothing: no server writes for a process of the pipeline. A `_temporary` that is there tells of no writer: who
+        is killed leaves it for good."""
+        return ""
+
+    def _files(self) -> tuple[list[DataFile], str]:
+        """The files, and what stands for just these."""
+        if not self.by_manifest:
+            return listing.listed(self.folder), listing.fingerprint(self.folder)
+        number, files = manifest.committed(self.folder)
+        return files, f"batch {number} of its manifest, {len(files)} files"
