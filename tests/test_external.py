@@ -225,22 +225,22 @@ for each in ("high_shelf", "low_shelf"):
 def test_what_is_dropped_at_last_is_known_by_a_conftest_and_one_failure_keeps_no_other(
     conftest: str, tmp_path: Path
 ) -> None:
-    # A repository above it is not where the conftest lies.
-    (tmp_path.parent / ".git").mkdir(exist_ok=True)
-    (tmp_path / "conftest.py").write_text(conftest)
-    folders = [tmp_path / "a", tmp_path / "b"]
-    made = [
-        Made(run_id=each.name, labels=("high_shelf", "low_shelf.x"), folder=each, root=tmp_path) for each in folders
-    ]
+    # A repository above it is not where the conftest lies. Above `tmp_path` it would be one to every other test.
+    (tmp_path / ".git").mkdir()
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "conftest.py").write_text(conftest)
+    folders = [root / "a", root / "b"]
+    made = [Made(run_id=each.name, labels=("high_shelf", "low_shelf.x"), folder=each, root=root) for each in folders]
     for each in folders:
         each.mkdir()
-    again = {"high_shelf": ("at", "stuck"), "low_shelf": ("at", str(tmp_path))}
+    again = {"high_shelf": ("at", "stuck"), "low_shelf": ("at", str(root))}
     (tmp_path / "made.json").write_text(json.dumps(remembered(again, made), default=str))
     argv = [sys.executable, "-m", "harness.stacks.lasting", str(tmp_path / "made.json")]
     done = subprocess.run(argv, cwd="/", env={"PYTHONPATH": str(PROVING.parents[1])}, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert [each.exists() for each in folders] == [False, False]
-    assert [(tmp_path / f"{each.name} x").exists() for each in folders] == [conftest is SHELVES] * 2
+    assert [(root / f"{each.name} x").exists() for each in folders] == [conftest is SHELVES] * 2
 
 
 def place(stack: ProcessesStack) -> Where:
