@@ -11,7 +11,11 @@ Repair: appended_numbered.py
 """
 
 # /// onceproof
-# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --table, "{delta.path}/payments"]
+# # Without a limit: the first batch of the new checkpoint has all there is. Small ones would be cut otherwise than
+# # those of before, and which records are lost or doubled would change from run to run.
+# args:
+#   [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --table, "{delta.path}/payments",
+#    --max-records, "100000"]
 # conf: {spark.jars: "{delta.jars}"}
 # sink:
 #   delta: payments

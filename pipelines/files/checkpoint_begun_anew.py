@@ -10,7 +10,11 @@ Repair: sink_parquet.py
 """
 
 # /// onceproof
-# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --output, "{files.path}/payments"]
+# # Without a limit: the first batch of the new checkpoint has all there is. Small ones would be cut otherwise than
+# # those of before, and which records are lost or doubled would change from run to run.
+# args:
+#   [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --output, "{files.path}/payments",
+#    --max-records, "100000"]
 # sink:
 #   files: payments
 #   reader: manifest

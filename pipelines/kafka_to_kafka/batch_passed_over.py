@@ -1,7 +1,7 @@
 """Payments from one topic of Kafka into another, batch by batch. BROKEN: an error is logged, and the batch called done.
 
-A broker that is away for longer than the tasks wait makes the batch fail. Spark is not told, takes the batch for done
-and goes on with the next one.
+A broker that is away for longer than the tasks wait, to read or to send, makes the batch fail. Spark is not told, takes
+the batch for done and goes on with the next one.
 
     spark-submit batch_passed_over.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
@@ -30,11 +30,14 @@ from __future__ import annotations
 import logging
 
 import payment_records
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 POLL_MS = 500
 """How long a task waits for records that its batch names."""
+SEND_MS = {"kafka.delivery.timeout.ms": 2000, "kafka.request.timeout.ms": 1000, "kafka.max.block.ms": 2000}
+"""How long it waits until what it sends is taken: less than an outage of seconds. By default it is two minutes."""
 
 
 def main() -> None:
@@ -42,9 +45,10 @@ def main() -> None:
 
     def batch(records: DataFrame, number: int) -> None:
         sink = records.write.format("kafka").option("kafka.bootstrap.servers", args.bootstrap).option("topic", args.to)
+        sink = sink.options(**SEND_MS)
         try:
             sink.save()
-        except PySparkException:
+        except (PySparkException, Py4JError):
             logging.exception("batch %d failed", number)
 
     stream = payment_records.stream(args, poll_ms=POLL_MS).writeStream.foreachBatch(batch)
