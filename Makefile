@@ -14,15 +14,15 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove test lint format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving, or a longer one that is not part of CI: sinks, containers, hostile, sabotage, soak,
+# SUITE: proving, or a longer one that is not part of CI: sinks, shapes, containers, hostile, sabotage, soak,
 # unsteady, mutants.
 prove: set-up
 	@case "$(SUITE)" in \
-	  proving|sinks) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
+	  proving|sinks|shapes) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
 	  sabotage|soak|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, containers, hostile, sabotage, soak, unsteady, mutants" >&2; exit 2 ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, shapes, containers, hostile, sabotage, soak, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
 ifneq ($(strip $(ARGS)),)
