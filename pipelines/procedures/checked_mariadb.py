@@ -1,8 +1,9 @@
 """Payments into MariaDB by a stored procedure that looks before it inserts. BROKEN: two calls look at the same time.
 
 As checked.py. A transaction round the look and the insert does not help: neither call sees what the other one has not
-committed. The procedure waits before it commits, in place of what else a procedure does; that makes the window two
-seconds wide.
+committed. (Written as `if not exists (select ...)` the look takes shared locks in InnoDB by default, and calls
+wait for each other, as long as nobody lowers it.) The procedure waits before it commits, in place of what else a
+procedure does; that makes the window two seconds wide.
 
     spark-submit checked_mariadb.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
@@ -17,11 +18,13 @@ Repair: kept_by_offset_mariadb.py
 #     create procedure keep(given longtext)
 #     begin
 #       declare nth int default 0;
+#       declare found int;
 #       declare payment longtext;
 #       start transaction;
 #       while nth < json_length(given) do
 #         set payment = json_extract(given, concat('$[', nth, ']'));
-#         if not exists (select 1 from payments where id = json_value(payment, '$.id')) then
+#         select count(*) into found from payments where id = json_value(payment, '$.id');
+#         if found = 0 then
 #           insert into payments (part, off, id, account, amount) values (
 #             json_value(payment, '$.part'), json_value(payment, '$.off'), json_value(payment, '$.id'),
 #             json_value(payment, '$.account'), json_value(payment, '$.amount')
