@@ -1,9 +1,10 @@
 """Payments into MariaDB by a stored procedure that looks before it inserts. BROKEN: two calls look at the same time.
 
 As checked.py. A transaction round the look and the insert does not help: neither call sees what the other one has not
-committed. (Written as `if not exists (select ...)` the look takes shared locks in InnoDB by default, and calls
-wait for each other, as long as nobody lowers it.) The procedure waits before it commits, in place of what else a
-procedure does; that makes the window two seconds wide.
+committed. Written as `if not exists (select ...)` the look takes shared locks in InnoDB at its default isolation, and
+calls wait for each other; nothing in the text says so, and `read committed` ends it.
+
+The procedure waits before it commits, in place of what else a procedure does. That makes the window two seconds wide.
 
     spark-submit checked_mariadb.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
