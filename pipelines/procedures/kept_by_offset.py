@@ -1,0 +1,45 @@
+"""Payments into Postgres by a stored procedure, each under its place in Kafka. Holds: the key decides.
+
+The record's partition and offset are its identity: nobody else has them, and they are the same however often the record
+is read. They are the table's primary key. A second call with the same record waits for the first one to end and then
+inserts nothing, whether it comes from a batch that is written again or from a task that runs beside the first one.
+
+The procedure waits as its broken twin's does.
+
+    spark-submit kept_by_offset.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
+
+Broken twin: checked.py
+"""
+
+# /// onceproof
+# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --checkpoint, "{checkpoint}"]
+# setup:
+#   postgres: |
+#     create table payments (
+#       part int, off bigint, id bigint, account text, amount numeric(12, 2), primary key (part, off)
+#     );
+#     create procedure keep(given jsonb) language plpgsql as $$
+#     begin
+#       insert into payments
+#       select * from jsonb_populate_recordset(null::payments, given)
+#       on conflict (part, off) do nothing;
+#       perform pg_sleep(2);
+#     end $$
+# sink:
+#   postgres: payments
+#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   key: [id]
+# ///
+
+from __future__ import annotations
+
+import records
+
+
+def main() -> None:
+    args = records.arguments(__doc__)
+    records.write(args, records.in_postgres("call keep(%s)"))
+
+
+if __name__ == "__main__":
+    main()
