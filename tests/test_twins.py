@@ -36,7 +36,7 @@ def test_a_repair_is_hit_as_its_broken_twin_is(broken: Path) -> None:
     breaks = [each.schedule for each in runs(broken) if each.expect.word == Word.VIOLATED]
     held = [each.schedule for each in runs(repair) if each.expect.word == Word.HELD]
     assert breaks
-    # A repair may be hit by more: where a repetition shows in no column of it, a hit that could only repeat proves nothing.
+    # A repair may be hit by more: where a repetition shows in no column, a hit that could only repeat proves nothing.
     assert all(any(all(step in more for step in schedule) for more in held) for schedule in breaks)
 
 
