@@ -1,14 +1,10 @@
 """Payments into Postgres by a `foreach` writer that skips what it has recorded under (partition, epoch). BROKEN: a
 partition of Spark is a number of a task, not a set of records.
 
-`open(partition, epoch)` says what a task is about to write, and rows and this pair go into one transaction: as Spark's
-guide once advised. The pair means the same rows only as long as Spark cuts the batch in the same way. Here the program
+`open(partition, epoch)` says what a task is about to write, and rows and this pair go into one transaction. The pair means the same rows only as long as Spark cuts the batch in the same way. Here the program
 comes back with fewer tasks than before its crash, as it would on a cluster that has shrunk: what was recorded as
 partition 0 were other rows than those that partition 0 now has. They are skipped and lost, and rows that were written
 under another number come again (SPARK-28650).
-
-Without `repartition` it may happen too: the Kafka source numbers the tasks of a new batch in the order of a hash map,
-and of a batch that is run again in the order of the offset log. Whether these differ depends on the topic's name.
 
     spark-submit foreach_epoch.py --bootstrap localhost:9092 --topic payments \\
         --checkpoint /data/checkpoints/payments --starts /data/checkpoints/starts
