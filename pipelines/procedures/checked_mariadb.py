@@ -1,8 +1,8 @@
 """Payments into MariaDB by a stored procedure that looks before it inserts. BROKEN: two calls look at the same time.
 
 As checked.py. A transaction round the look and the insert does not help: neither call sees what the other one has not
-committed. (Written as `if not exists (select ...)` the look held in the one run that there was: the calls seemed to wait
-for each other. Nothing in the text promises that.)
+committed. (Written as `if not exists (select ...)` the look held in the one run that there was: the calls seemed to
+wait for each other. Nothing in the text promises that.)
 
 The procedure waits before it commits, in place of what else a procedure does. That makes the window two seconds wide.
 

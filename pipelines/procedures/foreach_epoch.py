@@ -1,10 +1,11 @@
 """Payments into Postgres by a `foreach` writer that skips what it has recorded under (partition, epoch). BROKEN: a
 partition of Spark is a number of a task, not a set of records.
 
-`open(partition, epoch)` says what a task is about to write, and rows and this pair go into one transaction. The pair means the same rows only as long as Spark cuts the batch in the same way. Here the program
-comes back with fewer tasks than before its crash, as it would on a cluster that has shrunk: what was recorded as
-partition 0 were other rows than those that partition 0 now has. They are skipped and lost, and rows that were written
-under another number come again (SPARK-28650).
+`open(partition, epoch)` says what a task is about to write, and rows and this pair go into one transaction. The pair
+means the same rows only as long as Spark cuts the batch in the same way. Here the program comes back with fewer tasks
+than before its crash, as it would on a cluster that has shrunk: what was recorded as partition 0 were other rows than
+those that partition 0 now has. They are skipped and lost, and rows that were written under another number come again
+(SPARK-28650).
 
     spark-submit foreach_epoch.py --bootstrap localhost:9092 --topic payments \\
         --checkpoint /data/checkpoints/payments --starts /data/checkpoints/starts
