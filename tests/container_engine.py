@@ -60,9 +60,9 @@ def found() -> docker.DockerClient:
 
 
 def left(client: docker.DockerClient) -> list[str]:
-    """What carries our label now, and every volume."""
+    """What carries our label now, and every volume, in order: an engine lists them as it likes."""
     mine: dict[str, str | list[str] | bool] = {"label": engines.LABEL}
     names = [f"container {each.name}" for each in client.containers.list(all=True, filters=mine, ignore_removed=True)]
     names += [f"network {each.name}" for each in client.networks.list(filters=mine)]
     # Those that an image asks for carry no label.
-    return names + [f"volume {each.name}" for each in client.volumes.list()]
+    return sorted(names + [f"volume {each.name}" for each in client.volumes.list()])
