@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import HarnessError
 from harness.run.feed import PORTIONS, SPREAD, Feeder, enough, portions, portions_of
 from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
@@ -164,6 +165,21 @@ def test_a_driver_that_is_not_there_yet_is_waited_for_longer(begins_s: float, se
     until("it to have waited", lambda: feeder.done or len(asked) > 40, within_s=60.0)
     feeder.stop()
     assert sender.calls == sent
+
+
+def test_a_workload_that_gives_fewer_records_than_it_said_is_an_error() -> None:
+    class Short(Sender):
+        def send(self, many: int) -> int:
+            return super().send(many) if not self.calls else 0
+
+    sender: Any = Short(60)
+    feeder = Feeder(sender, Progress("group", dict, dict, lambda: None), Journal(None), rate_per_s=None)
+    sender.calls = [10]
+    feeder.start()
+    until("it to fail", lambda: feeder.failure is not None, within_s=10.0)
+    feeder.stop()
+    with pytest.raises(HarnessError, match="said that it has 60 records, and gave 10"):
+        feeder.healthy()
 
 
 def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:

@@ -317,6 +317,13 @@ def test_an_orphan_shows_in_a_listing_and_not_by_the_manifest(own: Own) -> None:
     assert read(BY_MANIFEST, own).version == "batch 0 of its manifest, 1 files"
 
 
+def test_a_link_to_another_folder_is_refused_by_name(own: Own, tmp_path: Path) -> None:
+    write(own, payments([("1", "a", "5")]), "1.parquet")
+    (tmp_path / "elsewhere").mkdir()
+    (own["files"].at.folder / "payments" / "batch=7").symlink_to(tmp_path / "elsewhere")
+    assert "batch=7 is a link to another folder" in read(PAYMENTS, own).unreadable
+
+
 def test_the_files_that_were_read_stay_with_the_reading(own: Own, tmp_path: Path) -> None:
     write(own, payments([("1", "a", "5")]))
     assert keep(tmp_path / "kept", 0, PAYMENTS, own, rows_max=10, wait_ms=1000) == 1

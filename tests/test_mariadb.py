@@ -216,9 +216,12 @@ def test_what_cannot_be_read_is_said(own: Own) -> None:
     assert writes.absent
 
 
-def test_a_query_is_said_not_to_have_been_tried(own: Own) -> None:
+def test_a_query_or_a_view_is_said_not_to_have_been_tried(own: Own) -> None:
     put(own, [("1", "a", "5")])
-    for target, folding in (("payments", ""), ("select distinct id from payments", "no copy of its tables")):
+    run(own, "create view once as select distinct * from payments")
+    place, untried = database(own).name, "no copy of its tables"
+    queries = ("select distinct id from payments", "once", f"{place}.once")
+    for target, folding in (("payments", ""), (f"{place}.payments", ""), *((query, untried) for query in queries)):
         there = opened(sink(target), own)
         assert isinstance(there, MayFold)
         found = tried(sink(target), read(sink(target), own), own, after={})

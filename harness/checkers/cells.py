@@ -142,7 +142,10 @@ def _instant(text: str) -> str:
     day, clock, zone = found[1], found[2], found[4]
     if zone.strip("Z+-0:"):
         # Only whole seconds move with the zone, so the fraction is safe from any rounding.
-        moved = datetime.fromisoformat(f"{day}T{clock}{zone}").astimezone(UTC)
+        try:
+            moved = datetime.fromisoformat(f"{day}T{clock}{zone}").astimezone(UTC)
+        except OverflowError:
+            raise ValueError(f"{text!r} is beyond the calendar in UTC") from None
         day, clock = moved.date().isoformat(), moved.time().isoformat()
     return f"{day}T{clock}.{_fraction(found[3])}Z{_era(found[5])}"
 

@@ -133,7 +133,11 @@ class Feeder:
     def _send(self, many: int) -> None:
         left = many
         while left > 0 and not self._producer.done and not self._stop.is_set():
-            left -= self._producer.send(min(left, CHUNK))
+            sent = self._producer.send(min(left, CHUNK))
+            if not sent and not self._stop.is_set():
+                given, said = self._producer.sent, self._producer.total
+                raise HarnessError(f"the workload said that it has {said} records, and gave {given}")
+            left -= sent
             self._journal.write("sent", records=self._producer.sent, total=self._producer.total)
 
     def _portions(self) -> None:

@@ -100,7 +100,10 @@ def _number(value: Any) -> Decimal:
         raise ValueError
     if len(value) > DIGITS_MAX:
         raise _Refused("it is too long")
-    return Decimal(value)
+    try:
+        return Decimal(value)
+    except ArithmeticError:
+        raise _Refused("it does not fit") from None
 
 
 def _whole(value: Any, wanted: Wanted) -> str:
@@ -127,15 +130,27 @@ def _decimal(value: Any, wanted: Wanted) -> Cell:
 def _double(value: Any, wanted: Wanted) -> Cell:
     if value in ENDLESS:
         return canonical(str(float(value)), "float")
-    number = float(_number(value))
+    given = _number(value)
+    number = float(given)
     if wanted.type == "float":
         try:
             (number,) = struct.unpack("f", struct.pack("f", number))
         except OverflowError:
             number = math.inf
-    if math.isinf(number):
+    if math.isinf(number) or (given and not number):
         raise _Refused("it does not fit")
+    # A fraction is rounded to what the column keeps; a whole number that is another one then is refused.
+    if given == given.to_integral_value() and given not in (Decimal(number), _shortest(number, wanted.type)):
+        raise _Refused("it has more digits")
     return canonical(repr(number), "float")
+
+
+def _shortest(number: float, type_: str) -> Decimal:
+    """The shortest decimal that is read as this number."""
+    if type_ == "double":
+        return Decimal(repr(number))
+    texts = (f"{number:.{digits}e}" for digits in range(10))
+    return Decimal(next(text for text in texts if struct.pack("f", float(text)) == struct.pack("f", number)))
 
 
 def _boolean(value: Any, _: Wanted) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from harness.components.mariadb.database import Server
+import pymysql
+
+from harness.components.mariadb.database import Server, words
 from harness.components.mariadb.run_database import Provides
 from harness.errors import StackError, UsageError
 from harness.hosts.ports import HOST
@@ -37,7 +39,12 @@ class MariaDBThere(Provides):
     def describe(self) -> Mapping[str, Any]:
         """Where it is, and its version. Raises StackError also where it does not show who holds a lock."""
         version = self.server.version()
-        if self.server.ask(SEEN) != "1":
+        try:
+            seen = self.server.ask(SEEN)
+        except pymysql.Error as error:
+            asked = f"asked {self.plain} whether it shows who writes; it refused: {words(error)}"
+            raise StackError(f"{asked}. Grant {self.server.user} select on performance_schema") from error
+        if seen != "1":
             raise StackError(
                 f"asked {self.plain} who writes; it does not say. Start it with --performance-schema=ON "
                 "--performance-schema-instrument='wait/lock/metadata/sql/mdl=ON'"

@@ -63,9 +63,9 @@ class JsonLines:
         return tuple(self._cell(found, folder, column) for column in self.wanted)
 
     def _cell(self, found: dict[str, Any], folder: dict[str, str | None], column: Wanted) -> Cell:
-        if column.name in folder and column.name in found:
-            raise ValueError(f"has {column.name}, as its folder's name has")
-        value = _named(folder[column.name], column) if column.name in folder else found.get(column.name)
+        if column.source in folder and column.source in found:
+            raise ValueError(f"has {column.source}, as its folder's name has")
+        value = _named(folder[column.source], column) if column.source in folder else found.get(column.source)
         try:
             return of_json(value, column)
         except ValueError as refused:

@@ -78,6 +78,10 @@ def _walked(folder: Path, *, hide: Callable[[str], bool]) -> list[Path]:
     out: list[Path] = []
     for above, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not hide(name)]
+        if linked := [name for name in folders if Path(above, name).is_symlink()]:
+            # Some readers follow it, and others do not.
+            asked = f"asked to list the files of {folder.name}; {linked[0]} is a link to another folder"
+            raise UsageError(f"{asked}. Write the files into the folder itself")
         out += [Path(above, name) for name in names if not hide(name)]
     return out
 

@@ -72,4 +72,8 @@ def _header(record: Any, name: str) -> bytes | None:
 def _instant(timestamp_ms: int) -> Cell:
     if timestamp_ms < 0:
         return None
-    return (EPOCH + timedelta(milliseconds=timestamp_ms)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    try:
+        moment = EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        raise ValueError(f"its timestamp, {timestamp_ms} ms, is beyond the calendar") from None
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -48,8 +48,10 @@ class OpenTable:
         return None
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """A query may hide a doubled row, and that is not tried here: said, so that nobody takes it for tried."""
-        return replace(table, folds=None, folding=UNTRIED) if rows.is_query(self.target) else table
+        """A query, or a view, may hide a doubled row, and that is not tried here: said, so that nobody takes it for
+        tried."""
+        folds = not table.unreadable and rows.may_fold(self.own, self.target)
+        return replace(table, folds=None, folding=UNTRIED) if folds else table
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
         """Who has written into it and not committed, and who into any table of the run."""

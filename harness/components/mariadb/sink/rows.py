@@ -39,6 +39,12 @@ select count(*) from (
 """
 
 
+KIND_OF = """
+select table_type from information_schema.tables
+where table_schema = coalesce(nullif(%s, ''), database()) and table_name = %s
+"""
+
+
 @contextmanager
 def reading(own: Database, target: str, *, key: Sequence[str] = (), wait_ms: int = 0) -> Iterator[Reading]:
     """Columns and canonical rows, in parts of at most `FETCH_ROWS`, of one snapshot; `key` names a row.
@@ -125,6 +131,17 @@ def source_of(target: str) -> str:
 def is_query(target: str) -> bool:
     """A query, rather than a table's name?"""
     return bool(v.QUERY.match(target))
+
+
+def may_fold(own: Database, target: str) -> bool:
+    """Is it a query, or the name of a view, which is one? Raises StackError."""
+    if is_query(target):
+        return True
+    schema, _, name = target.rpartition(".")
+    with snapshot(own, f"say what {target} is") as connection, connection.cursor() as cursor:
+        cursor.execute(KIND_OF, (schema, name))
+        found = cursor.fetchone()
+    return found is not None and found[0] != "BASE TABLE"
 
 
 def _columns(connection: Any, target: str) -> tuple[SinkColumn, ...]:
