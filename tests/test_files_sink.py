@@ -241,6 +241,11 @@ def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     (folder(own) / "a.parquet").unlink()
 
 
+def test_a_column_may_be_called_otherwise_than_its_field(own: Own) -> None:
+    lines(own, '{"payment_id": 1}\n')
+    assert rows(own, as_json("id bigint of field payment_id")) == [("1",)]
+
+
 def test_names_that_are_hidden_are_passed_over_and_no_others(own: Own) -> None:
     one = payments([("1", "a", "5")])
     write(own, one, "_x=1/a.parquet")
