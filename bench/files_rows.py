@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.components.files.folders import Folder
 from harness.resources import Resources
 from harness.scenario import Sink
+from harness.session.run_folders import Folder
 from harness.sinks.reading import opened
 
 SINKS: dict[str, dict[str, str | int | float]] = {

@@ -28,11 +28,12 @@ from harness.errors import ScenarioError, StackError, UsageError
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
+from harness.session.run_folders import Folder
 from harness.session.session import Session
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
-from harness.sinks.table_folders import TableFolders, Tables
+from harness.sinks.table_folders import TableFolders
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
 from tests.test_sinks import case_of
@@ -43,11 +44,11 @@ SPARK_S = 400.0
 
 @pytest.fixture
 def own(tmp_path: Path) -> Own:
-    return {"delta": Resources(label="delta", at=Tables(tmp_path))}
+    return {"delta": Resources(label="delta", at=Folder(tmp_path))}
 
 
 def folder(own: Own, name: str = "payments") -> Path:
-    found: Tables = own["delta"].at
+    found: Folder = own["delta"].at
     return found.folder / name
 
 
@@ -307,7 +308,7 @@ def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(t
     command = [sys.executable, str(program), str(tmp_path), paths]
     environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
     subprocess.run(command, env=environment, cwd=tmp_path, timeout=SPARK_S, check=True, capture_output=True)
-    own = {"delta": Resources(label="delta", at=Tables(tmp_path))}
+    own = {"delta": Resources(label="delta", at=Folder(tmp_path))}
     wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
     assert len(wanted) == 4
     for name, expected in wanted.items():

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.files.dropped import Dropped, is_line
-from harness.components.files.folders import Folders
 from harness.components.files.source import OpenFolder
 from harness.errors import StackError
 from harness.run_folder.ledger import Answer, Attempts, State
 from harness.scenario import Input
+from harness.session.run_folders import RunFolders
 from harness.sources import SOURCES
 from harness.sources.producer import Producer
 from harness.workloads import make
@@ -175,7 +175,7 @@ def test_a_line_about_something_else_is_none_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_run_has_its_own_folder_and_leaves_nothing(tmp_path: Path) -> None:
-    folders = Folders(tmp_path / "files")
+    folders = RunFolders(tmp_path / "files", component="files", plain="output")
     folders.start()
     kind, asked = SOURCES["files"], Input(source="files", source_options={"records_per_file": 5, "in_place": True})
     given = {each.label: each for each in folders.provide("r1", {"": {}, "input": {}}).values()}

@@ -23,11 +23,11 @@ from harness import load as scenarios
 from harness.checkers.cells import Row
 from harness.checkers.compare import compare
 from harness.checkers.self_tests import self_tests
-from harness.components.files.folders import Folder
 from harness.components.files.sink import manifest
 from harness.errors import ScenarioError, UsageError
 from harness.resources import Resources
 from harness.scenario import Sink
+from harness.session.run_folders import Folder
 from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
 from tests.laws import FAULTS, good_rows

@@ -28,10 +28,10 @@ from harness.errors import StackError, UsageError
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
+from harness.session.run_folders import Folder
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, read
 from harness.sinks.table import load
-from harness.sinks.table_folders import Tables
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
 from tests.test_delta_sink import payments
@@ -45,7 +45,7 @@ class Lake:
     """A warehouse whose tables pyiceberg writes, numbered as a Hadoop catalog numbers them."""
 
     def __init__(self, folder: Path) -> None:
-        self.own: Own = {"iceberg": Resources(label="iceberg", at=Tables(folder))}
+        self.own: Own = {"iceberg": Resources(label="iceberg", at=Folder(folder))}
         self.table = folder / "shop" / "payments"
         self.catalog = SqlCatalog("tests", uri="sqlite:///:memory:", warehouse=str(folder))
         self.catalog.create_namespace("shop")
@@ -218,7 +218,7 @@ def test_what_spark_deletes_merges_and_renames_is_read_right(tmp_path: Path) -> 
     command = [sys.executable, str(program), str(tmp_path), paths]
     environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
     subprocess.run(command, env=environment, cwd=tmp_path, timeout=SPARK_S, check=True, capture_output=True)
-    own: Own = {"iceberg": Resources(label="iceberg", at=Tables(tmp_path))}
+    own: Own = {"iceberg": Resources(label="iceberg", at=Folder(tmp_path))}
     wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
     assert len(wanted) == 2
     for name, expected in wanted.items():

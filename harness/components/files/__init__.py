@@ -1,6 +1,5 @@
 """Files in a folder of the run's own, which driver and executors see under one path.
 
-folders     the folders of runs
 source      files of records dropped into one
 dropped     those files, and who writes them
 spark_log   which of them Spark's file source has taken
@@ -33,9 +32,10 @@ class FilesComponent:
 
     def as_processes(self, host: ProcessHost) -> Started:
         """In the session's own folder, which goes with it."""
-        from harness.components.files.folders import Folders
+        from harness.session.run_folders import RunFolders
 
-        return Folders(host.session.folder / "files")
+        component = self.about.name
+        return RunFolders(host.session.folder / component, component=component, plain="output")
 
 
 KIND = FilesComponent()
