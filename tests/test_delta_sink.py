@@ -34,6 +34,7 @@ from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
 from harness.sinks.table_folders import TableFolders
+from harness.sinks.table_format import OpenTable
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
 from tests.test_sinks import case_of
@@ -157,7 +158,7 @@ def test_names_that_differ_in_case_alone_are_kept_as_they_are(own: Own) -> None:
 
 def test_more_rows_than_one_fetch_in_bounded_parts(own: Own) -> None:
     write(own, pa.table({"id": range(45_001)}))
-    with delta_rows.reading(folder(own)) as found:
+    with OpenTable(folder(own), delta_rows).reading() as found:
         parts = [len(part) for part in found.parts]
     assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
     assert len(set(rows(own))) == 45_001
@@ -167,7 +168,7 @@ def test_rows_are_those_of_one_version_and_files_without_a_version_are_none(own:
     write(own, payments([("1", "a", "5")]))
     (data,) = folder(own).glob("*.parquet")
     (folder(own) / "part-00000-orphan.snappy.parquet").write_bytes(data.read_bytes())
-    with delta_rows.reading(folder(own)) as found:
+    with OpenTable(folder(own), delta_rows).reading() as found:
         write(own, payments([("2", "b", "6")]))
         assert [row for part in found.parts for row in part] == [("1", "a", "5")]
         assert found.version.startswith("version 0 of ")

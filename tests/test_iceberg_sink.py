@@ -32,6 +32,7 @@ from harness.session.run_folders import Folder
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, read
 from harness.sinks.table import load
+from harness.sinks.table_format import OpenTable
 from tests.laws import FAULTS, good_rows
 from tests.provided import Own
 from tests.test_delta_sink import payments
@@ -139,7 +140,7 @@ def test_any_text_arrives_as_it_is(lake: Lake, texts: list[str | None]) -> None:
 
 def test_more_rows_than_one_fetch_in_bounded_parts(lake: Lake) -> None:
     lake.write(pa.table({"id": range(45_001)}))
-    with iceberg_rows.reading(lake.table) as found:
+    with OpenTable(lake.table, iceberg_rows).reading() as found:
         parts = [len(part) for part in found.parts]
     assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
     assert len(set(lake.rows())) == 45_001
@@ -149,7 +150,7 @@ def test_rows_are_those_of_one_snapshot_and_files_without_one_are_none(lake: Lak
     lake.write(payments([("1", "a", "5")]))
     (data,) = (lake.table / "data").glob("*.parquet")
     (lake.table / "data" / "00000-orphan.parquet").write_bytes(data.read_bytes())
-    with iceberg_rows.reading(lake.table) as found:
+    with OpenTable(lake.table, iceberg_rows).reading() as found:
         lake.write(payments([("2", "b", "6")]))
         assert [row for part in found.parts for row in part] == [("1", "a", "5")]
         before = found.version

@@ -1,7 +1,6 @@
 """The sink `delta`: a Delta table in a folder that the run was given.
 
-open_table   one of them, in a run
-rows         reads a version of it whole and exactly
+rows   reads a version of it whole and exactly
 """
 
 from __future__ import annotations
@@ -47,9 +46,10 @@ class Delta:
         """Raises NotGiven for a folder that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
         # Scenario files are read without what reads tables.
-        from harness.components.delta.sink.open_table import OpenTable
+        from harness.components.delta.sink import rows
+        from harness.sinks.table_format import OpenTable
 
-        return OpenTable(there.at.folder / sink.target)
+        return OpenTable(there.at.folder / sink.target, rows)
 
 
 KIND = Delta()

@@ -10,8 +10,6 @@ features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,10 +18,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from harness.errors import UsageError
-from harness.run_folder.database import connection
 from harness.sinks import arrow
-from harness.sinks.base import Missing, Reading
-from harness.sinks.table import SinkColumn
+from harness.sinks.base import Missing
 
 LOG = "_delta_log"
 READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint"})
@@ -35,32 +31,6 @@ READER_MAX = 3
 """The protocol of a reader that is told features by name; a higher one is not known."""
 
 
-@contextmanager
-def reading(folder: Path) -> Iterator[Reading]:
-    """Columns and canonical rows of the newest version. Raises Missing if none is there, UsageError if it holds what
-    cannot be compared, StackError if it cannot be read."""
-    table, named = opened(folder), _named(folder)
-    with named.said():
-        rows = _rows(table)
-    with named.reading(rows, version_of(table)) as found:
-        yield found
-
-
-def columns(folder: Path) -> tuple[SinkColumn, ...]:
-    """The columns of the newest version. Raises as `reading` does."""
-    table, named = opened(folder), _named(folder)
-    with named.said(), closing(connection()) as db:
-        return named.columns(db, _rows(table))
-
-
-def mark(folder: Path) -> str:
-    """A fingerprint that changes when the rows do. A table that is not there yet has one too."""
-    try:
-        return version_of(opened(folder))
-    except Missing:
-        return "no such table"
-
-
 def version_of(table: DeltaTable) -> str:
     """Which version of which table: one that was made anew begins at version 0 again."""
     return f"version {table.version()} of {table.metadata().id}"
@@ -68,11 +38,11 @@ def version_of(table: DeltaTable) -> str:
 
 def opened(folder: Path) -> DeltaTable:
     """The newest version. Raises Missing, StackError; UsageError for a table that may not be read right."""
-    named = _named(folder)
-    asked = f"asked to read {named.what}"
+    words = named(folder)
+    asked = f"asked to read {words.what}"
     if not (folder / LOG).is_dir():
         raise Missing(f"{asked}; there is none in {folder.parent}. Mend its name in `sink`, or the path in the program")
-    with named.said():
+    with words.said():
         try:
             table = DeltaTable(folder)
         except TableNotFoundError as failure:
@@ -95,7 +65,13 @@ def _engine(table: DeltaTable) -> str:
     return ", ".join(found) or ("columnMapping" if protocol.min_reader_version == MAPPED_READER else "")
 
 
-def _rows(table: DeltaTable) -> pa.RecordBatchReader:
+def schema(table: DeltaTable) -> pa.Schema:
+    """Its columns, as they are scanned."""
+    return scanned(table).schema
+
+
+def scanned(table: DeltaTable) -> pa.RecordBatchReader:
+    """Its rows."""
     if _engine(table):
         return pa.RecordBatchReader.from_stream(table.scan())
     read = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
@@ -105,5 +81,6 @@ def _rows(table: DeltaTable) -> pa.RecordBatchReader:
     return scanner.to_reader()
 
 
-def _named(folder: Path) -> arrow.Table:
+def named(folder: Path) -> arrow.Table:
+    """What it is called in words, and what deltalake raises."""
     return arrow.Table(f"the Delta table {folder.name}", (DeltaError,))

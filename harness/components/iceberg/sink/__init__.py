@@ -1,7 +1,6 @@
 """The sink `iceberg`: an Iceberg table in a warehouse that the run was given.
 
-open_table   one of them, in a run
-rows         reads a snapshot of it whole and exactly
+rows   reads a snapshot of it whole and exactly
 """
 
 from __future__ import annotations
@@ -47,9 +46,10 @@ class Iceberg:
         """Raises NotGiven for a warehouse that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
         # Scenario files are read without what reads tables.
-        from harness.components.iceberg.sink.open_table import OpenTable
+        from harness.components.iceberg.sink import rows
+        from harness.sinks.table_format import OpenTable
 
-        return OpenTable(there.at.folder.joinpath(*sink.target.split(".")))
+        return OpenTable(there.at.folder.joinpath(*sink.target.split(".")), rows)
 
 
 KIND = Iceberg()
