@@ -32,6 +32,20 @@ JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """As in the stack `processes`: a short life made short; it changes nothing else."""
 
 
+class InContainer:
+    """What servers in a container have in common; each starts in its own way, and leaves it in `container`."""
+
+    container: Container | None = None
+
+    def check(self) -> None:
+        """Raise StackError with the end of its log if it has ended."""
+        if self.container is not None:
+            self.container.check()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 class Container:
     """A container of ours. Its end is waited for in a thread, so that asking whether it lives costs nothing."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from harness.components.kafka import process
 from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
-from harness.hosts.container import JVM, START_S, Container
+from harness.hosts.container import JVM, START_S, Container, InContainer
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.ports import Port
 
@@ -23,7 +23,7 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-class KafkaBox(Provides):
+class KafkaBox(Provides, InContainer):
     """The broker: one listener for the harness, one for the other containers."""
 
     def __init__(self, engine: Engine, image: str) -> None:
@@ -32,7 +32,6 @@ class KafkaBox(Provides):
         self.cluster_id = secrets.token_urlsafe(16).replace("-", "A").replace("_", "B")
         self.topics = Topics(f"{engine.host}:{self._port.number}")
         self.inside = f"kafka:{INSIDE}"
-        self.container: Container | None = None
 
     def start(self) -> None:
         """Start it and return when it answers and is the one that we started. Raises StackError."""
@@ -55,11 +54,6 @@ class KafkaBox(Provides):
             ),
         )
         self.container.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
-
-    def check(self) -> None:
-        """Raise StackError with the end of its log if it has ended."""
-        if self.container is not None:
-            self.container.check()
 
     def describe(self) -> Mapping[str, Any]:
         """Which cluster it is, and what we set."""

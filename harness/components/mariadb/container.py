@@ -12,7 +12,7 @@ from harness import wait
 from harness.components.mariadb import process
 from harness.components.mariadb.database import Server, words
 from harness.components.mariadb.run_database import Provides
-from harness.hosts.container import START_S, Container
+from harness.hosts.container import START_S, Container, InContainer
 from harness.hosts.engine import Engine, Wanted
 
 PORT = 3306
@@ -21,13 +21,12 @@ USER = "root"
 SETTINGS = {name: value for name, value in process.SETTINGS.items() if name != "bind-address"}
 
 
-class MariaDBBox(Provides):
+class MariaDBBox(Provides, InContainer):
     """The database server."""
 
     def __init__(self, engine: Engine, image: str) -> None:
         self._engine, self._image = engine, image
         self._password = secrets.token_hex(16)
-        self.container: Container | None = None
 
     def start(self) -> None:
         """Start it and return when it answers a query from outside. Raises StackError."""
@@ -45,17 +44,9 @@ class MariaDBBox(Provides):
         self.inside = Server("mariadb", PORT, USER, self._password)
         self.version = self.container.ready(self._answer, within_s=START_S)
 
-    def check(self) -> None:
-        """Raise StackError with the end of its log if it has ended."""
-        if self.container is not None:
-            self.container.check()
-
     def describe(self) -> Mapping[str, Any]:
         """Version, and what we set."""
         return {"version": self.version, "settings": dict(SETTINGS)}
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     def _answer(self) -> str | wait.Waiting:
         try:

@@ -12,7 +12,7 @@ from harness import wait
 from harness.components.postgres import process
 from harness.components.postgres.database import Databases
 from harness.components.postgres.run_schema import Provides
-from harness.hosts.container import START_S, Container
+from harness.hosts.container import START_S, Container, InContainer
 from harness.hosts.engine import Engine, Wanted
 
 PORT = 5432
@@ -22,13 +22,12 @@ SETTINGS = {
 }
 
 
-class PostgresBox(Provides):
+class PostgresBox(Provides, InContainer):
     """The database server."""
 
     def __init__(self, engine: Engine, image: str) -> None:
         self._engine, self._image = engine, image
         self._password = secrets.token_hex(16)
-        self.container: Container | None = None
 
     def start(self) -> None:
         """Start it and return when it answers a query from outside and has our databases. Raises StackError."""
@@ -52,17 +51,9 @@ class PostgresBox(Provides):
         self.version = self.container.ready(self._answer, within_s=START_S)
         self.databases.make("")
 
-    def check(self) -> None:
-        """Raise StackError with the end of its log if it has ended."""
-        if self.container is not None:
-            self.container.check()
-
     def describe(self) -> Mapping[str, Any]:
         """Version, and what we set."""
         return {"version": self.version, "settings": dict(SETTINGS)}
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     def _answer(self) -> str | wait.Waiting:
         try:
