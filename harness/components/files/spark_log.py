@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-LOGGED = re.compile(r"[0-9]+(\.compact)?")
+NAME = re.compile(r"([0-9]+)(\.compact)?")
+"""What Spark calls a file of such a log, or of its file sink's: its batch, and whether it has all up to it."""
 TRIES = 3
 """How often it is listed: Spark may compact it meanwhile."""
 
@@ -18,6 +19,11 @@ class Entry(NamedTuple):
 
     file: Path
     batch: int
+
+
+def path_of(uri: str) -> Path:
+    """The file that an entry names."""
+    return Path(unquote(urlsplit(uri).path))
 
 
 def reached(line: str) -> int | None:
@@ -36,7 +42,7 @@ def entries(log: Path) -> list[Entry]:
     there is none."""
     for _ in range(TRIES):
         try:
-            files = [file for file in log.iterdir() if LOGGED.fullmatch(file.name)]
+            files = [file for file in log.iterdir() if NAME.fullmatch(file.name)]
             lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()[1:]]
         except OSError:
             # Compacted away since it was listed, or not there yet.
@@ -52,4 +58,4 @@ def _entry(line: str) -> Entry | None:
         return None
     if not isinstance(said, dict) or not isinstance(said.get("path"), str) or not isinstance(said.get("batchId"), int):
         return None
-    return Entry(Path(unquote(urlsplit(said["path"]).path)), said["batchId"])
+    return Entry(path_of(said["path"]), said["batchId"])

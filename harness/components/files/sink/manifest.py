@@ -8,19 +8,17 @@ A file that is named and is not there, or has another size, is told: no reader g
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
+from harness.components.files import spark_log
 from harness.components.files.sink.listing import DataFile, data_file
 from harness.errors import UsageError
 from harness.sinks.base import Missing
 
 LOG = "_spark_metadata"
 VERSION = "v1"
-BATCH = re.compile(r"([0-9]+)(\.compact)?")
 TRIES = 5
 """How often the log is read that changes meanwhile."""
 
@@ -50,7 +48,9 @@ def entries(log: Path) -> tuple[int, dict[Path, int]]:
 
 
 def _entries(log: Path) -> tuple[int, dict[Path, int]]:
-    found = {(int(match[1]), bool(match[2])) for file in log.iterdir() if (match := BATCH.fullmatch(file.name))}
+    found = {
+        (int(match[1]), bool(match[2])) for file in log.iterdir() if (match := spark_log.NAME.fullmatch(file.name))
+    }
     if not found:
         raise Missing(f"asked to read the manifest of {log.parent.name}; no batch is committed yet")
     last = max(number for number, _ in found)
@@ -91,7 +91,7 @@ def _entry(said: Any) -> tuple[str, Path, int]:
         raise ValueError(f"action {action!r} is not known")
     if not isinstance(path, str) or not isinstance(size, int):
         raise ValueError("path or size is of another type")
-    return action, Path(unquote(urlsplit(path).path)), size
+    return action, spark_log.path_of(path), size
 
 
 def _sound(folder: Path, path: Path, size: int) -> None:
