@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from harness.checkpoint import OffsetReader
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.run_topic import Topic
+from harness.components.kafka.source import offsets_of
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.run_schema import Schema
 from harness.resources import Resources, RunResources
@@ -58,6 +60,11 @@ def topic(own: RunResources) -> Topic:
 def shared(own: Own) -> Own:
     """The same parts on a server with other users."""
     return {label: replace(each, shared=True) for label, each in own.items()}
+
+
+def reader(name: str) -> OffsetReader:
+    """What the offset log says of a topic."""
+    return lambda line, log: offsets_of(name, line)
 
 
 def both(partitions: int = 1) -> dict[str, dict[str, Any]]:

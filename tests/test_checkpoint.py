@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from inotify_simple import INotify
 
 from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
-from harness.components.kafka.source import offsets_of as offsets_of_topic
 from harness.context import CheckpointEvent
 from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
 from harness.run.progress.observer import Observer, lowest
@@ -25,10 +24,11 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
 from harness.wait import until
+from tests.provided import reader
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{{}}}}\n{{"orders":{{"0":{0},"1":{1}}}}}\n'
 
-ORDERS = partial(offsets_of_topic, "orders")
+ORDERS = reader("orders")
 NOWHERE = Path("nowhere")
 
 

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,6 @@ import psycopg2
 import pytest
 from psycopg2.extras import execute_values
 
-from harness.components.kafka.source import offsets_of
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.sink.tripwire import Tripwire
 from harness.errors import StackError
@@ -31,7 +29,7 @@ from harness.stack import Stack
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.rows import armed
 from harness.wait import until
-from tests.provided import dsn, schema
+from tests.provided import dsn, reader, schema
 
 pytestmark = pytest.mark.stack
 ROWS_KIND = TRIGGERS["rows"]
@@ -246,7 +244,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
     own: RunResources, tmp_path: Path, batch: int | None, empty: bool
 ) -> None:
     observer, tripwire = (
-        Observer(tmp_path, partial(offsets_of, "topic"), Journal(None)),
+        Observer(tmp_path, reader("topic"), Journal(None)),
         Tripwire(dsn(own), schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
@@ -277,7 +275,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
 
 def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: RunResources, tmp_path: Path) -> None:
     observer, tripwire = (
-        Observer(tmp_path, partial(offsets_of, "topic"), Journal(None)),
+        Observer(tmp_path, reader("topic"), Journal(None)),
         Tripwire(dsn(own), schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)

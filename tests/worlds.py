@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from harness.checkers.cells import Row
-from harness.components.kafka.source import offsets_of
 from harness.components.spark.driver_process import ProcessDriver
 from harness.context import RunContext
 from harness.faults import fault
@@ -30,6 +28,7 @@ from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutc
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.triggers import trigger
 from harness.wait import until
+from tests.provided import reader
 
 FAKE = Path(__file__).with_name("fake_pipeline.py")
 BATCHES = 7
@@ -136,7 +135,7 @@ def world(
     stack: Any = FakeStack(folder, arguments, batches, step_s)
     own: Any = RunResources(folder)
     supervisor = Supervisor(stack, own, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
-    observer = Observer(folder, partial(offsets_of, "topic"), journal)
+    observer = Observer(folder, reader("topic"), journal)
     state: dict[str, World] = {}
 
     def hopeless() -> str:

@@ -30,9 +30,8 @@ class Parted(Shape):
     partitions: Annotated[int, v.whole(1, 1000)] = PARTITIONS
 
 
-def offsets_of(topic: str, line: str, log: Path | None = None) -> Offsets | None:
-    """Next offsets of a topic in a line of the offset log; None if the line names another topic, or none. The source's
-    own log has nothing to add."""
+def offsets_of(topic: str, line: str) -> Offsets | None:
+    """Next offsets of a topic in a line of the offset log; None if the line names another topic, or none."""
     try:
         said: Any = json.loads(line)
     except json.JSONDecodeError:
@@ -50,7 +49,7 @@ class OpenTopic:
 
     def offsets(self, line: str, log: Path) -> Offsets | None:
         """A line of Spark's Kafka source: `{"topic": {"0": 17}}`."""
-        return offsets_of(self.at.topic, line, log)
+        return offsets_of(self.at.topic, line)
 
     def sender(self) -> Sender:
         """An idempotent one, acks=all. Raises StackError."""
