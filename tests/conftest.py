@@ -11,6 +11,9 @@ import pytest
 from harness.stacks import shared
 from tests.folders import Folder, payments
 
+# They assert for others, who see the values that differed.
+pytest.register_assert_rewrite("tests.planted", "tests.arrow_values")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:

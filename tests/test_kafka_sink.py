@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -20,10 +18,8 @@ from kafka import KafkaProducer
 
 from harness import load as scenarios
 from harness.checkers.cells import Row
-from harness.checkers.compare import compare
 from harness.checkers.order import OrderCase, misordered
 from harness.checkers.schema_check import folded, folding_note, schema_mismatch
-from harness.checkers.self_tests import self_tests
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sink.repeats import Repeats
@@ -40,9 +36,10 @@ from harness.sinks.table import load
 from harness.stacks.needed_parts import parts
 from harness.wait import until
 from harness.workloads import make
-from tests.laws import FAULTS, good_rows
+from tests.laws import FAULTS
+from tests.planted import is_found, plant
 from tests.provided import Own
-from tests.test_sinks import IN_KAFKA, ROOT, case_of
+from tests.test_sinks import IN_KAFKA, ROOT
 
 WITHIN_S = 30.0
 PAYMENTS = "id bigint, account string, amount decimal(38, 9)"
@@ -310,13 +307,9 @@ def sink(columns: str = PAYMENTS, **changes: Any) -> Sink:
 @pytest.mark.stack
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
-    rows = good_rows(2000)
-    found, must = FAULTS[fault](rows, Random(7))
+    rows, found, must = plant(fault)
     put(own, found)
-    case = case_of(rows, read(sink(), own))
-    marks = list(compare(case))
-    assert Counter((m.kind, m.key, m.copies) for m in marks) == must
-    assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
+    is_found(rows, read(sink(), own), must)
 
 
 @pytest.mark.stack

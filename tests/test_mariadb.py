@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pymysql
@@ -18,7 +16,6 @@ from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import compare
-from harness.checkers.self_tests import self_tests
 from harness.component import COMPONENTS, AnswersQueries, SetsUp
 from harness.components.mariadb.process import MariaDBServer
 from harness.components.mariadb.run_database import Database
@@ -29,9 +26,10 @@ from harness.session.session import Session
 from harness.sinks.base import HoldsWriter, MayFold, ShowsWriters
 from harness.sinks.reading import busy, mark, opened, read, tried
 from harness.wait import until
-from tests.laws import FAULTS, good_rows
+from tests.laws import FAULTS
+from tests.planted import case_of, is_found, plant
 from tests.provided import Own
-from tests.test_sinks import IN_MARIADB, are_as_fine, case_of
+from tests.test_sinks import IN_MARIADB, are_as_fine
 
 pytestmark = pytest.mark.stack
 WITHIN_S = 20.0
@@ -82,13 +80,9 @@ def sink(target: str, **changes: Any) -> Sink:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
-    rows = good_rows(2000)
-    found, must = FAULTS[fault](rows, Random(7))
+    rows, found, must = plant(fault)
     put(own, found)
-    case = case_of(rows, read(sink("payments"), own))
-    marks = list(compare(case))
-    assert Counter((m.kind, m.key, m.copies) for m in marks) == must
-    assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
+    is_found(rows, read(sink("payments"), own), must)
 
 
 @pytest.mark.parametrize("path", IN_MARIADB, ids=lambda path: path.stem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -21,9 +20,8 @@ from hypothesis import strategies as st
 
 from harness import load as scenarios
 from harness.checkers.cells import Row, canonical
-from harness.checkers.compare import Case, compare
+from harness.checkers.compare import compare
 from harness.checkers.schema_check import schema_mismatch
-from harness.checkers.self_tests import self_tests
 from harness.component import SetsUp, component
 from harness.components.postgres.process import Postgres
 from harness.effect import Effects, Source
@@ -36,6 +34,7 @@ from harness.sinks.table import SinkColumn, SinkTable, load, save
 from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS, good_rows
+from tests.planted import case_of, is_found, plant
 from tests.provided import Own, at, dsn, schemas, shared
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
@@ -177,22 +176,12 @@ def sink(target: str, **changes: Any) -> Sink:
     return Sink(kind="postgres", target=target, **changes)
 
 
-def case_of(expected: list[Row], there: SinkTable) -> Case:
-    names = tuple(column.name for column in there.columns)
-    families = tuple(column.family for column in there.columns)
-    return Case(sink="s", columns=names, families=families, key=("id",), expected=expected, found=there.rows)
-
-
 @pytest.mark.stack
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_fourteen_planted_faults_are_found_through_postgres(own: Own, fault: str) -> None:
-    rows = good_rows(2000)
-    found, must = FAULTS[fault](rows, Random(7))
+    rows, found, must = plant(fault)
     put(own, found)
-    case = case_of(rows, read(sink("payments"), own))
-    marks = list(compare(case))
-    assert Counter((m.kind, m.key, m.copies) for m in marks) == must
-    assert all(self_test.found for self_test in self_tests(case, bad={m.key for m in marks}))
+    is_found(rows, read(sink("payments"), own), must)
 
 
 @pytest.mark.stack
