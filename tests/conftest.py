@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,17 @@ def folder(tmp_path: Path) -> Folder:
     made = Folder(tmp_path / "run")
     made.tables = [payments(made.records)]
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sessions_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test sees the folder of a session that is not the tests': each start sweeps what earlier ones left on the
+    machine, and says what it could not. The path is short, since sockets are in it."""
+    tmp_path_factory.getbasetemp()
+    with tempfile.TemporaryDirectory(prefix="op-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -511,6 +511,8 @@ class SilentKill:
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         targets = run.supervisor.processes()
         killing.scheduled(run, run.supervisor.driver, targets)
+        # None may act on the death of another: the program ends by itself where its JVM dies first.
+        signals.freeze(targets)
         gone = signals.kill(targets)
         return Injection(signalled=dict.fromkeys(gone, "killed"), proof=Proof.AFTER)
 
