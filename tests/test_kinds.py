@@ -397,7 +397,7 @@ OTHERWISE = {
     },
     "kafka": {"scenario.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario.py"},  # the default
-    "postgres": {"session/reaper.py"},  # the name of a process, which has overwritten its environment
+    "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {
