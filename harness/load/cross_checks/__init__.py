@@ -22,6 +22,7 @@ from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.sinks import SINKS
 from harness.sinks.base import CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
+from harness.sources.base import RefusesOptions
 from harness.stacks.needed_parts import asked, grouped
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
@@ -140,6 +141,10 @@ def data(given: Section, *, root: Path) -> None:
                 given.wrong(f"{given.path}.{key} means nothing for {whose}: {words[:1].lower()}{words[1:]}", key)
     for refusal in kind.refusals(build.told(given, kind.about), root=root):
         given.refuse(refusal)
+    source = SOURCES[place]
+    if isinstance(source, RefusesOptions):
+        for refusal in source.refusals(build.told(given, source.about), given.get("records")):
+            given.refuse(refusal)
 
 
 def outcome(claim: Claim) -> None:
