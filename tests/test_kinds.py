@@ -152,7 +152,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
             and "    takes shelves, a whole number from 1 to 9 (2 if" in said
         )
         path.write_text(f"{head}input: {{source: shelf, partitions: 3}}\n")
-        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions the"):
+        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions each"):
             load(path)
         path.write_text(f"{head}input: {{shelves: 3}}\n")
         with pytest.raises(ScenarioError, match=r"input.shelves means nothing for kafka: how many shelves there are"):
