@@ -479,7 +479,7 @@ IN_KAFKA = [path for path in SHIPPED if path.stem.startswith("kafka_")]
 ELSEWHERE = [
     *IN_MARIADB,
     *IN_KAFKA,
-    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_"))),
+    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_", "python_"))),
 ]
 
 

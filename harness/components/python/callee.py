@@ -152,7 +152,7 @@ def parts(given: pa.RecordBatch | pa.Table, schema: pa.Schema) -> Iterator[pa.Re
 
 def kind(given: Any) -> str:
     """What it is."""
-    return f"a {type(given).__module__}.{type(given).__qualname__}".replace("a builtins.", "a ")
+    return f"an object of type {type(given).__module__}.{type(given).__qualname__}".replace("builtins.", "")
 
 
 def shown(schema: pa.Schema) -> str:
@@ -169,7 +169,7 @@ def told(failure: BaseException, folders: list[str]) -> str:
     name = type(failure).__qualname__
     frames = [*places(failure.__traceback__, folders)]
     if isinstance(failure, SyntaxError) and failure.filename:
-        frames.append(f"{failure.filename}:{failure.lineno}")
+        frames.append(f"{theirs(failure.filename, folders) or failure.filename}:{failure.lineno}")
     where = ", then ".join(frames[-FRAMES:])
     return (f"{name}: {words}" if words else name) + (f", at {where}" if where else "")
 
@@ -177,10 +177,16 @@ def told(failure: BaseException, folders: list[str]) -> str:
 def places(trace: TracebackType | None, folders: list[str]) -> Iterator[str]:
     """File and line of each call of the user's own code."""
     for frame in traceback.extract_tb(trace):
-        home = next((folder for folder in folders if Path(frame.filename).is_relative_to(folder)), None)
-        if home is not None and "site-packages" not in Path(frame.filename).parts:
+        if path := theirs(frame.filename, folders):
             source = linecache.getline(frame.filename, frame.lineno or 0).strip()[:120]
-            yield f"{Path(frame.filename).relative_to(home)}:{frame.lineno} in {frame.name} (`{source}`)"
+            yield f"{path}:{frame.lineno} in {frame.name} (`{source}`)"
+
+
+def theirs(name: str, folders: list[str]) -> str:
+    """A file of the user's own code, as seen from where it was looked for; empty for one that is none."""
+    path = Path(name)
+    home = next((folder for folder in folders if path.is_relative_to(folder)), None)
+    return "" if home is None or "site-packages" in path.parts else str(path.relative_to(home))
 
 
 def clipped(words: str) -> str:

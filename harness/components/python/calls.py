@@ -141,7 +141,8 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
 
 
 def _called(code: Called, do: str) -> str:
-    return f"{code.target} for its rows" if do == "rows" else f"{code.module}:{do}"
+    known = {"rows": f"{code.target} for its rows", "check": f"for {code.target}"}
+    return known.get(do, f"{code.module}:{do}")
 
 
 def _died(status: int) -> str:
