@@ -72,6 +72,7 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         "folds": None,
         "folding": "",
         "version": "",
+        "note": "",
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 

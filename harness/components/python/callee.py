@@ -59,7 +59,7 @@ def done(call: dict[str, Any], folder: Path, owner: int) -> dict[str, Any]:
     """Raises Wrong, and whatever the code raises."""
     module = imported(call)
     room = SimpleNamespace(**call["room"])
-    if call["do"] == "rows":
+    if call["do"] == "read":
         return written(function(module, call["function"])(room), folder, owner)
     if call["do"] == "check":
         function(module, call["function"])
@@ -106,7 +106,7 @@ def written(given: Any, folder: Path, owner: int) -> dict[str, Any]:
         if writer is None:
             return {"nothing": True}
         writer.close()
-    return {"gave": {"rows": rows, "bytes": path.stat().st_size}}
+    return {"gave": {"count": rows, "bytes": path.stat().st_size}}
 
 
 def batches(given: Any) -> Iterator[pa.RecordBatch | pa.Table]:

@@ -77,8 +77,8 @@ def directly(argv: list[str], log: Path, env: Mapping[str, str]) -> subprocess.P
 
 @contextmanager
 def call(spawn: Spawn, code: Called, room: Room, do: str, *, scratch: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    """What the function gave, and the folder that holds it until the block ends. `do` is `rows` for that of the target,
-    or another one of its module, which need not be there.
+    """What the function gave, and the folder that holds it until the block ends. `do` is `read` for that of the target,
+    `check` for whether it is there, or another one of its module, which need not be there.
 
     Raises StackError where it raises, dies or is late; UsageError for what it should not give; NothingThere."""
     folder = Path(tempfile.mkdtemp(prefix="call-", dir=scratch))
@@ -141,7 +141,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
 
 
 def _called(code: Called, do: str) -> str:
-    known = {"rows": f"{code.target} for its rows", "check": f"for {code.target}"}
+    known = {"read": f"{code.target} for its rows", "check": f"for {code.target}"}
     return known.get(do, f"{code.module}:{do}")
 
 

@@ -46,9 +46,9 @@ class Rooms(RunFolders):
     """The rooms of all runs of a session."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session.folder / NAME, component=NAME, plain="room")
+        super().__init__(session.folder / "rooms", component=NAME, plain="room")
         self._session = session
-        self._scratch = session.folder / f"{NAME}-calls"
+        self._scratch = session.folder / "calls"
         self._owed: dict[tuple[str, str], list[tuple[Called, Room]]] = {}
         self._spawn = partial(_spawned, session)
         self._telling = threading.Lock()

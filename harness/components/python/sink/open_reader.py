@@ -86,7 +86,7 @@ class OpenReader:
     def _stream(self) -> Iterator[pa.RecordBatchReader]:
         own, code = self.own, self.own.code[self.key]
         try:
-            with call(own.spawn, code, own.room, "rows", scratch=own.scratch) as (gave, folder):
+            with call(own.spawn, code, own.room, "read", scratch=own.scratch) as (gave, folder):
                 path = folder / "rows.arrow"
                 if path.stat().st_size != gave["bytes"]:
                     saw = f"{path.stat().st_size} bytes of {gave['bytes']}; who writes into its open files?"
