@@ -27,7 +27,7 @@ def project_root(path: Path) -> Path:
 
 def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
     """Where the user's own code is looked for: beside the scenario, beside its program, in the project's root."""
-    program = [] if "{" in entry else [(root / entry).parent]
+    program = [] if not entry or "{" in entry else [(root / entry).parent]
     found = [scenario.parent, *program, root]
     return tuple(dict.fromkeys(folder.absolute() for folder in found))
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,8 @@ def call(spawn: Spawn, code: Called, room: Room, do: str, *, scratch: Path) -> I
     `check` for whether it is there, or another one of its module, which need not be there.
 
     Raises StackError where it raises, dies or is late; UsageError for what it should not give; NothingThere."""
-    folder = Path(tempfile.mkdtemp(prefix="call-", dir=scratch))
+    with _told(code, do):
+        folder = Path(tempfile.mkdtemp(prefix="call-", dir=scratch))
     try:
         yield _answer(folder, _said(spawn, code, room, do, folder), f"asked {_called(code, do)}"), folder
     finally:
@@ -103,7 +104,8 @@ def _said(spawn: Spawn, code: Called, room: Room, do: str, folder: Path) -> str:
         "folders": list(map(str, code.folders)),
         "room": {**asdict(room), "path": str(room.path), "options": dict(code.options)},
     }
-    (folder / "call.json").write_text(json.dumps(known), encoding="utf-8")
+    with _told(code, do):
+        (folder / "call.json").write_text(json.dumps(known), encoding="utf-8")
     # -B: no cache of ours is left beside the user's files.
     argv = [sys.executable, "-P", "-B", "-X", "faulthandler", callee.__file__, str(folder)]
     process = spawn(argv, folder / "printed", {**os.environ, MARK: mark})
@@ -114,6 +116,15 @@ def _said(spawn: Spawn, code: Called, room: Room, do: str, folder: Path) -> str:
     finally:
         _end(process, f"{MARK}={mark}")
     return _died(process.returncode)
+
+
+@contextmanager
+def _told(code: Called, do: str) -> Iterator[None]:
+    """What the disk refuses, in words."""
+    try:
+        yield
+    except OSError as refused:
+        raise StackError(f"asked {_called(code, do)}; cannot write down the call: {refused.strerror}") from refused
 
 
 def _answer(folder: Path, died: str, asked: str) -> dict[str, Any]:
@@ -137,7 +148,8 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     carrying = {row.id for row in reaper.table().values() if reaper.carries(row.id.pid, mark)}
     if roots := carrying | ({top} if top else set()):
         reaper.fell(roots, within_s=KILL_S)
-    process.wait(KILL_S)
+    with suppress(subprocess.TimeoutExpired):  # the kernel does not let go of it: then that is what is told
+        process.wait(KILL_S)
 
 
 def _called(code: Called, do: str) -> str:
@@ -145,7 +157,9 @@ def _called(code: Called, do: str) -> str:
     return known.get(do, f"{code.module}:{do}")
 
 
-def _died(status: int) -> str:
+def _died(status: int | None) -> str:
+    if status is None:
+        return "could not be killed"
     return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
 
 

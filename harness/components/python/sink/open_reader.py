@@ -87,13 +87,16 @@ class OpenReader:
         own, code = self.own, self.own.code[self.key]
         try:
             with call(own.spawn, code, own.room, "read", scratch=own.scratch) as (gave, folder):
-                path = folder / "rows.arrow"
-                if path.stat().st_size != gave["bytes"]:
-                    saw = f"{path.stat().st_size} bytes of {gave['bytes']}; who writes into its open files?"
+                with self._named.said():
+                    path = folder / "rows.arrow"
+                    size, file = path.stat().st_size, pa.memory_map(str(path))
+                    rows = pa.ipc.open_stream(file)
+                if size != gave["bytes"]:
+                    saw = f"{size} bytes of {gave['bytes']}; who writes into its open files?"
                     raise StackError(f"asked {code.target} for its rows; saw {saw}")
-                with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as rows:
-                    if wrong := refusal(rows.schema):
-                        raise UsageError(f"asked {code.target} for its rows; {wrong}")
+                if wrong := refusal(rows.schema):
+                    raise UsageError(f"asked {code.target} for its rows; {wrong}")
+                with file, rows:
                     yield rows
         except NothingThere as nothing:
             raise Missing(str(nothing)) from nothing
