@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -27,8 +28,9 @@ from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.load import dump
 from harness.resources import Resources
 from harness.run.controls.runs import digest
+from harness.run.loop import Result
 from harness.run_folder.store import digest as file_sum
-from harness.scenario import Pipeline, Scenario, Sink
+from harness.scenario import Pipeline, Scenario, Sink, Word
 from harness.session import reaper
 from harness.session.session import Session
 from harness.sinks import counted
@@ -698,3 +700,76 @@ def test_kept_controls_are_those_of_the_same_reader(tmp_path: Path) -> None:
         seen.add(now())
     assert len(seen) == 3
     assert [file_sum(path) for path in code(scenario)]
+
+
+# --- a run
+
+
+AWAY = """\
+from pathlib import Path
+import batches
+import {program}
+
+run = batches.run
+
+
+def away(args, save):
+    flag = Path(args.into).with_name("away")
+    flag.unlink(missing_ok=True)
+
+    def saved(batch, number):
+        if number == 3:
+            flag.touch()
+        save(batch, number)
+        flag.unlink(missing_ok=True)
+
+    run(args, saved)
+
+
+batches.run = away
+{program}.main()
+"""
+FLAKY = """\
+from pathlib import Path
+import read_sqlite
+
+
+def payments(room):
+    if (Path(room.path) / "away").exists():
+        raise ConnectionError("refused")
+    yield from read_sqlite.payments(room)
+"""
+AWAY_SCENARIO = """\
+name: a system that is away while the fault hits
+pipeline:
+  entry: away.py
+  args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --into, "{python.path}/payments.db",
+    --checkpoint, "{checkpoint}"]
+sink:
+  python: flaky:payments
+  effect: select id, account, amount, currency, event_time from ledger
+  key: [id]
+input: {workload: transactions, records: 600}
+schedule:
+  - {when: {failpoint: half-written, batch: 3}, do: kill driver}
+timeout: 240s
+"""
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    ("program", "word", "found"),
+    [("sqlite_with_batch", Word.VOID, {}), ("sqlite_appended", Word.VIOLATED, {"duplicated": 49})],
+)
+def test_a_hit_while_the_system_was_away_is_never_held_and_blamed_for_nothing(
+    tmp_path: Path, run_scenario: Callable[..., Result], program: str, word: Word, found: dict[str, int]
+) -> None:
+    shutil.copytree(Path(__file__).parents[1] / "pipelines" / "own_reader", tmp_path, dirs_exist_ok=True)
+    for name, text in {"pytest.ini": "", "away.py": AWAY.format(program=program), "flaky.py": FLAKY}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "it.yaml").write_text(AWAY_SCENARIO)
+    result = run_scenario(scenarios.load(tmp_path / "it.yaml"))
+    assert (result.verdict.word, result.verdict.kinds(), result.verdict.stakes) == (word, found, ())
+    assert not any(finding.faults for finding in result.verdict.findings)
+    said = json.loads((result.folder / "snapshots" / "1-injection" / "snapshot.json").read_text())["error"]
+    assert "asked flaky:payments for its rows; it raised ConnectionError: refused, at flaky.py:7 in payments" in said
