@@ -111,7 +111,10 @@ class Observer:
         return progress is None or not progress.elsewhere
 
     def healthy(self) -> None:
-        """Raise HarnessError if the watch died: from then on no crash point could be seen."""
+        """Raise HarnessError if the watch died, or the source could not tell what a batch holds: from then on no crash
+        point could be seen."""
+        if isinstance(self._watch.failure, HarnessError):
+            raise self._watch.failure
         if self._watch.failure is not None:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
 
