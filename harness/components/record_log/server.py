@@ -64,6 +64,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed while it was answered."""
+
 
 def _handler(lines: Sequence[Line]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
