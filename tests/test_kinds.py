@@ -145,7 +145,11 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         path.write_text(dump(found))
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
-        assert keys["source"]["enum"] == ["files", "kafka", "shelf"] and "shelves" in keys and "partitions" in keys
+        assert (
+            keys["source"]["enum"] == ["files", "kafka", "record_log", "shelf", "socket"]
+            and "shelves" in keys
+            and "partitions" in keys
+        )
         said = CliRunner().invoke(main, ["kinds"]).stdout
         assert (
             "  shelf\n    records lie on shelves\n" in said
@@ -170,7 +174,8 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
 def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
-        ScenarioError, match=r"input.source must be one of files, kafka, not 'kafca'.*did you mean 'kafka'"
+        ScenarioError,
+        match=r"input.source must be one of files, kafka, record_log, socket, not 'kafca'.*did you mean 'kafka'",
     ):
         load(written(tmp_path, text))
 

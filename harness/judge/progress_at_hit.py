@@ -174,8 +174,15 @@ def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tup
 
 
 def _began(query: Query, attempt: int) -> Offsets | None:
-    batch = next((each for each in query.batches if each.batch == query.first[attempt]), None)
-    return {p: start for p, (start, _) in batch.ranges.items()} if batch else None
+    """The lowest offsets at which one of its batches began."""
+    first = next((each for each in query.batches if each.batch == query.first[attempt]), None)
+    if first is None:
+        return None
+    later = [each.ranges for each in query.batches if each.batch > first.batch and attempt in each.attempts]
+    # A source of the program's own may go back in a later batch, and Spark lets it.
+    return {
+        p: min([start, *(ranges.get(p, (start,))[0] for ranges in later)]) for p, (start, _) in first.ranges.items()
+    }
 
 
 def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:

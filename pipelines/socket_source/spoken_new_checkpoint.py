@@ -1,5 +1,5 @@
-"""Payments off a socket into Postgres, under a new checkpoint with each start. At most once: what Spark had received and
-not written when the driver died is gone, and nothing comes again.
+"""Payments off a socket into Postgres, under a new checkpoint with each start. At most once: what Spark had received
+and not written when the driver died is gone, and nothing comes again.
 
 Spark's socket source keeps what it receives in the driver's memory. No checkpoint brings it back.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 import time
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from harness.errors import HarnessError
 from harness.hosts.ports import LOOPBACK
 from harness.sources.lines import Line, text
 
-READ_S = 30.0
+READ_S = 30
 """How long a reader may take none of what is sent to it."""
 LOOK_S = 0.05
 CLOSE_S = 5.0
@@ -99,8 +100,8 @@ class Speaker:
         self._lines.append(Line(value, int(time.time() * 1000)))
         try:
             self._connections[-1].socket.sendall(text([value]))
-        except TimeoutError as late:
-            raise HarnessError(f"sent a line on the socket; the driver read nothing for {READ_S:g} s") from late
+        except BlockingIOError as late:
+            raise HarnessError(f"sent a line on the socket; the driver read nothing for {READ_S} s") from late
         except OSError:
             # The reader is gone, and a part of a line with it.
             self._lines.pop()
@@ -111,7 +112,9 @@ class Speaker:
         while not self._closed.is_set():
             with contextlib.suppress(TimeoutError):
                 found, _ = self._listener.accept()
-                found.settimeout(READ_S)
+                # The kernel's limit: Python's own would also have it wait where it only looks (`open`).
+                found.setblocking(True)
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", READ_S, 0))
                 with self._lock:
                     self.crowded = self.crowded or any(each.open() for each in self._connections)
                     self._connections.append(Connection(found, time.time(), len(self._lines)))
