@@ -339,7 +339,7 @@ def test_the_page_of_kinds_is_that_of_the_registries() -> None:
 def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
     said = CliRunner().invoke(main, ["kinds"]).stdout
     sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
-    assert sources.endswith("\n    needs the component kafka\n    on processes, containers, external\n")
+    assert "\n    needs the component kafka\n    on processes, containers, external\n\n" in sources
     assert "\n    needs the component postgres\n    on processes, containers, external\n" in said
     assert "\n    takes point, one of batch-planned, sink-committed, batch-committed (needed)\n    on proc" in said
     cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]

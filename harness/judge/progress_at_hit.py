@@ -57,6 +57,11 @@ class Reach:
         """Not committed, and the next attempt began beyond it."""
         return between(self.low, self.next) if self.next is not None else ()
 
+    @property
+    def passed(self) -> Spans:
+        """Not even planned, and the next attempt began beyond it."""
+        return between(self.high, self.next) if self.next is not None else ()
+
 
 def reaches(injection: Injection, progressed: Progressed, sink: Sink) -> list[Reach]:
     """How far each query was that may feed `sink`; empty if nobody knows."""
