@@ -145,7 +145,11 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         path.write_text(dump(found))
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
-        assert keys["source"]["enum"] == ["files", "kafka", "shelf"] and "shelves" in keys and "partitions" in keys
+        assert (
+            keys["source"]["enum"] == ["files", "kafka", "record_log", "shelf", "socket"]
+            and "shelves" in keys
+            and "partitions" in keys
+        )
         said = CliRunner().invoke(main, ["kinds"]).stdout
         assert (
             "  shelf\n    records lie on shelves\n" in said
@@ -170,7 +174,8 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
 def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
-        ScenarioError, match=r"input.source must be one of files, kafka, not 'kafca'.*did you mean 'kafka'"
+        ScenarioError,
+        match=r"input.source must be one of files, kafka, record_log, socket, not 'kafca'.*did you mean 'kafka'",
     ):
         load(written(tmp_path, text))
 
@@ -335,7 +340,7 @@ def test_the_page_of_kinds_is_that_of_the_registries() -> None:
 def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
     said = CliRunner().invoke(main, ["kinds"]).stdout
     sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
-    assert sources.endswith("\n    needs the component kafka\n    on processes, containers, external\n")
+    assert "\n    needs the component kafka\n    on processes, containers, external\n\n" in sources
     assert "\n    needs the component postgres\n    on processes, containers, external\n" in said
     assert "\n    takes point, one of batch-planned, sink-committed, batch-committed (needed)\n    on proc" in said
     cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]

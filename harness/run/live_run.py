@@ -33,7 +33,7 @@ from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
-from harness.sources.base import BeginsWithInput
+from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
 from harness.stack import Stack
 from harness.stacks.needed_parts import code, parts
@@ -115,7 +115,8 @@ class Live:
     def _start(self, workload: Workload) -> None:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
-        self.observer = Observer(own.folder, self.source.offsets, journal)
+        begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
+        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)

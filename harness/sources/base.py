@@ -67,6 +67,14 @@ class RefusesOptions(Protocol):
         """What cannot be; `records` are to be sent, if the file says how many."""
 
 
+@runtime_checkable
+class TellsBeginning(Protocol):
+    """A source of which Spark keeps no log of its own, and so no word of where it began."""
+
+    def begins(self, checkpoint: Path) -> Offsets:
+        """Where it begins in that checkpoint, which may be that of a query that reads something else."""
+
+
 class SourceKind(Protocol):
     """A kind of source."""
 
