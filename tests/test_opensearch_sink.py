@@ -48,7 +48,7 @@ EXACT = [
     ({"type": "ip"}, "", '"::1"', "::1"),
     ({"type": "keyword"}, "x decimal(12,2)", "1.50", "1.5"),
     ({"type": "binary"}, "", '"AP8="', "00ff"),
-    ({"type": "scaled_float", "scaling_factor": 100.0}, "x decimal(12,2)", "90071992547409.91", "90071992547409.91"),
+    ({"type": "scaled_float", "scaling_factor": 100.0}, "x decimal(18,2)", "90071992547409.91", "90071992547409.91"),
     ({"type": "scaled_float", "scaling_factor": 1000}, "x decimal(12,2)", "-1.50", "-1.5"),
     ({"type": "date"}, "x timestamp_ntz", '"2026-01-31T10:00:00.120"', "2026-01-31T10:00:00.120000"),
     ({"type": "date"}, "x timestamp_ntz", '"2026-01-31T10:00:00.120000"', "2026-01-31T10:00:00.120000"),
@@ -114,7 +114,7 @@ def test_missing_and_null_are_null_and_a_field_beside_the_mapping_is_refused() -
 
 
 REFUSED = [
-    ({"type": "float"}, "", "its mapping is float, of which no exact type follows: name its type under `columns` (float)"),
+    ({"type": "float"}, "", "float, of which no exact type follows: name its type under `columns` (float)"),
     ({"type": "half_float"}, "", "its mapping is half_float"),
     ({"type": "half_float"}, "x float", "which cannot be compared exactly"),
     ({"type": "scaled_float", "scaling_factor": 100}, "", "name its type under `columns` (decimal)"),
@@ -136,7 +136,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("kept", "column", "words"), REFUSED)
 def test_a_field_that_cannot_be_read_exactly_is_refused_by_name(kept: dict[str, Any], column: str, words: str) -> None:
-    with pytest.raises(UsageError, match="the index run-r.t has a field x that cannot be read exactly: ") as refused:
+    with pytest.raises(UsageError, match=r"the index run-r\.t has a field x that cannot be read exactly: ") as refused:
         fields_of(index(x=kept), parsed(column) if column else ())
     assert words in str(refused.value)
 

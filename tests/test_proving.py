@@ -34,6 +34,8 @@ SINKS = (
     "mariadb_away_error_swallowed",
     "mariadb_by_partition_mid_sink",
     "mariadb_with_offsets_mid_sink",
+    "opensearch_auto_id_mid_batch",
+    "opensearch_away_retried",
     "postgres_away_between_batches",
     "postgres_away_upsert",
     "python_sqlite_appended_mid_batch",

@@ -477,9 +477,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
 IN_MARIADB = [path for path in SHIPPED if path.stem.startswith("mariadb_")]
 IN_KAFKA = [path for path in SHIPPED if path.stem.startswith("kafka_")]
+IN_OPENSEARCH = [path for path in SHIPPED if path.stem.startswith("opensearch_")]
 ELSEWHERE = [
     *IN_MARIADB,
     *IN_KAFKA,
+    *IN_OPENSEARCH,
     *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_", "python_"))),
 ]
 

@@ -75,6 +75,6 @@ def absent() -> Any:
 
 
 def prefix(run_id: str, part: str) -> str:
-    """What the names of the indexes of a part begin with. No prefix begins with another one: no run's id holds a `.`, no
-    part's name a `-`."""
+    """What the names of the indexes of a part begin with. No prefix begins with another one: no run's id holds a `.`,
+    no part's name a `-`."""
     return f"{'-'.join(filter(None, ('run', run_id.lower(), part)))}."
