@@ -12,7 +12,7 @@ import pytest
 
 from harness.checkpoint import OffsetReader
 from harness.components.kafka.process import Kafka
-from harness.components.kafka.run_topic import Topic
+from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.source import offsets_of
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.run_schema import Schema
@@ -64,7 +64,7 @@ def shared(own: Own) -> Own:
 
 def reader(name: str) -> OffsetReader:
     """What the offset log says of a topic."""
-    return lambda line, log: offsets_of(name, line)
+    return lambda line, log: offsets_of(Places((name,), 3), line)
 
 
 def both(partitions: int = 1) -> dict[str, dict[str, Any]]:

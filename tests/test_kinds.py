@@ -156,7 +156,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
             and "    takes shelves, a whole number from 1 to 9 (2 if" in said
         )
         path.write_text(f"{head}input: {{source: shelf, partitions: 3}}\n")
-        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions the"):
+        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions each"):
             load(path)
         path.write_text(f"{head}input: {{shelves: 3}}\n")
         with pytest.raises(ScenarioError, match=r"input.shelves means nothing for kafka: how many shelves there are"):
@@ -306,6 +306,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         }[registry.noun]
         (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "data" / "orders.jsonl").write_text('{"id": 1}\n')
+        (tmp_path / "readback.py").write_text("def rows(room): ...\n")
         head = SCENARIO.partition("schedule")[0]
         head = head.replace(SINK, f"sink: {about.example}") if registry is SINKS else head
         if registry is COMPONENTS:
@@ -402,7 +403,12 @@ OTHERWISE = {
     },
     "kafka": {"scenario.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario.py"},  # the default
-    "postgres": {"session/reaper.py"},  # the name of a process, which has overwritten its environment
+    "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
+        "cli/doctor.py", "components/spark/driver_container.py", "components/spark/standalone_processes.py",
+        "components/spark/worker_daemon.py", "machine/spark_home.py", "run/controls/runs.py", "run/run_or_control.py",
+        "scenario.py", "stacks/containers.py", "stacks/shared.py",
+    },
+    "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {

@@ -36,6 +36,8 @@ SINKS = (
     "mariadb_with_offsets_mid_sink",
     "postgres_away_between_batches",
     "postgres_away_upsert",
+    "python_sqlite_appended_mid_batch",
+    "python_sqlite_with_batch_mid_batch",
 )
 SOURCES = (
     "files_appended_mid_batch",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,13 +19,13 @@ from hypothesis import strategies as st
 
 from harness.components.record_log.server import RecordLog, answer
 from harness.components.record_log.source import OpenLog
-from harness.errors import HarnessError, StackError
+from harness.errors import HarnessError, SetupError, StackError
 from harness.load import load
 from harness.run.loop import Result
 from harness.run.progress.observer import Observer
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts, State
-from harness.scenario import Input, Scenario, Word
+from harness.scenario import Input, Scenario
 from harness.session.run_servers import RunServers
 from harness.sources import SOURCES
 from harness.sources.base import TellsBeginning
@@ -196,9 +195,9 @@ def test_an_offset_that_says_nothing_ends_the_run(log: RecordLog, tmp_path: Path
 def test_an_offset_without_the_key_is_shown(run_scenario: Callable[[Scenario], Result]) -> None:
     scenario = load(ROOT / "scenarios" / "sources" / "python_source_kept_by_id_mid_batch.yaml")
     wrong = replace(scenario.input, source_options={"offset": "place"})
-    verdict = run_scenario(replace(scenario, input=wrong, timeout_s=20.0)).verdict
-    assert verdict.word is Word.ERROR
-    assert re.search(r'its offsets are not of the source record_log: \{"position": ?\d+\}', verdict.reasons[0])
+    shown = r'its offsets are not of the source record_log: \{"position": ?\d+\}'
+    with pytest.raises(SetupError, match=shown):
+        run_scenario(replace(scenario, input=wrong, timeout_s=20.0))
 
 
 def test_a_run_has_a_server_of_its_own_which_ends_with_it() -> None:

@@ -72,6 +72,7 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         "folds": None,
         "folding": "",
         "version": "",
+        "note": "",
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 
@@ -479,7 +480,7 @@ IN_KAFKA = [path for path in SHIPPED if path.stem.startswith("kafka_")]
 ELSEWHERE = [
     *IN_MARIADB,
     *IN_KAFKA,
-    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_"))),
+    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_", "python_"))),
 ]
 
 

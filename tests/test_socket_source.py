@@ -23,7 +23,7 @@ from harness.errors import HarnessError
 from harness.load import load
 from harness.run.loop import Result
 from harness.run_folder.ledger import State
-from harness.scenario import Input, Scenario, Word
+from harness.scenario import Input, Scenario
 from harness.session.run_servers import RunServers
 from harness.sources import SOURCES
 from harness.sources.base import TellsBeginning
@@ -154,9 +154,8 @@ def test_a_program_whose_checkpoint_outlives_its_connection_has_no_verdict(
     scenario = load(ROOT / "scenarios" / "sources" / "socket_before_offset_commit.yaml")
     kept = scenario.pipeline.entry.replace("spoken_new_checkpoint", "spoken_kept_checkpoint")
     args = (*scenario.pipeline.args, "--checkpoint", "{checkpoint}")
-    verdict = run_scenario(replace(scenario, pipeline=replace(scenario.pipeline, entry=kept, args=args))).verdict
-    assert verdict.word is Word.ERROR
-    assert "connected again, and Spark counts its lines anew" in verdict.reasons[0]
+    with pytest.raises(HarnessError, match="connected again, and Spark counts its lines anew"):
+        run_scenario(replace(scenario, pipeline=replace(scenario.pipeline, entry=kept, args=args)))
 
 
 def test_a_run_has_a_port_of_its_own() -> None:

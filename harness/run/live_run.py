@@ -36,7 +36,7 @@ from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
 from harness.stack import Stack
-from harness.stacks.needed_parts import parts
+from harness.stacks.needed_parts import code, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -143,7 +143,8 @@ class Live:
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, own, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
-        self.folder.save(0, run={"program": program, "spark": self.stack.conf(own, pipeline)})
+        readers = [{"file": str(path), "sha256": digest(path)} for path in code(self.scenario)]
+        self.folder.save(0, run={"program": program, "readers": readers, "spark": self.stack.conf(own, pipeline)})
         self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())
