@@ -41,7 +41,14 @@ SINKS = (
     "python_sqlite_appended_mid_batch",
     "python_sqlite_with_batch_mid_batch",
 )
-SOURCES = ("files_appended_mid_batch", "files_deleted_when_done_before_offset_commit")
+SOURCES = (
+    "files_appended_mid_batch",
+    "files_deleted_when_done_before_offset_commit",
+    "python_source_counter_in_memory_after_offset_commit",
+    "python_source_counter_taken_up_mid_batch",
+    "socket_at_most_once_mid_batch",
+    "socket_before_offset_commit",
+)
 ALIKE = {
     "append_before_the_batch",
     "autocommit_mid_sink",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from urllib.error import HTTPError
@@ -17,11 +19,13 @@ from hypothesis import strategies as st
 
 from harness.components.record_log.server import RecordLog, answer
 from harness.components.record_log.source import OpenLog
-from harness.errors import HarnessError, StackError
+from harness.errors import HarnessError, SetupError, StackError
+from harness.load import load
+from harness.run.loop import Result
 from harness.run.progress.observer import Observer
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts, State
-from harness.scenario import Input
+from harness.scenario import Input, Scenario
 from harness.session.run_servers import RunServers
 from harness.sources import SOURCES
 from harness.sources.base import TellsBeginning
@@ -30,6 +34,8 @@ from harness.sources.producer import Producer
 from harness.wait import until
 from harness.workloads import make
 from harness.workloads.base import Record
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -154,6 +160,22 @@ def test_a_reader_that_steps_back_is_followed(log: RecordLog, tmp_path: Path) ->
         assert [batch.ranges[0] for batch in query.batches] == [(0, 0), (0, 40), (40, 10), (10, 10), (10, 50)]
 
 
+def test_a_checkpoint_begun_anew_in_its_place_is_another_one(log: RecordLog, tmp_path: Path) -> None:
+    source = OpenLog(log, "position")
+    log.append([b"x"] * 50)
+    with closing(Observer(tmp_path, source.offsets, Journal(None), begins=source.begins)) as observer:
+        for batch, position in enumerate([0, 40]):
+            planned(tmp_path / "c", batch, json.dumps({"position": position}))
+            (tmp_path / "c" / "commits").mkdir(exist_ok=True)
+            (tmp_path / "c" / "commits" / str(batch)).touch()
+        until("the commit", lambda: observer.committed() == {0: 40}, within_s=10.0)
+        shutil.rmtree(tmp_path / "c")
+        planned(tmp_path / "c", 0, json.dumps({"position": 0}))
+        until("the other checkpoint", lambda: len(observer.queries()) == 2, within_s=10.0)
+        assert observer.committed() == {}, "what the first one had committed is not the second one's"
+        assert [query.batches[-1].batch for query in observer.queries()] == [1, 0]
+
+
 def test_an_offset_that_says_nothing_ends_the_run(log: RecordLog, tmp_path: Path) -> None:
     source = OpenLog(log, "position")
     with closing(Observer(tmp_path, source.offsets, Journal(None), begins=source.begins)) as observer:
@@ -167,6 +189,15 @@ def test_an_offset_that_says_nothing_ends_the_run(log: RecordLog, tmp_path: Path
             return False
 
         until("the error", told, within_s=10.0)
+
+
+@pytest.mark.stack
+def test_an_offset_without_the_key_is_shown(run_scenario: Callable[[Scenario], Result]) -> None:
+    scenario = load(ROOT / "scenarios" / "sources" / "python_source_kept_by_id_mid_batch.yaml")
+    wrong = replace(scenario.input, source_options={"offset": "place"})
+    shown = r'its offsets are not of the source record_log: \{"position": ?\d+\}'
+    with pytest.raises(SetupError, match=shown):
+        run_scenario(replace(scenario, input=wrong, timeout_s=20.0))
 
 
 def test_a_run_has_a_server_of_its_own_which_ends_with_it() -> None:

@@ -6,8 +6,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,13 +20,17 @@ from harness.components.socket import source as module
 from harness.components.socket.source import OpenSocket
 from harness.components.socket.speaker import Speaker
 from harness.errors import HarnessError
+from harness.load import load
+from harness.run.loop import Result
 from harness.run_folder.ledger import State
-from harness.scenario import Input
+from harness.scenario import Input, Scenario
 from harness.session.run_servers import RunServers
 from harness.sources import SOURCES
 from harness.sources.base import TellsBeginning
 from harness.wait import until
 from harness.workloads.base import Record
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -140,6 +145,17 @@ def test_two_readers_at_once_are_an_error(speaker: Speaker, tmp_path: Path) -> N
 @pytest.mark.parametrize("line", ["", "-", '{"logOffset":0}', '{"topic":{"0":1}}', "1.5"])
 def test_a_line_about_something_else_is_none_of_ours(speaker: Speaker, tmp_path: Path, line: str) -> None:
     assert OpenSocket(speaker).offsets(line, planned(tmp_path, 0, line)) is None
+
+
+@pytest.mark.stack
+def test_a_program_whose_checkpoint_outlives_its_connection_has_no_verdict(
+    run_scenario: Callable[[Scenario], Result],
+) -> None:
+    scenario = load(ROOT / "scenarios" / "sources" / "socket_before_offset_commit.yaml")
+    kept = scenario.pipeline.entry.replace("spoken_new_checkpoint", "spoken_kept_checkpoint")
+    args = (*scenario.pipeline.args, "--checkpoint", "{checkpoint}")
+    with pytest.raises(HarnessError, match="connected again, and Spark counts its lines anew"):
+        run_scenario(replace(scenario, pipeline=replace(scenario.pipeline, entry=kept, args=args)))
 
 
 def test_a_run_has_a_port_of_its_own() -> None:

@@ -44,6 +44,7 @@ from harness.workloads.base import Workload
 
 BEGINS_S, COMMITS_S = 60.0, 120.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
+OFFSETS_SHOWN = 200
 LATE_S = 1.0
 """How often a sink that is not there yet is looked for."""
 
@@ -291,7 +292,9 @@ class Live:
         self._fault_free()
         if self.schedule.acted or count(self.progress.committed()) > 0:
             return True
-        return Waiting(f"{self.producer.sent} records sent, none committed")
+        other, source = self.observer.other(), self.scenario.input.source
+        told = f"; its offsets are not of the source {source}: {other[:OFFSETS_SHOWN]}" if other else ""
+        return Waiting(f"{self.producer.sent} records sent, none committed{told}")
 
     def _fault_free(self) -> None:
         self.healthy()

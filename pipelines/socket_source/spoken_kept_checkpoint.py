@@ -1,8 +1,8 @@
 """Payments off a socket into Postgres, under a checkpoint that outlives the program. BROKEN: Spark's socket source does
 not go on after a restart.
 
-It counts lines from 0 in each process, and the checkpoint has the old count. Spark takes the first new lines for ones
-that it has done and drops them, steps back, and ends the query: "Offsets committed out of order".
+It counts lines from 0 in each process, and the checkpoint has the old count. Spark steps back, and ends the query with
+the next batch: "Offsets committed out of order". No line of the new connection is ever in a batch.
 
     spark-submit spoken_kept_checkpoint.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
 

@@ -122,6 +122,11 @@ class Observer:
         if self._watch.failure is not None:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
 
+    def other(self) -> str:
+        """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
+        with self._lock:
+            return next((" ".join(p.lines[max(p.lines)]) for p in self._every if p.elsewhere and p.lines), "")
+
     def started(self) -> bool:
         """True once a query has begun."""
         return bool(self._known)
