@@ -10,12 +10,9 @@ sink          an index, read back
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Server, Started
-from harness.errors import StackError
+from harness.component import Addressed, Look, Server, Started, installed
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.resources import Resources
@@ -71,9 +68,7 @@ class OpenSearch:
 
 
 def _client() -> str:
-    if importlib.util.find_spec("urllib3") is None:
-        raise StackError(f"asked for opensearch; there is no Python package urllib3; {INSTALL}")
-    return importlib.metadata.version("urllib3")
+    return installed("opensearch", "urllib3", extra="search")
 
 
 KIND = OpenSearch()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from harness.components.opensearch.run_indexes import Provides
 from harness.components.opensearch.server import Refused, Server
-from harness.errors import StackError, UsageError
-from harness.hosts.ports import HOST
+from harness.errors import StackError
+from harness.fields.logins import login
 
 PORT = 9200
 PASSWORD = "OPENSEARCH_PASSWORD"
@@ -49,17 +47,9 @@ def version(server: Server) -> str:
 
 
 def server(address: str) -> Server:
-    """The server of an address. Its words are not repeated where it is none: they may hold a password. Raises
-    UsageError."""
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname or "", parts.port or PORT
-    except ValueError:
-        raise UsageError(MUST_BE) from None
-    if parts.scheme not in ("http", "https") or not HOST.fullmatch(host):
-        raise UsageError(MUST_BE)
-    if parts.path.strip("/") or parts.query or parts.fragment:
-        raise UsageError(f"{MUST_BE}: it names a path or options")
-    password = os.environ.get(PASSWORD, "") if parts.password is None else unquote(parts.password)
-    user = unquote(parts.username or "")
-    return Server(f"{parts.scheme}://{host}:{port}", user, password if user else "")
+    """The server of an address. Raises UsageError."""
+    found = login(
+        address, schemes=("http", "https"), port=PORT, variable=PASSWORD, must_be=MUST_BE, alone="a path or options"
+    )
+    url = f"{found.scheme}://{found.host}:{found.port}"
+    return Server(url, found.user, found.password if found.user else "")
