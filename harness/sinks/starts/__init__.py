@@ -45,7 +45,8 @@ class Parts:
     options   command-line options beside Kafka's, with their placeholders
     examples  what a user writes instead
     header    lines of the block `# /// onceproof` before the sink's
-    imports   lines, of its client
+    library   imports of Python's own library, a line each
+    imports   those of its client
     conf      of the Spark session, each value as Python
     before    code of the module
     batch     code in `main` that defines `batch(rows, number)`, `args` and `spark` being there
@@ -58,7 +59,8 @@ class Parts:
     options: Mapping[str, str] = field(default_factory=dict)
     examples: str = ""
     header: tuple[str, ...] = ()
-    imports: str = ""
+    library: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
     conf: Mapping[str, str] = field(default_factory=dict)
     before: str = ""
     batch: str = ""

@@ -8,7 +8,7 @@ from harness.sinks.starts import NUMBER, TEXT, TIME, Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class PipelineShape:
     """`what` it writes and `why` it may be written twice, in words; `rows`, the code that makes them of the DataFrame
     `payments`; the `effect` that says the same in SQL, line by line."""
 
@@ -21,7 +21,7 @@ class Shape:
 
 
 SHAPES = {
-    "map-only": Shape(
+    "map-only": PipelineShape(
         what="Payments",
         why="each payment has its own id, and is written over by itself",
         table=Table(
@@ -32,7 +32,7 @@ SHAPES = {
         rows='rows = payments.selectExpr("id", "account", "cast(amount as decimal(18, 2)) as amount")',
         effect=("select id, account, amount from ledger",),
     ),
-    "window": Shape(
+    "window": PipelineShape(
         what="Payments in windows of ten seconds",
         why="the totals are Spark's state, which belongs to the batch, and come to the same",
         table=Table(

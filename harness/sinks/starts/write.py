@@ -10,7 +10,7 @@ from string import Template
 from harness.errors import UsageError
 from harness.sinks import SINKS
 from harness.sinks.starts import HasStart, Parts, Start
-from harness.sinks.starts.shapes import SHAPES, Shape
+from harness.sinks.starts.shapes import SHAPES, PipelineShape
 
 WIDTH = 120
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -26,7 +26,6 @@ schedule:
 expect: $expect
 timeout: 240s
 """)
-OF_PYTHON = frozenset({"import os", "from collections.abc import Iterator"})
 HELD = "held                            # of a broken twin you expect: {violated: [duplicated]}"
 
 PIPELINE = Template('''\
@@ -127,7 +126,7 @@ def _scenario(name: str, start: Start) -> str:
     return SCENARIO.substitute(name=name, expect=expect)
 
 
-def _pipeline(name: str, parts: Parts, shape: Shape, start: Start) -> str:
+def _pipeline(name: str, parts: Parts, shape: PipelineShape, start: Start) -> str:
     names = ["bootstrap", "topic", *(option.removeprefix("--") for option in parts.options), "checkpoint"]
     writer = parts.writer or (f'.outputMode("{shape.mode}")', ".foreachBatch(batch)")
     sink = ["sink:", *(f"  {line}" for line in parts.sink), "  effect: |", *(f"    {line}" for line in shape.effect)]
@@ -150,11 +149,14 @@ def _pipeline(name: str, parts: Parts, shape: Shape, start: Start) -> str:
     )
 
 
-def _imports(parts: Parts, shape: Shape) -> str:
-    of_python = ["import argparse", *(line for line in parts.imports.splitlines() if line in OF_PYTHON)]
-    clients = [line for line in parts.imports.splitlines() if line not in OF_PYTHON]
+def _imports(parts: Parts, shape: PipelineShape) -> str:
     used = [name for name in ("DataFrame", "Row", "SparkSession") if name in parts.batch or name == "SparkSession"]
     spark = [f"from pyspark.sql import {', '.join(used)}"]
     functions = ["from pyspark.sql import functions as f"] if "f." in shape.rows + parts.batch else []
-    by_name = sorted([*clients, *spark, *functions], key=lambda line: (line.split()[0] == "from", line.split()[1]))
-    return "\n".join([*sorted(of_python, key=lambda line: line.startswith("from")), "", *by_name, ""])
+    others = sorted([*parts.imports, *spark, *functions], key=_order)
+    return "\n".join([*sorted(["import argparse", *parts.library], key=_order), "", *others, ""])
+
+
+def _order(line: str) -> tuple[bool, str]:
+    """Whole modules first, as ruff has it."""
+    return line.startswith("from"), line.split()[1]

@@ -50,7 +50,8 @@ class Upsert:
             where="MariaDB, at the address in MYSQL_HOST, MYSQL_TCP_PORT and so on",
             header=(f'setup: {{mariadb: "create table {table.name} ({columns})"}}',),
             sink=(f"mariadb: {table.name}",),
-            imports="import os\nfrom collections.abc import Iterator\nimport pymysql",
+            library=("import os", "from collections.abc import Iterator"),
+            imports=("import pymysql",),
             before=before,
             batch=BATCH,
         )

@@ -9,7 +9,7 @@ from typing import Any
 from harness.checkers.cells import Cell, Row
 from harness.components.opensearch.sink.mapping import Field
 from harness.errors import UsageError
-from harness.sinks.json_values import Number, of_bytes, of_json
+from harness.sinks.json_values import Number, inexact, of_bytes, of_json
 
 EXACT_MAX = 2**53
 """Up to here a scaled number goes through a double unchanged."""
@@ -64,5 +64,4 @@ def _fraction(text: str) -> str:
 
 
 def _refusal(hit: Mapping[str, Any], index: str, words: str) -> UsageError:
-    where = f"the document {hit.get('_id')!r} of {index}"
-    return UsageError(f"{where} cannot be read exactly: {words}. Mend the sink's `columns`, or the program")
+    return inexact(f"the document {hit.get('_id')!r} of {index}", words)

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
 
-IMPORTS = """\
-import os
-from collections.abc import Iterator
-import psycopg2
-from psycopg2.extras import execute_values"""
 BEFORE = '''\
 # Try it without the second line and without the primary key: the same scenario then finds duplicates.
 PUT = """insert into {table} ({columns}) values %s
@@ -46,7 +41,8 @@ class Upsert:
                 f'setup: {{postgres: "create table {table.name} ({columns})"}}',
             ),
             sink=(f"postgres: {table.name}",),
-            imports=IMPORTS,
+            library=("import os", "from collections.abc import Iterator"),
+            imports=("import psycopg2", "from psycopg2.extras import execute_values"),
             before=BEFORE.format(table=table.name, columns=", ".join(table.columns), key=table.key, update=update),
             batch=BATCH,
         )
