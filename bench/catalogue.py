@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 def main(paths: Sequence[str]) -> int:
     runs = [run for path in paths for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]]
-    counts = Counter(row for run in runs for row in _rows(run))
+    counts = Counter(map(_row, runs))
     by_sink: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(counts):
         by_sink[row.sink].append(row)
@@ -49,7 +49,7 @@ def main(paths: Sequence[str]) -> int:
     return 0
 
 
-def _rows(run: dict[str, Any]) -> Iterator[Row]:
+def _row(run: dict[str, Any]) -> Row:
     folder = Path(run["folder"])
     told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     scenario = load(ROOT / Path(told["path"]).relative_to(Path(told["path"]).parents[2]))
@@ -58,7 +58,7 @@ def _rows(run: dict[str, Any]) -> Iterator[Row]:
     faults = ", ".join(f"{fault['name']} ({fault['point']})" for fault in run["faults"]) or "none"
     seen = "; ".join(dict.fromkeys(map(_without_sink, run["points_hit"])))
     found = ", ".join(run["findings"])
-    yield Row(
+    return Row(
         kinds, program, faults, seen or "nothing at stake", f"{run['verdict']}: {found}" if found else run["verdict"]
     )
 

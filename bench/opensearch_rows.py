@@ -10,9 +10,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import monotonic
 
-from bench.files_rows import peak_mb
+from bench.reading import read_and_tell
 from harness.component import COMPONENTS, SetsUp
 from harness.components.opensearch.address import OpenSearchThere
 from harness.components.opensearch.process import OpenSearchServer
@@ -60,10 +59,7 @@ def look(address: str, prefix: str) -> None:
     own = Resources(label="opensearch", at=Indexes(server=OpenSearchThere(address).server, prefix=prefix))
     there = opened(Sink(kind="opensearch", target="payments", options={"columns": COLUMNS}), {"opensearch": own})
     assert there is not None
-    began, before = monotonic(), peak_mb()
-    with there.reading() as found:
-        count = sum(len(part) for part in found.parts)
-    print(f"opensearch: {count:,} documents in {monotonic() - began:.1f} s; peak {peak_mb()} MB, {before} MB before")
+    read_and_tell(there, "opensearch")
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from time import monotonic
 
+from bench.reading import peak_mb, read_and_tell
 from harness.components.python.rooms import Rooms
 from harness.scenario import Pipeline, Scenario, Sink
 from harness.session.session import Session
@@ -33,19 +34,10 @@ def look(folder: Path, rooms: Rooms, rows: int) -> None:
     own = {each.label: each for each in rooms.provide(f"r{rows}", {"": asked["python"]}).values()}
     there = opened(sink, own)
     assert there is not None
-    began, before = monotonic(), peak_mb()
-    with there.reading() as found:
-        count = sum(len(part) for part in found.parts)
-    print(f"{count:,} rows in {monotonic() - began:.2f} s; peak {peak_mb()} MB, {before} MB before")
+    count = read_and_tell(there, "python")
     began = monotonic()
     mark(sink, own)
     print(f"{count:,} rows looked at in {monotonic() - began:.2f} s; peak {peak_mb()} MB")
-
-
-def peak_mb() -> int:
-    """Of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
 
 
 def main() -> None:
