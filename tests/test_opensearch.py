@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from harness.sinks.reading import busy, columns, mark, read
 from harness.wait import until
 from tests.laws import FAULTS
 from tests.planted import is_found, plant
-from tests.provided import Own
+from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_OPENSEARCH, are_as_fine
 
 pytestmark = pytest.mark.stack
@@ -50,22 +49,15 @@ COLUMNS = "id bigint, account string, amount decimal(38, 9)"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchServer]:
-    with Session() as session:
-        made = OpenSearchServer(session, java.find(), logs=tmp_path_factory.mktemp("logs"))
-        made.start()
+    logs = tmp_path_factory.mktemp("logs")
+    with Session() as session, running(OpenSearchServer(session, java.find(), logs=logs)) as made:
         yield made
-        made.stop()
-        made.close()
 
 
 @pytest.fixture
 def own(server: OpenSearchServer, request: pytest.FixtureRequest) -> Iterator[Own]:
-    run_id, names = f"t{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**9}", ("", "second")
-    given = server.provide(run_id, {name: {} for name in names})
-    try:
-        yield {each.label: each for each in given.values()}
-    finally:
-        server.drop(run_id, names)
+    with parts_of(server, request) as made:
+        yield made
 
 
 def at(own: Own) -> Indexes:

@@ -35,7 +35,7 @@ from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS, good_rows
 from tests.planted import case_of, is_found, plant
-from tests.provided import Own, at, dsn, schemas, shared
+from tests.provided import Own, at, dsn, parts_of, shared
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
 CELLS = st.none() | st.text()
@@ -154,7 +154,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 
 @pytest.fixture
 def own(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
-    with schemas(server, request) as made:
+    with parts_of(server, request) as made:
         yield made
 
 
