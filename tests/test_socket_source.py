@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.socket import source as module
+from harness.components.socket.server import LineServer
 from harness.components.socket.source import OpenSocket
-from harness.components.socket.speaker import Speaker
 from harness.errors import HarnessError
 from harness.load import load
 from harness.run.loop import Result
@@ -34,12 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
-def speaker() -> Iterator[Speaker]:
-    with closing(Speaker()) as found:
+def speaker() -> Iterator[LineServer]:
+    with closing(LineServer()) as found:
         yield found
 
 
-def connected(speaker: Speaker) -> socket.socket:
+def connected(speaker: LineServer) -> socket.socket:
     """A reader that the speaker knows of."""
     before = len(speaker.connections())
     at = speaker.placeholders
@@ -64,7 +64,7 @@ def planned(checkpoint: Path, batch: int, line: str) -> Path:
     return checkpoint / "sources" / "0"
 
 
-def test_a_reader_hears_what_is_read_back(speaker: Speaker, tmp_path: Path) -> None:
+def test_a_reader_hears_what_is_read_back(speaker: LineServer, tmp_path: Path) -> None:
     source = OpenSocket(speaker)
     with connected(speaker) as reader:
         answers = source.send(records(b"a", b"", b"b", b"c\rd"))
@@ -75,14 +75,14 @@ def test_a_reader_hears_what_is_read_back(speaker: Speaker, tmp_path: Path) -> N
     assert pq.read_table(tmp_path / "source.parquet")["value"].to_pylist() == [b"a", b"b"]
 
 
-def test_without_a_reader_nothing_is_sent(speaker: Speaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_reader_nothing_is_sent(speaker: LineServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "READER_S", 0.0)
     (answer,) = OpenSocket(speaker).send(records(b"a"))
     assert answer.state is State.FAILED and "no driver was connected" in (answer.error or "")
     assert len(speaker) == 0
 
 
-def test_what_a_dead_reader_left_waits_for_the_next(speaker: Speaker) -> None:
+def test_what_a_dead_reader_left_waits_for_the_next(speaker: LineServer) -> None:
     source = OpenSocket(speaker)
     connected(speaker).close()
     until("the end of the connection", lambda: not speaker.connections()[0].open(), within_s=10.0)
@@ -100,7 +100,7 @@ def test_numbers_are_those_of_the_checkpoints_own_connection(
     first: int, second: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
-    with closing(Speaker()) as speaker:
+    with closing(LineServer()) as speaker:
         source = OpenSocket(speaker)
         assert isinstance(source, TellsBeginning)
         base = 0
@@ -122,7 +122,7 @@ def test_numbers_are_those_of_the_checkpoints_own_connection(
         assert source.begins(folder / "one") == {0: 0}
 
 
-def test_a_checkpoint_that_outlives_its_connection_is_an_error(speaker: Speaker, tmp_path: Path) -> None:
+def test_a_checkpoint_that_outlives_its_connection_is_an_error(speaker: LineServer, tmp_path: Path) -> None:
     source, log = OpenSocket(speaker), planned(tmp_path, 0, "-1")
     with connected(speaker):
         source.send(records(b"a", b"b"))
@@ -136,14 +136,14 @@ def test_a_checkpoint_that_outlives_its_connection_is_an_error(speaker: Speaker,
             source.offsets("0", log)
 
 
-def test_two_readers_at_once_are_an_error(speaker: Speaker, tmp_path: Path) -> None:
+def test_two_readers_at_once_are_an_error(speaker: LineServer, tmp_path: Path) -> None:
     log = planned(tmp_path, 0, "-1")
     with connected(speaker), connected(speaker), pytest.raises(HarnessError, match="two readers were connected"):
         OpenSocket(speaker).offsets("-1", log)
 
 
 @pytest.mark.parametrize("line", ["", "-", '{"logOffset":0}', '{"topic":{"0":1}}', "1.5"])
-def test_a_line_about_something_else_is_none_of_ours(speaker: Speaker, tmp_path: Path, line: str) -> None:
+def test_a_line_about_something_else_is_none_of_ours(speaker: LineServer, tmp_path: Path, line: str) -> None:
     assert OpenSocket(speaker).offsets(line, planned(tmp_path, 0, line)) is None
 
 
@@ -152,14 +152,14 @@ def test_a_program_whose_checkpoint_outlives_its_connection_has_no_verdict(
     run_scenario: Callable[[Scenario], Result],
 ) -> None:
     scenario = load(ROOT / "scenarios" / "sources" / "socket_before_offset_commit.yaml")
-    kept = scenario.pipeline.entry.replace("spoken_new_checkpoint", "spoken_kept_checkpoint")
+    kept = scenario.pipeline.entry.replace("new_checkpoint", "kept_checkpoint")
     args = (*scenario.pipeline.args, "--checkpoint", "{checkpoint}")
     with pytest.raises(HarnessError, match="connected again, and Spark counts its lines anew"):
         run_scenario(replace(scenario, pipeline=replace(scenario.pipeline, entry=kept, args=args)))
 
 
 def test_a_run_has_a_port_of_its_own() -> None:
-    servers = RunServers("socket", Speaker)
+    servers = RunServers("socket", LineServer)
     given = {each.label: each for each in servers.provide("r1", {"": {}}).values()}
     source = SOURCES["socket"].open(Input(source="socket"), given)
     assert isinstance(source, OpenSocket)

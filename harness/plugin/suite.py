@@ -33,8 +33,8 @@ class Suite:
         self.runs: list[Run] = []
         self.passed_over: list[Path] = []
         self.trouble: str | None = None
-        # In a worker of pytest-xdist only the controller may write what speaks for all.
-        self._speaks = not hasattr(config, "workerinput")
+        # In a worker of pytest-xdist only the controller may write what is of all.
+        self._reports = not hasattr(config, "workerinput")
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         scenarios = sum(hasattr(item, "scenario") for item in items)
@@ -49,14 +49,14 @@ class Suite:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         packed: list[dict[str, Any]] = getattr(report, "onceproof_runs", [])
-        if packed and self._speaks:
+        if packed and self._reports:
             from harness.report.summary import Run
 
             self.runs += [Run.unpack(run) for run in packed]
             self._write()
 
     def pytest_sessionfinish(self) -> None:
-        if self._speaks and self.settings.keep != "all" and self.runs:
+        if self._reports and self.settings.keep != "all" and self.runs:
             self._tidy()
             self._write()
 

@@ -1,7 +1,7 @@
-"""A port on which the harness speaks lines to whoever connects, as Spark's socket source does.
+"""A port on which the harness sends lines to the newest reader, as Spark's socket source does.
 
-speaker  what is said on which connection
-source   the input of a run, spoken once
+server  what was sent on which connection
+source  the input of a run, each line sent once
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SocketComponent:
 
     about = About(
         name="socket",
-        summary="a loopback port on which the harness speaks lines to the driver that has connected",
+        summary="a loopback port on which the harness sends lines to the driver that has connected",
         example='args: [--host, "{socket.host}", --port, "{socket.port}"]',
         options=Shape,
     )
@@ -30,10 +30,10 @@ class SocketComponent:
 
     def as_processes(self, host: ProcessHost) -> Started:
         """A thread, and a port, for each run."""
-        from harness.components.socket.speaker import Speaker
+        from harness.components.socket.server import LineServer
         from harness.session.run_servers import RunServers
 
-        return RunServers(self.about.name, Speaker)
+        return RunServers(self.about.name, LineServer)
 
 
 KIND = SocketComponent()

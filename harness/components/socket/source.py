@@ -1,4 +1,4 @@
-"""The source `socket`: lines that are spoken once, as Spark's socket source reads them.
+"""The source `socket`: lines that are sent once, as Spark's socket source reads them.
 
 All lines that were sent, on whichever connection, are one partition. Spark counts them anew from each connection, so
 what a number means depends on the connection. A checkpoint whose query connects a second time says nothing any more:
@@ -26,8 +26,8 @@ from harness.sources.lines import NO_LINE, is_line, read_back
 from harness.workloads.base import Record
 
 if TYPE_CHECKING:
-    # Scenario files are read without what speaks, or writes a ledger.
-    from harness.components.socket.speaker import Speaker
+    # Scenario files are read without what sends, or writes a ledger.
+    from harness.components.socket.server import LineServer
     from harness.run_folder.ledger import Answer
 
 LABEL = "socket"
@@ -40,7 +40,7 @@ NO_READER = f"no driver was connected for {READER_S:g} s"
 class OpenSocket:
     """The port of one run; it is its own sender. `begun_s` is when each checkpoint planned its first batch."""
 
-    speaker: Speaker
+    server: LineServer
     begun_s: dict[Path, float] = field(default_factory=dict)
 
     def offsets(self, line: str, log: Path) -> Offsets | None:
@@ -53,8 +53,8 @@ class OpenSocket:
         checkpoint = log.parents[1]
         base, end = self._stretch(checkpoint)
         if not -1 <= number < end - base:
-            heard = f"of the {end - base} that were sent to its driver"
-            raise HarnessError(f"asked for the last line that a batch took, {heard}; {checkpoint.name} says {number}")
+            sent = f"of the {end - base} that were sent to its driver"
+            raise HarnessError(f"asked for the last line that a batch took, {sent}; {checkpoint.name} says {number}")
         return {0: base + number + 1}
 
     def begins(self, checkpoint: Path) -> Offsets:
@@ -64,7 +64,7 @@ class OpenSocket:
     def _stretch(self, checkpoint: Path) -> tuple[int, int]:
         """What was sent on the connection of a checkpoint: from, and up to. Empty while it has not connected."""
         self._single(checkpoint)
-        bases = [each.base for each in self._since(checkpoint)] + [len(self.speaker)]
+        bases = [each.base for each in self._since(checkpoint)] + [len(self.server)]
         return bases[0], bases[min(1, len(bases) - 1)]
 
     def _since(self, checkpoint: Path) -> list[Any]:
@@ -72,11 +72,11 @@ class OpenSocket:
             begun_s = (checkpoint / "offsets" / "0").stat().st_mtime
             self.begun_s[checkpoint] = begun_s
         begun_s = self.begun_s.get(checkpoint, 0.0)
-        return [each for each in self.speaker.connections() if each.since_s >= begun_s]
+        return [each for each in self.server.connections() if each.since_s >= begun_s]
 
     def _single(self, checkpoint: Path) -> None:
         """Raises HarnessError if a query has connected twice, or two at once."""
-        if self.speaker.crowded:
+        if self.server.crowded:
             raise HarnessError("two readers were connected to the socket at once; give each query a run of its own")
         later = self._since(checkpoint)[1:2]
         try:
@@ -89,7 +89,7 @@ class OpenSocket:
             raise HarnessError(f"{words} which lines its batches have. {cure}")
 
     def sender(self) -> Sender:
-        """Who speaks."""
+        """The server of the lines."""
         return self
 
     def placed(self, record: Record) -> Record:
@@ -104,7 +104,7 @@ class OpenSocket:
         deadline, out = monotonic() + READER_S, list[Answer]()
         for record in records:
             good = is_line(record.value)
-            place = self.speaker.say(record.value, within_s=deadline - monotonic()) if good else None
+            place = self.server.send(record.value, within_s=deadline - monotonic()) if good else None
             if place is None:
                 out.append(Answer(record.seq, State.FAILED, error=NO_READER if good else NO_LINE))
             else:
@@ -116,13 +116,13 @@ class OpenSocket:
 
     def ends(self) -> Offsets:
         """How many lines were sent."""
-        return {0: len(self.speaker)}
+        return {0: len(self.server)}
 
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
         """As they were sent."""
         from harness.run_folder.ledger import write_source
 
-        write_source(path, [read_back(0, self.speaker.lines())])
+        write_source(path, [read_back(0, self.server.lines())])
         return self.ends()
 
 

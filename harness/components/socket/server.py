@@ -1,4 +1,4 @@
-"""Speaks lines to whoever has connected, each once. What a reader had received when it died is gone with it."""
+"""Sends lines to the newest reader, each once. What a reader had received when it died is gone with it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Connection:
             return False
 
 
-class Speaker:
+class LineServer:
     """One port of a run. Thread-safe."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Speaker:
         """Somebody connected while another reader was there: nobody knows which of them a query is."""
         self._listener = socket.create_server((LOOPBACK, 0))
         self._listener.settimeout(LOOK_S)
-        self._thread = threading.Thread(target=self._accept, name="speaker", daemon=True)
+        self._thread = threading.Thread(target=self._accept, name="lines", daemon=True)
         self._thread.start()
 
     @property
@@ -59,7 +59,7 @@ class Speaker:
         """Where it listens."""
         return {"host": LOOPBACK, "port": str(self._listener.getsockname()[1])}
 
-    def say(self, value: bytes, *, within_s: float) -> int | None:
+    def send(self, value: bytes, *, within_s: float) -> int | None:
         """Send a line to the newest reader; how many were sent before it. None if there was no reader in that time:
         then no byte of it was taken. Raises HarnessError for a reader that does not read."""
         deadline = time.monotonic() + within_s

@@ -3,7 +3,7 @@ and not written when the driver died is gone, and nothing comes again.
 
 Spark's socket source keeps what it receives in the driver's memory. No checkpoint brings it back.
 
-    spark-submit spoken_new_checkpoint.py --host localhost --port 9999
+    spark-submit new_checkpoint.py --host localhost --port 9999
 
 Repair: a source that can be read again, such as ../python_source/feed_kept_by_id.py
 """
@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import tempfile
 
-import spoken
+import socket_lines
 from pyspark.sql import DataFrame
 
-SAVE = spoken.into("insert into payments (id, account, amount, currency, event_time) values %s")
+SAVE = socket_lines.into("insert into payments (id, account, amount, currency, event_time) values %s")
 
 
 def batch(rows: DataFrame, number: int) -> None:
@@ -38,8 +38,8 @@ def batch(rows: DataFrame, number: int) -> None:
 
 
 def main() -> None:
-    args = spoken.arguments(__doc__)
-    rows = spoken.stream(args, "spoken")
+    args = socket_lines.arguments(__doc__)
+    rows = socket_lines.stream(args, "payments")
     query = rows.writeStream.foreachBatch(batch).option("checkpointLocation", tempfile.mkdtemp()).start()
     query.awaitTermination()
 

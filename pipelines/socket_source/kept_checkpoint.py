@@ -4,7 +4,7 @@ not go on after a restart.
 It counts lines from 0 in each process, and the checkpoint has the old count. Spark steps back, and ends the query with
 the next batch: "Offsets committed out of order". No line of the new connection is ever in a batch.
 
-    spark-submit spoken_kept_checkpoint.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
+    spark-submit kept_checkpoint.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
 
 Repair: a source that can be read again, such as ../python_source/feed_kept_by_id.py
 """
@@ -25,10 +25,10 @@ Repair: a source that can be read again, such as ../python_source/feed_kept_by_i
 
 from __future__ import annotations
 
-import spoken
+import socket_lines
 from pyspark.sql import DataFrame
 
-SAVE = spoken.into("insert into payments (id, account, amount, currency, event_time) values %s")
+SAVE = socket_lines.into("insert into payments (id, account, amount, currency, event_time) values %s")
 
 
 def batch(rows: DataFrame, number: int) -> None:
@@ -37,8 +37,8 @@ def batch(rows: DataFrame, number: int) -> None:
 
 
 def main() -> None:
-    args = spoken.arguments(__doc__, "checkpoint")
-    rows = spoken.stream(args, "spoken")
+    args = socket_lines.arguments(__doc__, "checkpoint")
+    rows = socket_lines.stream(args, "payments")
     query = rows.writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start()
     query.awaitTermination()
 
