@@ -26,8 +26,10 @@ from harness.wait import until
 pytestmark = pytest.mark.stack
 PROGRAM = Path(__file__).parent / "programs" / "observed.py"
 START_S = 300.0
+NUMBER = 2
+"""The attempt that is begun in each way: one that there can be a standby for."""
 ASKED = [("spark.app.name", "observed"), ("spark.sql.shuffle.partitions", "3")]
-"""What the program gives to spark-submit, where nothing else is asked of it."""
+"""What the program gives to spark-submit, where nothing else is asked of it: the harness has to see this by itself."""
 EACH_ITS_OWN = {
     "jvm.environment": {"_PYSPARK_DRIVER_CONN_INFO_PATH", "PWD", "OLDPWD", "SHLVL", "_"},
     "jvm.properties": {"sun.java.command", "spark.app.startTime", "spark.app.submitTime"},
@@ -59,15 +61,27 @@ class Place:
         return Pipeline(entry=str(PROGRAM), args=(str(self.own.folder / "seen.json"), *words))
 
     def cold(self, log: Path, *words: str) -> ProcessDriver:
-        return driver_process.launch(self.session, self.own, self.program(*words), self.machine, number=1, log=log)
+        return driver_process.launch(self.session, self.own, self.program(*words), self.machine, number=NUMBER, log=log)
+
+    def asked(self, driver: ProcessDriver) -> standby.Asked | None:
+        """What the harness sees of the program's settings, as for a standby after it."""
+        until("the driver's JVM", lambda: standby.submitted(driver) or driver.poll() is not None, within_s=START_S)
+        conf = driver_process.settings(self.own, self.program(), self.machine, NUMBER)
+        return standby.asked(self.own, self.program(), conf, standby.submitted(driver))
 
     def ready(self, log: Path, *words: str) -> standby.StandbyDriver:
         folder = standby.made_folder(self.session.folder, ASKED)
         program = self.program(*words)
         driver = driver_process.launch(
-            self.session, self.own, program, self.machine, number=1, log=log, standby=standby.command(folder, program)
+            self.session,
+            self.own,
+            program,
+            self.machine,
+            number=NUMBER,
+            log=log,
+            standby=standby.command(folder, program),
         )
-        made = standby.StandbyDriver(driver, folder, driver_process.marks(self.own, 1), lambda: None)
+        made = standby.StandbyDriver(driver, folder, driver_process.marks(self.own, NUMBER), lambda: None)
         until("the standby", lambda: made.ready(stop=lambda: False) or made.driver.poll() is not None, within_s=START_S)
         assert made.ready(stop=lambda: False), log.read_text(encoding="utf-8")
         return made
@@ -110,7 +124,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def cold(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return place.seen(place.cold(tmp_path_factory.mktemp("cold") / "log"))
+    driver = place.cold(tmp_path_factory.mktemp("cold") / "log")
+    assert place.asked(driver) == ASKED
+    found = place.seen(driver)
+    assert {"metadata", "offsets/0", "commits/0"} <= {*found["checkpoint"]}
+    return found
 
 
 def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -191,9 +191,27 @@ class Shared:
         worker = reaper.ProcessId(*self.found.spark["worker"])
         return [each for each in reaper.descendants(reaper.table(), {worker}) if each != worker]
 
+    def processes(self) -> list[reaper.ProcessId]:
+        """All that its owner has started: broker, database, master, worker, reaper."""
+        found = started(self.found)
+        assert reaper.ProcessId(*self.found.spark["worker"]) in found and len(found) > len(self.found.components) + 2
+        return found
+
     def clean(self) -> bool | Waiting:
         left = [*self.topics(), *self.schemas(), *self.executors()]
         return Waiting(str(left)) if left else True
+
+
+def started(stack: shared.There) -> list[reaper.ProcessId]:
+    """The owner of a stack and every process under it."""
+    return list(reaper.descendants(reaper.table(), {stack.owner}))
+
+
+def all_gone(processes: Sequence[reaper.ProcessId]) -> bool | Waiting:
+    rows = reaper.table()
+    found = [rows[each.pid] for each in processes if each.pid in rows]
+    left = [each for each in found if each.id in processes and each.state != "Z"]
+    return Waiting(f"alive: {left}") if left else True
 
 
 @pytest.fixture(scope="module")
@@ -230,11 +248,12 @@ def test_a_command_that_is_killed_leaves_nothing_there(up: Shared) -> None:
 @pytest.mark.stack
 def test_a_command_is_told_when_it_is_gone_and_nothing_is_left_of_it(up: Shared) -> None:
     run = up.at_work("left alone")
+    processes = up.processes()
     os.kill(up.found.owner.pid, signal.SIGKILL)
     assert run.wait(RUN_S) == 4
     assert "the stack that `onceproof up` started is gone" in up.said("left alone")
     assert "Traceback" not in up.said("left alone")
-    until("its session to be swept", lambda: not up.executors() or Waiting(str(up.executors())), within_s=GONE_S)
+    until("every process of the stack to be gone", lambda: all_gone(processes), within_s=GONE_S)
     assert shared.there() is None
     # What the run had there is gone with it: no later start has anything to do.
     assert "and then" not in up.said("left alone")
@@ -252,6 +271,8 @@ def test_it_ends_by_itself_when_nobody_uses_it(place: Path) -> None:
     command("up", str(ONE), "--idle", "0.05")
     found = shared.there()
     assert found is not None and set(found.components) == {"kafka", "postgres"}
+    processes = started(found)
+    assert len(processes) > 4
     until("its owner to end", lambda: not shared.held(place / shared.OWNER) or Waiting("it lives"), within_s=GONE_S)
-    until("its process to be gone", lambda: reaper.identify(found.owner.pid) != found.owner, within_s=GONE_S)
+    until("every process of it to be gone", lambda: all_gone(processes), within_s=GONE_S)
     assert not (place / shared.FOUND).exists()

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 def session(words: list[str]) -> SparkSession:
@@ -26,6 +28,20 @@ def session(words: list[str]) -> SparkSession:
     return SparkSession.builder.appName("observed").config("spark.sql.shuffle.partitions", parts).getOrCreate()
 
 
+def nothing(rows: DataFrame, number: int) -> None:
+    """A batch that writes nothing."""
+
+
+def checkpoint(spark: SparkSession, folder: Path) -> dict[str, str]:
+    """What a query of one batch leaves in its checkpoint, by file: without its own id, and the time."""
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).option("numPartitions", 2).load()
+    query = rows.writeStream.foreachBatch(nothing).option("checkpointLocation", str(folder)).trigger(once=True).start()
+    query.awaitTermination(120)
+    found = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("[!.]*") if path.is_file()}
+    out = {name: re.sub(r'"(id|batchTimestampMs)":[^,}]+', r'"\1":0', text) for name, text in found.items()}
+    return {name: re.sub(r"\d{13}", "TIME", text) for name, text in out.items()}
+
+
 def main() -> None:
     """Start a session, and write down what there is."""
     words = sys.argv[2:]
@@ -35,6 +51,7 @@ def main() -> None:
     own: Any = sys.modules["__main__"]
     seen = {
         "argv": sys.argv,
+        "orig_argv": sys.orig_argv,
         "cwd": str(Path.cwd()),
         "path": sys.path,
         "flags": str(sys.flags),
@@ -56,6 +73,9 @@ def main() -> None:
         "tables": [row.name for row in spark.catalog.listTables()],
         "streams": len(spark.streams.active),
     }
+    # Last, since a query leaves its listeners in the session.
+    with tempfile.TemporaryDirectory() as folder:
+        seen["checkpoint"] = checkpoint(spark, Path(folder))
     Path(sys.argv[1]).write_text(json.dumps(seen, default=str, indent=1, sort_keys=True), encoding="utf-8")
     if "--raise" in words:
         raise RuntimeError("an error of its own")

@@ -209,6 +209,9 @@ def shadows(entry: str) -> bool:
 
 def become(entry: str, arguments: list[str]) -> None:
     """Be the program, as `python ENTRY ARGS…` would be."""
+    # A program that starts itself anew takes its command from here. `FOLDER ENTRY ARGS…` and this file go.
+    python = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv)]
+    sys.orig_argv[:] = [*python, entry, *arguments]
     sys.argv[:] = [entry, *arguments]
     sys.path[0] = os.path.dirname(os.path.realpath(entry))  # noqa: PTH120
     module = types.ModuleType("__main__")
