@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -11,10 +13,15 @@ from harness import wait
 from harness.components.kafka.process import Kafka
 from harness.components.spark import driver_process
 from harness.components.spark.standalone_processes import Spark
+from harness.errors import StackError
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
 from harness.session.session import Session
+from harness.training import containers
 from harness.training import processes as training
+
+if TYPE_CHECKING:
+    from harness.stacks.containers import ContainersStack
 
 
 @pytest.fixture
@@ -67,6 +74,23 @@ def test_no_flag_touches_the_jdks_own_archive(here: tuple[java.Java, jars.Jars])
 
 @pytest.mark.stack
 @pytest.mark.slow
+def test_containers_without_archives_say_so_make_them_and_go_on_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack, said = cast("ContainersStack", SimpleNamespace(class_archives=tmp_path)), list[str]()
+    monkeypatch.setattr(containers, "train", fails)
+    containers.provide(stack, said.append)
+    assert said == [training.MAKING, training.WITHOUT.format("no archive was written")]
+    for kind in class_data.IN_CONTAINERS:
+        (tmp_path / f"{kind}.jsa").write_bytes(b"x")
+    containers.provide(stack, said.append)
+    assert len(said) == 2, "nothing is missing"
+
+
+def fails(stack: object) -> Path:
+    raise StackError("no archive was written")
+
+
 def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
     found = java.find()
     resolved = jars.resolve(found)

@@ -82,6 +82,12 @@ def up(stack: Stack) -> Iterator[Stack]:
         provide(say)
     try:
         stack.up()
+        if stack.name == "containers":
+            from harness.stacks.containers import ContainersStack
+            from harness.training import containers
+
+            if isinstance(stack, ContainersStack):
+                containers.provide(stack, say)
         yield stack
     except HarnessError as first:
         try:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP, Signals
 from typing import TYPE_CHECKING
 
 from harness import wait
 from harness.components.spark.standalone_processes import WORKER
-from harness.errors import HarnessError, StackError
+from harness.errors import HarnessError, Interrupted, StackError
 from harness.hosts.local import LocalProcess
 from harness.machine import cache, class_data
 from harness.machine.class_data import IN_CONTAINERS, Kind
@@ -39,6 +39,20 @@ def train(stack: ContainersStack) -> Path:
             _run(stack, class_archives)
             cache.trim(class_archives.parent, most=training.KEPT)
     return class_archives
+
+
+def provide(stack: ContainersStack, say: Callable[[str], object]) -> None:
+    """Make the archives with a stack that is up if they are missing, and say so; if they cannot be made, say that it is
+    slower without."""
+    if class_data.complete(stack.class_archives, IN_CONTAINERS):
+        return
+    say(training.MAKING)
+    try:
+        train(stack)
+    except Interrupted:
+        raise
+    except (HarnessError, OSError) as error:
+        say(training.WITHOUT.format(error))
 
 
 def _run(stack: ContainersStack, class_archives: Path) -> None:
@@ -87,7 +101,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory() as logs, ContainersStack(Path(logs)) as stack:
             if not class_data.complete(stack.class_archives, IN_CONTAINERS):
-                print("making class archives, which halve a driver's start (about a minute, once)", flush=True)
+                print(training.MAKING, flush=True)
             print(f"class archives in {train(stack)}")
     except (HarnessError, OSError) as error:
         print(f"onceproof: {error}", file=sys.stderr)

@@ -43,6 +43,7 @@ LOCK_S = 600.0
 KEPT = 3
 """Of those used last: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
 MAKING = "making class archives, which halve a driver's start (about a minute, once)"
+WITHOUT = "going on without class archives, which takes about twice as long: {}"
 
 
 def train(found: java.Java, resolved: jars.Jars) -> Path:
@@ -72,7 +73,7 @@ def provide(say: Callable[[str], object]) -> None:
     except Interrupted:
         raise
     except HarnessError as error:
-        say(f"going on without class archives, which takes about twice as long: {error}")
+        say(WITHOUT.format(error))
 
 
 def asked() -> Parts:
