@@ -6,6 +6,7 @@ Every wait has a deadline and, when it runs out, says what it waited for and wha
 from __future__ import annotations
 
 import fcntl
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -58,7 +59,8 @@ def until(
         sleep=rest,
         retry_error_callback=given_up,
     )
-    return retrying(looked)
+    with _counted(what):
+        return retrying(looked)
 
 
 @contextmanager
@@ -80,7 +82,34 @@ def undisturbed() -> AbstractContextManager[None]:
 def pause(seconds: float) -> None:
     """Rest between two looks of a loop that has a deadline of its own. Raises what ends the waits of this thread."""
     _end()
-    threading.Event().wait(seconds)
+    with _counted("the next look"):
+        threading.Event().wait(seconds)
+
+
+@contextmanager
+def tallied() -> Iterator[dict[str, float]]:
+    """What this thread waits for meanwhile, in seconds, by what it waits for, each number in that as `N`. A wait within
+    a wait is part of the outer one."""
+    before, waited = getattr(_HERE, "waited", None), dict[str, float]()
+    _HERE.waited = waited
+    try:
+        yield waited
+    finally:
+        _HERE.waited = before
+
+
+@contextmanager
+def _counted(what: str) -> Iterator[None]:
+    waited: dict[str, float] | None = getattr(_HERE, "waited", None)
+    if waited is None:
+        yield
+        return
+    _HERE.waited, began_s, name = None, monotonic(), re.sub(r"\d+", "N", what)
+    try:
+        yield
+    finally:
+        _HERE.waited = waited
+        waited[name] = waited.get(name, 0.0) + monotonic() - began_s
 
 
 def _asked() -> Callable[[], Exception | None]:

@@ -198,6 +198,18 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
 
 
+def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        told: list[Any] = []
+        w.world.journal.listen(told.append)
+        w.sleeper()
+        w.play(step(trigger("elapsed", 0.01), "kill driver"), finish=True, after_s=0.3)
+        first, second = (event for event in told if event["what"] == "launched")
+        assert "after_s" not in first
+        assert second["after_s"] >= 0.3
+        assert len(second["orphans"]) == 1, "the executor of before lives"
+
+
 def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     here = trigger("failpoint", "here")

@@ -121,6 +121,7 @@ def test_its_program_begins_when_nobody_looks_at_the_dead_attempt_any_more(tmp_p
         ("launched", 1), ("launched", 2), ("standby taken", 2),
     ]  # fmt: skip
     assert supervisor.starts == {1: Start.COLD, 2: Start.WARM}
+    assert "after_s" not in told[0] and told[1]["after_s"] >= 0.0 and told[1]["orphans"] == []
 
 
 @pytest.mark.parametrize(

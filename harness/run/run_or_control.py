@@ -15,7 +15,7 @@ from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
 from harness.stacks.needed_parts import needed
-from harness.wait import undisturbed
+from harness.wait import tallied, undisturbed
 from harness.workloads.base import Workload
 
 
@@ -51,9 +51,13 @@ def _standby(scenario: Scenario) -> list[str]:
 
 
 def play(live: Live, workload: Workload) -> None:
-    """From empty resources to the sink read and saved."""
-    live.perform(workload)
-    Drain(live).drain()
+    """From empty resources to the sink read and saved. The journal says what was waited for meanwhile."""
+    with tallied() as waited:
+        try:
+            live.perform(workload)
+            Drain(live).drain()
+        finally:
+            live.journal.write("waited", seconds={what: round(took_s, 2) for what, took_s in waited.items()})
 
 
 def ended(live: Live, journal: Journal) -> None:

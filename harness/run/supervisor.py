@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from harness.errors import HarnessError, WaitError
 from harness.hosts import signals
@@ -49,6 +50,7 @@ class Supervisor:
         self._thread: threading.Thread | None = None
         self.driver: Driver | None = None
         self.deaths: list[Death] = []
+        self._died_s = 0.0
         self.gave_up = ""
         self._ended_by_fault: set[int] = set()
         self._left: list[Process] = []
@@ -86,7 +88,16 @@ class Supervisor:
             self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
         self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.UNASKED
         took_s = round(monotonic() - began_s, 3)
-        self._journal.write("launched", number=number, log=log.name, standby=standby is not None, took_s=took_s)
+        self._journal.write(
+            "launched", number=number, log=log.name, standby=standby is not None, took_s=took_s, **self._gap()
+        )
+
+    def _gap(self) -> dict[str, Any]:
+        """Between the last death and this attempt's beginning: seconds, and who of the dead attempts still lives."""
+        if not self.deaths:
+            return {}
+        after_s = round(monotonic() - self._died_s, 3)
+        return {"after_s": after_s, "orphans": [process.name for process in self.leftovers()]}
 
     def prepare(self) -> None:
         """An attempt is at work: have the next one's driver made ready, where the stack can do that. At most one for
@@ -163,6 +174,7 @@ class Supervisor:
             if driver is None or status is None:
                 continue
             self.deaths.append(Death(driver.number, status, driver.log))
+            self._died_s = monotonic()
             self._journal.write(
                 "died", number=driver.number, status=status, scheduled=driver.number in self._ended_by_fault
             )
