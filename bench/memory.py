@@ -7,6 +7,7 @@ the session, the harness included, sampled while a scenario runs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import tempfile
 import threading
@@ -18,9 +19,12 @@ import psutil
 from harness.load import load
 from harness.run.loop import run
 from harness.run.plan import with_standby
+from harness.session.reaper import MARKER
 from harness.stacks.processes import ProcessesStack
 
 EVERY_S = 0.25
+MARK = f"{MARKER}=".encode()
+"""In the environment of each process of a session, whoever it is of: nothing else may run meanwhile."""
 DEFAULT = Path("scenarios/proving/autocommit_executor_killed.yaml")
 
 
@@ -37,6 +41,16 @@ def name(process: psutil.Process) -> str:
     return next((kind for kind in kinds if kind in line), "python")
 
 
+def marked() -> list[psutil.Process]:
+    """Those of a session that nobody is the parent of any more: executors of a driver that was killed."""
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):
+            if MARK in Path(f"/proc/{pid}/environ").read_bytes():
+                found.append(psutil.Process(pid))
+    return found
+
+
 class Sampler(threading.Thread):
     """Remembers the highest sum and what it was made of."""
 
@@ -50,7 +64,7 @@ class Sampler(threading.Thread):
         me = psutil.Process(os.getpid())
         while not self.stop.wait(EVERY_S):
             parts: dict[str, int] = {}
-            for process in [me, *me.children(recursive=True)]:
+            for process in {me, *me.children(recursive=True), *marked()}:
                 try:
                     parts[name(process)] = parts.get(name(process), 0) + pss(process)
                 except psutil.Error:

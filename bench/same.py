@@ -61,7 +61,8 @@ def size() -> dict[str, str]:
     gc.collect()
     me = psutil.Process(os.getpid())
     found, others = {"harness": me}, [*me.children(recursive=True), *contained()]
-    for process in others:
+    # The largest of each name: an init of a container has its server's words in its own command line.
+    for process in sorted(others, key=resident, reverse=True):
         with contextlib.suppress(psutil.Error):
             line = " ".join(process.cmdline())
             for name in SERVERS:
@@ -70,9 +71,17 @@ def size() -> dict[str, str]:
     out = {"processes": str(len(others))}
     for name, process in found.items():
         with contextlib.suppress(psutil.Error):
-            resident = process.memory_info().rss / 2**20
-            out[name] = f"{process.num_fds()} fds, {process.num_threads()} threads, {resident:.0f} MiB"
+            held = f"{resident(process) / 2**20:.0f} MiB"
+            out[name] = f"{process.num_fds()} fds, {process.num_threads()} threads, {held}"
     return out
+
+
+def resident(process: psutil.Process) -> int:
+    """In bytes; 0 for one that is gone."""
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def contained() -> list[psutil.Process]:

@@ -29,6 +29,7 @@ from harness.wait import Waiting, locked, until
 HOUSE = Path(__file__).parents[1]
 PROVING = HOUSE / "scenarios" / "proving"
 ONE, OTHER = PROVING / "upsert_before_offset_commit.yaml", PROVING / "append_driver_killed_mid_batch.yaml"
+MORE = PROVING / "append_before_offset_commit.yaml"
 GONE_S, RUN_S = 60.0, 300.0
 
 
@@ -155,10 +156,10 @@ class Shared:
     def start(self, scenario: Path, name: str) -> subprocess.Popen[bytes]:
         return self.started(name, "harness", "run", str(scenario), "--reports", str(self.reports / name))
 
-    def test(self, scenario: Path, name: str) -> subprocess.Popen[bytes]:
-        """In a worker of pytest-xdist."""
-        more = ["--harness-reports", str(self.reports / name), "-n", "1", "-p", "no:cacheprovider"]
-        return self.started(name, "pytest", str(scenario), *more)
+    def test(self, name: str, *scenarios: Path) -> subprocess.Popen[bytes]:
+        """Each in a worker of pytest-xdist."""
+        more = ["--harness-reports", str(self.reports / name), "-n", str(len(scenarios)), "-p", "no:cacheprovider"]
+        return self.started(name, "pytest", *map(str, scenarios), *more)
 
     def started(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", *words]
@@ -174,9 +175,10 @@ class Shared:
     def said(self, name: str) -> str:
         return (self.reports / f"{name}.txt").read_text()
 
-    def session(self, name: str) -> str:
-        (run,) = {path.resolve() for path in (self.reports / name).glob("*/*/run.json")}
-        return str(json.loads(run.read_text())["stack"]["shared"])
+    def sessions(self, name: str) -> list[str]:
+        """Whose stack each of its runs had."""
+        runs = {path.resolve() for path in (self.reports / name).glob("*/*/run.json")}
+        return [str(json.loads(run.read_text())["stack"]["shared"]) for run in runs]
 
     def topics(self) -> list[str]:
         with closing(KafkaAdminClient(bootstrap_servers=self.lent("kafka"))) as admin:
@@ -226,11 +228,11 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
 
 
 @pytest.mark.stack
-def test_two_commands_at_once_use_it_and_leave_nothing_there(up: Shared) -> None:
+def test_a_command_and_two_workers_of_xdist_use_it_at_once_and_leave_nothing_there(up: Shared) -> None:
     assert command("up") == "up: Spark, kafka, postgres; onceproof down ends it\n"
-    runs = {"one": up.start(ONE, "one"), "other": up.test(OTHER, "other")}
-    assert {name: (run.wait(RUN_S), up.said(name)[-500:])[0] for name, run in runs.items()} == {"one": 0, "other": 0}
-    assert [up.session(name) for name in runs] == [up.found.session] * 2
+    runs = {"one": up.start(ONE, "one"), "others": up.test("others", OTHER, MORE)}
+    assert {name: (run.wait(RUN_S), up.said(name)[-500:])[0] for name, run in runs.items()} == {"one": 0, "others": 0}
+    assert [up.sessions(name) for name in runs] == [[up.found.session], [up.found.session] * 2]
     until("nothing of the runs to be left", up.clean, within_s=GONE_S)
     assert shared.there() == up.found
 

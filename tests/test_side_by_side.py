@@ -206,3 +206,7 @@ def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     summary: dict[str, Any] = json.loads((tmp_path / "latest" / "summary.json").read_text(encoding="utf-8"))
     assert sorted(run["verdict"] for run in summary["runs"]) == ["held", "violated"]
+    one, other = {path.resolve().parent for path in tmp_path.glob("*/*/verdict.json")}
+    begun = [(folder / "plan.json").stat().st_mtime for folder in (one, other)]
+    ended = [(folder / "journal.jsonl").stat().st_mtime for folder in (one, other)]
+    assert max(begun) < min(ended), "they were played one after the other"

@@ -23,7 +23,8 @@ AGAIN = " (again, drivers cold)"
 def wants_another(result: Result) -> bool:
     """Did an attempt of it begin warm, and is it one of those that are run again?"""
     word, outcome = result.verdict.word, RunFolder.open(result.folder).read("run")["run"].get("outcome", {})
-    if not any(each["start"] == Start.WARM for each in outcome.get("starts", ())):
+    # One that has asked for no session by its end had waited too.
+    if not any(each["start"] in (Start.WARM, Start.UNASKED) for each in outcome.get("starts", ())):
         return False
     return word is Word.VIOLATED or (word is Word.HELD and drawn(result.folder.name))
 
