@@ -34,7 +34,7 @@ else
 # with a stack of its own; both are run, whatever fails.
 test: set-up
 	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
-	$(PYTEST) -m stack -n 2 --dist loadfile; stack=$$?; \
+	$(PYTEST) -m stack -n 2 --dist loadfile --durations=40 --durations-min=10; stack=$$?; \
 	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
 endif
 
