@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.files.dropped import Dropped
+from harness.components.files.forms import FORMS, Afterwards, Format
 from harness.components.files.source import OpenFolder
-from harness.errors import StackError
+from harness.errors import ScenarioError, StackError
+from harness.load import load
 from harness.run_folder.ledger import Answer, Attempts, State
 from harness.scenario import Input
 from harness.session.run_folders import RunFolders
@@ -24,6 +26,9 @@ from harness.sources.lines import is_line
 from harness.sources.producer import Producer
 from harness.workloads import make
 from harness.workloads.base import Record
+
+HOUSE = Path(__file__).parents[1]
+SCENARIOS = HOUSE / "scenarios" / "sources"
 
 
 def opened(folder: Path, per_file: int = 3) -> OpenFolder:
@@ -173,6 +178,60 @@ def test_a_line_about_something_else_is_none_of_ours(tmp_path: Path) -> None:
     )
     (log / "1").write_text((log / "1").read_text() + '\n{"path":"file:///x"}\n{"path":')
     assert source.offsets('{"logOffset":1}', log) == {0: 1}
+
+
+def test_a_parquet_file_holds_each_record_as_it_is_and_is_read_back(tmp_path: Path) -> None:
+    source = OpenFolder(Dropped(tmp_path, FORMS[Format.PARQUET]), 2)
+    values = [b"a\nb", b"", b"\xff\0", b"c"]
+    assert [answer.state for answer in sent(source, values)] == [State.ACKNOWLEDGED] * 4
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["records-000000.parquet", "records-000001.parquet"]
+    assert [row for name in files for row in pq.read_table(tmp_path / name)["value"].to_pylist()] == values
+    assert source.read_back(tmp_path.parent / "source.parquet", within_s=1.0) == {0: 2, 1: 2}
+    assert pq.read_table(tmp_path.parent / "source.parquet")["value"].to_pylist() == values
+    (tmp_path / files[1]).write_bytes((tmp_path / files[0]).read_bytes())
+    with pytest.raises(StackError, match="it was changed"):
+        source.read_back(tmp_path.parent / "again.parquet", within_s=1.0)
+
+
+@pytest.mark.parametrize("afterwards", [Afterwards.RENAMED, Afterwards.REWRITTEN])
+@pytest.mark.parametrize("form", [Format.LINES, Format.PARQUET])
+def test_a_file_is_renamed_or_written_anew_once_a_batch_has_taken_it(
+    tmp_path: Path, afterwards: Afterwards, form: Format
+) -> None:
+    folder, log, commits = tmp_path / "in", tmp_path / "c" / "sources" / "0", tmp_path / "c" / "commits"
+    folder.mkdir()
+    commits.mkdir(parents=True)
+    source = OpenFolder(Dropped(folder, FORMS[form]), 2, afterwards=afterwards)
+    file = source.dropped.file(0)
+    sender = source.sender()
+    sender.send([sender.placed(Record(seq, None, b"%d" % seq)) for seq in range(2)])
+    before = file.stat().st_ino
+    noted(log, "0", {file: 0})
+    source.offsets('{"logOffset":0}', log)
+    thread = threading.Thread(target=sender.close)
+    thread.start()
+    assert file.exists() and file.stat().st_ino == before, "no batch is done since"
+    (commits / "0").touch()
+    thread.join(10.0)
+    moved = folder / f"moved-{file.name}"
+    if afterwards is Afterwards.RENAMED:
+        assert [*folder.iterdir()] == [moved]
+    else:
+        assert [*folder.iterdir()] == [file] and file.stat().st_ino != before
+    noted(log, "1", {moved: 1})
+    assert source.offsets('{"logOffset":1}', log) == {0: 2}, "a file of another name is no partition"
+    assert source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 2}
+    assert pq.read_table(tmp_path / "source.parquet")["value"].to_pylist() == [b"0", b"1"]
+
+
+@pytest.mark.parametrize("other", ["format: parquet", "afterwards: renamed"])
+def test_half_of_a_file_is_for_lines_that_nothing_else_happens_to(tmp_path: Path, other: str) -> None:
+    written = (SCENARIOS / "files_written_in_place.yaml").read_text()
+    text = written.replace("in_place: true", f"in_place: true, {other}").replace("pipelines/", f"{HOUSE}/pipelines/")
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(ScenarioError, match=r"s\.yaml:5:\d+: .*in_place"):
+        load(tmp_path / "s.yaml")
 
 
 def test_a_run_has_its_own_folder_and_leaves_nothing(tmp_path: Path) -> None:

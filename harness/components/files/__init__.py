@@ -2,6 +2,7 @@
 
 source      files of records dropped into one
 dropped     those files, and who writes them
+forms       what such a file looks like, and what becomes of it
 spark_log   which of them Spark's file source has taken
 sink        files that the pipeline writes, read back
 """

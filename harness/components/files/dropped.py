@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,13 +13,15 @@ from operator import attrgetter
 from pathlib import Path
 
 from harness.checkpoint import listing
+from harness.components.files.forms import FORMS, Afterwards, Form, Format
 from harness.errors import WaitError
 from harness.run_folder.ledger import Answer, State
-from harness.sources.lines import NO_LINE, is_line, text
 from harness.wait import Deadline, until
 from harness.workloads.base import Record
 
-NAME = re.compile(r"records-([0-9]{6})\.txt")
+NAME = re.compile(r"records-([0-9]{6})\.(?:txt|parquet)")
+MOVED = "moved-"
+"""What the name of a file begins with that its writer has renamed."""
 TAKEN_S = 15.0
 
 
@@ -29,12 +31,13 @@ class Dropped:
     seen in a batch, with the newest batch that was committed by then."""
 
     folder: Path
+    form: Form = FORMS[Format.LINES]
     values: dict[int, list[bytes]] = field(default_factory=dict)
     planned: dict[int, tuple[Path, int]] = field(default_factory=dict)
 
     def file(self, number: int) -> Path:
         """Where it lies."""
-        return self.folder / f"records-{number:06}.txt"
+        return self.folder / f"records-{number:06}.{self.form.suffix}"
 
     def is_planned(self, number: int, checkpoint: Path) -> None:
         """A batch of that checkpoint has it."""
@@ -55,12 +58,14 @@ def newest(checkpoint: Path) -> int:
 class FileSender:
     """Drops files of at most `per_file` records; one that a call has begun takes no records of the next. `in_place`:
     half of a file at first, under its name already, and the rest at the next call, or at the end, once a batch has
-    taken it."""
+    taken it. Then also comes what its writer does `afterwards`."""
 
-    def __init__(self, into: Dropped, per_file: int, *, in_place: bool = False) -> None:
-        self._into, self._per_file, self._in_place = into, per_file, in_place
+    def __init__(
+        self, into: Dropped, per_file: int, *, in_place: bool = False, afterwards: Afterwards = Afterwards.NOTHING
+    ) -> None:
+        self._into, self._per_file, self._in_place, self._afterwards = into, per_file, in_place, afterwards
         self._number, self._placed = 0, 0
-        self._rest: dict[int, list[bytes]] = {}
+        self._later: dict[int, Callable[[Path], object]] = {}
 
     def placed(self, record: Record) -> Record:
         """With the number of its file."""
@@ -70,7 +75,7 @@ class FileSender:
         return record._replace(partition=self._number)
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
-        """A record that would be no line, or an empty one, is refused."""
+        """A record that cannot be in a file of this form is refused: one that would be no line, say."""
         self._go_on()
         out: list[Answer] = []
         for number, group in groupby(records, key=attrgetter("partition")):
@@ -84,50 +89,67 @@ class FileSender:
 
     def _go_on(self) -> None:
         deadline = Deadline(TAKEN_S)
-        for number, values in self._rest.items():
+        for number, change in self._later.items():
             file = self._into.file(number)
             with suppress(WaitError):
                 until(f"{file.name} to be taken", partial(self._into.taken, number), within_s=deadline.left_s())
             # Who takes files away does so once their batch is committed.
             if file.exists():
-                _append(file, values)
-        self._rest = {}
+                change(file)
+        self._later = {}
 
     def _next(self) -> None:
         self._number, self._placed = self._number + 1, 0
 
     def _dropped(self, number: int, records: Sequence[Record]) -> list[Answer]:
-        good = [record for record in records if is_line(record.value)]
+        form = self._into.form
+        good = [record for record in records if form.takes(record.value)]
         failure = self._write(number, [record.value for record in good]) if good else ""
         places = {record.seq: at for at, record in enumerate(good)}
         return [
             Answer(record.seq, State.ACKNOWLEDGED, number, places[record.seq])
             if record.seq in places and not failure
-            else Answer(record.seq, State.FAILED, error=failure or NO_LINE)
+            else Answer(record.seq, State.FAILED, error=failure or form.refused)
             for record in records
         ]
 
     def _write(self, number: int, values: list[bytes]) -> str:
         """Why there is no such file; empty if it is there."""
-        file = self._into.file(number)
-        hidden = file.with_name(f".{file.name}.tmp")
+        file, written = self._into.file(number), self._into.form.written
         half = len(values) // 2 if self._in_place else len(values)
         # Spark may list it at once.
         self._into.values[number] = values
         try:
-            _append(hidden, values[:half])
-            hidden.rename(file)
+            _replace(file, written(values[:half]))
         except OSError as refused:
             del self._into.values[number]
-            hidden.unlink(missing_ok=True)
             return f"the file {file.name} could not be written: {refused.strerror}"
         if half < len(values):
-            self._rest[number] = values[half:]
+            self._later[number] = partial(_append, data=written(values[half:]))
+        elif self._afterwards is Afterwards.RENAMED:
+            self._later[number] = _rename
+        elif self._afterwards is Afterwards.REWRITTEN:
+            self._later[number] = partial(_replace, data=written(values))
         return ""
 
 
-def _append(file: Path, values: Sequence[bytes]) -> None:
+def _rename(file: Path) -> None:
+    file.rename(file.with_name(f"{MOVED}{file.name}"))
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Write it whole beside, and then under its name. Raises OSError, and leaves nothing then."""
+    hidden = file.with_name(f".{file.name}.tmp")
+    try:
+        _append(hidden, data)
+        hidden.rename(file)
+    except OSError:
+        hidden.unlink(missing_ok=True)
+        raise
+
+
+def _append(file: Path, data: bytes) -> None:
     with file.open("ab") as out:
-        out.write(text(values))
+        out.write(data)
         out.flush()
         os.fsync(out.fileno())

@@ -1,7 +1,8 @@
 """The source `files`: a folder that files of records are dropped into, as Spark's file source reads it.
 
 Each file is a partition of its own, and a line of it an offset: so it does not matter in which order Spark takes them.
-It appears under its name by a rename, whole, and is not written to again, unless the scenario asks for that.
+It appears under its name by a rename, whole, and is not touched again, unless the scenario asks for that. A file that
+was renamed is no partition: what Spark reads out of it, it has read before.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from pydantic import Field
 
 from harness.checkpoint import Offsets
 from harness.components.files import spark_log
+from harness.components.files.forms import FORMS, Afterwards, Format
 from harness.errors import StackError
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.resources import Resources, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
-from harness.sources.lines import Line, read_back, text
+from harness.sources.lines import Line, read_back
 
 if TYPE_CHECKING:
     # Scenario files are read without what writes a ledger.
@@ -40,6 +42,16 @@ class Cut(Shape):
         v.Flag,
         Field(False, description="true: a file is seen when half of it is written (a writer that does not rename)"),
     ]
+    format: Annotated[
+        Format,
+        v.choice(Format),
+        Field(Format.LINES, description="a record a line, or each in the column `value` (binary) of a Parquet file"),
+    ]
+    afterwards: Annotated[
+        Afterwards,
+        v.choice(Afterwards),
+        Field(Afterwards.NOTHING, description="what its writer does to a file that a batch has taken"),
+    ]
 
 
 @dataclass
@@ -49,6 +61,7 @@ class OpenFolder:
     dropped: Dropped
     per_file: int = PER_FILE
     in_place: bool = False
+    afterwards: Afterwards = Afterwards.NOTHING
     begins_with_input = True
 
     def offsets(self, line: str, log: Path) -> Offsets | None:
@@ -71,7 +84,7 @@ class OpenFolder:
         """Who writes the files."""
         from harness.components.files.dropped import FileSender
 
-        return FileSender(self.dropped, self.per_file, in_place=self.in_place)
+        return FileSender(self.dropped, self.per_file, in_place=self.in_place, afterwards=self.afterwards)
 
     def ends(self) -> Offsets:
         """How many records each file has that was dropped."""
@@ -87,12 +100,12 @@ class OpenFolder:
 
     def _batches(self) -> Iterator[Any]:
         for number, values in sorted(self.dropped.values.items()):
-            file = self.dropped.file(number)
+            file, whole = self.dropped.file(number), self.dropped.form.written(values)
             try:
                 dropped_ms, there = int(file.stat().st_mtime * 1000), file.read_bytes()
             except FileNotFoundError:
-                dropped_ms, there = 0, text(values)
-            if there != text(values):
+                dropped_ms, there = 0, whole
+            if there != whole:
                 raise StackError(f"asked for {file} as it was dropped; it was changed. Who else writes there?")
             yield read_back(number, [Line(value, dropped_ms) for value in values])
 
@@ -102,7 +115,7 @@ class Files:
 
     about = About(
         name="files",
-        summary="files of records, one a line, dropped into a folder of the run's own, {files.input.path}",
+        summary="files of records dropped into a folder of the run's own, {files.input.path}",
         example="{source: files, records_per_file: 20}",
         options=Cut,
     )
@@ -111,13 +124,24 @@ class Files:
         """A folder."""
         return {LABEL: {}}
 
+    def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
+        """Half of a Parquet file is none, and a file that is written in place has no second writing."""
+        if not options.get("in_place"):
+            return
+        if options.get("format", Format.LINES) != Format.LINES:
+            yield Refusal("in_place", "is for lines: half of a Parquet file has no footer, and Spark's query fails")
+        if options.get("afterwards", Afterwards.NOTHING) != Afterwards.NOTHING:
+            yield Refusal("in_place", "changes a file once it was taken already: take out `afterwards`")
+
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The folder."""
         from harness.components.files.dropped import Dropped
 
         asked, folder = given.source_options, part(own, LABEL).at.folder
         per_file, in_place = int(asked.get("records_per_file", PER_FILE)), bool(asked.get("in_place", False))
-        return OpenFolder(Dropped(folder), per_file, in_place)
+        form = FORMS[Format(str(asked.get("format", Format.LINES)))]
+        afterwards = Afterwards(str(asked.get("afterwards", Afterwards.NOTHING)))
+        return OpenFolder(Dropped(folder, form), per_file, in_place, afterwards)
 
 
 KIND = Files()
