@@ -1,16 +1,24 @@
 """What the pipelines into an Iceberg table share: arguments, a session with the catalog `lake`, the stream of payments.
 
-Only the driver imports this file.
+Only the driver imports this file. Executors never see it: what runs there is an inner function, which Spark ships by
+value.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
 TABLE = "lake.shop.payments"
+LAST = 2
+"""The last of three partitions: with two cores its task begins when another one has written its file."""
+BATCH = "streaming.sql.batchId"
+"""Where Spark keeps the number of the batch for its tasks."""
 
 
 def arguments(about: str | None, *more: str) -> argparse.Namespace:
@@ -48,4 +56,22 @@ def stream(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         .option("kafka.fetch.max.wait.ms", 5)
         .load()
     )
-    return records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
+    parsed = records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
+    return parsed.withColumn("id", gate()("id"))
+
+
+def gate() -> Callable[[str], Column]:
+    """A column as it is, with a failpoint at each row of the last partition: no outside event says that some tasks of a
+    batch have written their files and others have not."""
+    last, batch = LAST, BATCH
+
+    def passed(value: int) -> int:
+        task = TaskContext.get()
+        if task is not None and task.partitionId() == last:
+            from harness import failpoint
+
+            number = task.getLocalProperty(batch)
+            failpoint.reach("task-begun", batch=int(number) if number else None)
+        return value
+
+    return f.udf(passed, "bigint")
