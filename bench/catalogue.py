@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.load import load
+from harness.scenario import CrashPoint, Guarantee, Scenario
 
 ROOT = Path(__file__).parent.parent
+READ = ("reader", "format", "drop_duplicates")
+"""Options of a sink that say how it is read."""
+SIZES = ("partitions", "records_per_file")
 HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from the runs of `make prove SUITE=all`; run it again rather than edit this page. *Seen at
@@ -30,37 +36,71 @@ class Row(NamedTuple):
 
     sink: str
     program: str
+    asked: str
+    window: str
     fault: str
     seen: str
     verdict: str
+    stack: str
+
+
+WINDOWS = {
+    CrashPoint.BATCH_PLANNED: "batch planned, nothing written",
+    CrashPoint.SINK_COMMITTED: "sink committed, `commits/N` being written",
+    CrashPoint.BATCH_COMMITTED: "`commits/N` there, next batch not planned",
+}
+"""What a crash point is, in Spark's words; a sink of Spark's own is hit in the same place as one of `foreachBatch`."""
+HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit", "verdict", "stack", "runs"]
 
 
 def main(paths: Sequence[str]) -> int:
     runs = [run for path in paths for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]]
-    counts = Counter(map(_row, runs))
-    by_sink: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(counts):
-        by_sink[row.sink].append(row)
     print(HEAD)
-    for sink, rows in by_sink.items():
-        print(f"\n## {sink}\n| program | fault | seen at the hit | verdict | runs |\n| --- | --- | --- | --- | --- |")
-        for row in rows:
-            print(f"| {' | '.join(row[1:])} | {counts[row]} |")
+    print("\n".join(tables(map(row_of, runs))))
     return 0
 
 
-def _row(run: dict[str, Any]) -> Row:
-    folder = Path(run["folder"])
-    told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+def tables(rows: Iterable[Row]) -> Iterator[str]:
+    """The lines of the page: a table for each kind of sink, equal rows once, with how many there were."""
+    counts = Counter(rows)
+    for sink, own in groupby(sorted(counts), key=attrgetter("sink")):
+        yield from ["", f"## {sink}", _line(HEADER), _line("---" for _ in HEADER)]
+        yield from (_line([*row[1:], str(counts[row])]) for row in own)
+
+
+def row_of(run: dict[str, Any]) -> Row:
+    """One run of a summary; its folder names the scenario."""
+    told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
     scenario = load(ROOT / Path(told["path"]).relative_to(Path(told["path"]).parents[2]))
-    program = f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`"
-    kinds = " and ".join(dict.fromkeys(sink.kind for sink in scenario.sinks))
-    faults = ", ".join(f"{fault['name']} ({fault['point']})" for fault in run["faults"]) or "none"
-    seen = "; ".join(dict.fromkeys(map(_without_sink, run["points_hit"])))
     found = ", ".join(run["findings"])
+    seen = "; ".join(dict.fromkeys(map(_without_sink, run["points_hit"])))
     return Row(
-        kinds, program, faults, seen or "nothing at stake", f"{run['verdict']}: {found}" if found else run["verdict"]
+        sink=" and ".join(dict.fromkeys(sink.kind for sink in scenario.sinks)),
+        program=f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`",
+        asked=asked(scenario),
+        window="; ".join(dict.fromkeys(_window(str(fault["point"])) for fault in run["faults"])) or "no fault",
+        fault=", ".join(fault["name"] for fault in run["faults"]) or "none",
+        seen=seen or "nothing at stake",
+        verdict=f"{run['verdict']}: {found}" if found else run["verdict"],
+        stack=run["stack"],
     )
+
+
+def asked(scenario: Scenario) -> str:
+    """What of a scenario decides besides program and fault: how the sink is read, what the source does, what is
+    claimed."""
+    read = [f"{name}: {value}" for sink in scenario.sinks for name, value in sink.options.items() if name in READ]
+    fed = [f"{name}: {value}" for name, value in scenario.input.source_options.items() if name not in SIZES]
+    claimed = [] if scenario.guarantee is Guarantee.EXACTLY_ONCE else [str(scenario.guarantee)]
+    return ", ".join(dict.fromkeys([*read, *fed, *claimed])) or "-"
+
+
+def _window(point: str) -> str:
+    return WINDOWS[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _without_sink(point: str) -> str:
