@@ -14,7 +14,7 @@ from itertools import pairwise
 from harness.checkers.offset_ranges import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
 from harness.judge.read_folder import done
-from harness.run_folder.snapshot import Progressed, Query, QueryState, Snapshot
+from harness.run_folder.snapshot import Batch, Progressed, Query, QueryState, Snapshot
 from harness.scenario import CrashPoint, Sink
 
 
@@ -128,10 +128,13 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         return None
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
     # Spark may have purged the offsets of the last committed batch.
-    slowest = state.committed or ({p: end for p, (_, end) in newest.ranges.items()} if newest else start)
+    at = state.committed or (_ends(newest) if newest else start)
+    # A source that goes back has not done again what lies beyond; so it is from the plan on, whatever hits then.
+    slowest = {p: min(end, state.planned.get(p, end)) for p, end in at.items()}
     step = injection.outcome
-    # What one source had committed and another had not is neither done nor in flight.
-    low = highest([slowest, state.committed_most])
+    # What one source, or an earlier batch, had committed and another one had not is neither done nor in flight.
+    done_once = [_ends(batch) for batch in query.batches if batch.batch <= max(state.commits, default=-1)]
+    low = highest([at, state.committed_most, *done_once])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
     next_, new = _next(query, step.attempt, progressed, sink) if injection.died else (None, False)
     planned = max(state.offsets, default=None)
@@ -152,6 +155,10 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         after=step.crash_point is CrashPoint.SINK_COMMITTED
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
     )
+
+
+def _ends(batch: Batch) -> Offsets:
+    return {p: end for p, (_, end) in batch.ranges.items()}
 
 
 def _same(one: Offsets, other: Offsets) -> bool:
@@ -179,15 +186,17 @@ def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tup
 
 
 def _began(query: Query, attempt: int) -> Offsets | None:
-    """The lowest offsets at which one of its batches began."""
-    first = next((each for each in query.batches if each.batch == query.first[attempt]), None)
+    """Where an attempt began: with its first batch. A source of the program's own may go back in the first that the
+    attempt planned by itself, which then ends before it begins; in a later one it does so for another reason than the
+    start."""
+    known = {each.batch: each for each in query.batches}
+    first = known.get(query.first[attempt])
     if first is None:
         return None
-    later = [each.ranges for each in query.batches if each.batch > first.batch and attempt in each.attempts]
-    # A source of the program's own may go back in a later batch, and Spark lets it.
-    return {
-        p: min([start, *(ranges.get(p, (start,))[0] for ranges in later)]) for p, (start, _) in first.ranges.items()
-    }
+    planned = min(first.attempts, default=attempt) == attempt
+    own = None if planned else known.get(first.batch + 1)
+    ends = [_ends(each) for each in (first, own) if each is not None and (each is first or attempt in each.attempts)]
+    return {p: min([start, *(end.get(p, start) for end in ends)]) for p, (start, _) in first.ranges.items()}
 
 
 def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:
