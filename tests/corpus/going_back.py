@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Kind
 from tests.corpus.case import adversary, held, violated, void
-from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, state
+from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 
 DUPLICATED = Kind.DUPLICATED
 NO_CONTROL = "explained by no hit, and no control run was made"
@@ -110,3 +110,41 @@ def a_second_fault_hits_while_it_goes_back(run: RunBuilder) -> Iterator[str]:
     run.batches, run.queries = list(batches), [Query(checkpoint=CHECKPOINT, batches=batches, first={1: 0, 2: 1, 3: 2})]
     run.injection(1, point="batch-planned", states=(early,), holds=20)
     run.injection(2, point="batch-planned", states=(state(CHECKPOINT, planned=(3, 35), committed=(2, 30)),), holds=30)
+
+
+def passed_over(run: RunBuilder) -> None:
+    """Batch 1 is in the sink when the fault hits, and the next attempt begins a checkpoint ten records behind it."""
+    old, new = query("checkpoints/1", 10, 20, first={1: 0}), query("checkpoints/2", 40, start=30, first={2: 0})
+    run.queries, run.batches = [old, new], [*old.batches, *new.batches]
+    there = state("checkpoints/1", planned=(2, 20), committed=(1, 10))
+    run.injection(1, checkpoint="checkpoints/1", again=None, holds=20, states=(there,))
+
+
+@adversary(
+    5,
+    violated(Kind.LOST, 9, fits=(blame(1, of="checkpoints/1"),)),
+    twin=violated(Kind.LOST, 10, blame(1, of="checkpoints/1")),
+)
+def one_of_what_was_passed_over_came(run: RunBuilder) -> Iterator[str]:
+    """The next attempt begins beyond records that nobody had planned. One of them is in the sink all the same, so that
+    the rest was not lost as one; nothing shows what took it."""
+    passed_over(run)
+    run.tables = [run.rows((0, 21), (30, 40))]
+    run.calm()
+    yield "none of them is"
+    run.tables = [run.rows((0, 20), (30, 40))]
+
+
+@adversary(
+    5,
+    violated(Kind.LOST, 10, fits=None, batches=(0,)),
+    twin=violated(Kind.LOST, 10, blame(1, of="checkpoints/1")),
+)
+def what_lies_behind_what_was_passed_over(run: RunBuilder) -> Iterator[str]:
+    """The next attempt begins beyond records that nobody had planned, which are in the sink: somebody wrote them. The
+    ones that are missing are those it began with."""
+    passed_over(run)
+    run.tables = [run.rows((0, 30))]
+    run.calm()
+    yield "the ones that it began with are there, and those before them are missing"
+    run.tables = [run.rows((0, 20), (30, 40))]
