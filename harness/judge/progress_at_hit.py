@@ -24,7 +24,8 @@ class Reach:
     `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
     says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
     it had saved those of the slice in flight, which then lies before `high`. `partial` is what only some of a query's
-    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it.
+    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it;
+    `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets."""
 
@@ -39,6 +40,7 @@ class Reach:
     own: bool = False
     early: bool = False
     partial: Spans = ()
+    anew: Spans = ()
     other: bool = False
     first: bool = False
 
@@ -147,6 +149,7 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
         partial=joined(between(slowest, low), between(high, most)),
+        anew=between(slowest, highest([at, *done_once])),
         other=new and done(query, progressed.end),
         last=last,
         since=last if committed else (),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Kind
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 
 DUPLICATED = Kind.DUPLICATED
@@ -148,3 +148,20 @@ def what_lies_behind_what_was_passed_over(run: RunBuilder) -> Iterator[str]:
     run.calm()
     yield "the ones that it began with are there, and those before them are missing"
     run.tables = [run.rows((0, 20), (30, 40))]
+
+
+@adversary(
+    5,
+    violated(DUPLICATED, 20, blame(2, point="after row 10"), fits=(blame(2, point="after row 10"),)),
+    twin=unknown(NO_CONTROL, kinds={DUPLICATED: 15}, fits=None, wants=1),
+)
+def old_records_beside_new_ones(run: RunBuilder) -> Iterator[str]:
+    """The source went back before the fault, and the batch that was hit has old records and new ones, and had written
+    five of each. The new ones came twice by the fault; the old ones come again in any case."""
+    went(run, 20, 5, 30, 40, hit=2)
+    there = state(CHECKPOINT, planned=(3, 30), committed=(2, 5))
+    run.injection(2, point="after row 10", states=(there,), tables=[run.rows((0, 25), again=[(5, 10)])])
+    run.tables = [run.rows((0, 40), again=[(5, 20), (5, 10), (20, 25)])]
+    yield "it had written old ones alone"
+    run.found(tables=[run.rows((0, 20), again=[(5, 15)])])
+    run.tables = [run.rows((0, 40), again=[(5, 20), (5, 15)])]
