@@ -101,6 +101,7 @@ def test_what_an_earlier_batch_had_done_before_its_source_went_back_is_neither_d
         replace(STATE, offsets=(0, 1, 2), commits=(0, 1), planned={0: 30}, committed={0: 5}), queries=(one,)
     )
     assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 30}, {0: 20}, (Span(0, 5, 20),))
+    assert found.anew == found.partial
     assert (found.taken, found.again, found.skipped) == ((Span(0, 20, 30),), (), ())
 
 
@@ -109,6 +110,7 @@ def test_a_batch_that_goes_back_is_planned_before_the_fault_and_no_doing_of_its(
     one = replace(QUERY, batches=batches, first={1: 0, 2: 1})
     (found,) = reach(replace(STATE, planned={0: 5}, committed={0: 20}), queries=(one,))
     assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 20}, {0: 20}, (Span(0, 5, 20),))
+    assert found.anew == found.partial
     (found,) = reach(replace(STATE, planned={1: 5}, committed={0: 20}), queries=(one,))
     assert found.partial == (), "a plan that does not name a partition takes nothing back"
 

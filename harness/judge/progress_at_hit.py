@@ -196,9 +196,9 @@ def _began(query: Query, attempt: int) -> Offsets | None:
     first = known.get(query.first[attempt])
     if first is None:
         return None
-    planned = min(first.attempts, default=attempt) == attempt
-    own = None if planned else known.get(first.batch + 1)
-    ends = [_ends(each) for each in (first, own) if each is not None and (each is first or attempt in each.attempts)]
+    again = any(earlier < attempt for earlier in first.attempts)
+    own = known.get(first.batch + 1) if again else None
+    ends = [_ends(first), *([_ends(own)] if own is not None and attempt in own.attempts else [])]
     return {p: min([start, *(end.get(p, start) for end in ends)]) for p, (start, _) in first.ranges.items()}
 
 
