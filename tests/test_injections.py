@@ -79,6 +79,8 @@ def test_an_attempt_that_goes_back_in_the_first_batch_of_its_own_begins_there() 
     assert began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(REACH, next={0: 5})
     assert began(one, hit, worked(2, 25, 5, 2)).again == (Span(0, 5, 10),), "it may come to no other one"
     assert began(one, hit, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == REACH, "another attempt's"
+    after = began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
+    assert after == replace(REACH, next={0: 5}), "the next attempt's, whatever came after it"
     assert began(one, hit, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == REACH, "a later one"
     anew = worked(1, 10, 5, 2)
     assert began(one, anew, worked(2, 5, 40, 2)) == replace(REACH, next={0: 5}), "its first one"

@@ -92,7 +92,8 @@ def a_second_fault_hits_while_it_goes_back(run: RunBuilder) -> Iterator[str]:
     """The source goes back after the first fault; the second one hits the empty batch in which it does. The next
     attempt reads the old records, as this one would have."""
     went(run, 20, 30, 5, 40, hit=1)
-    (one,) = run.queries or ()
+    assert run.queries is not None
+    (one,) = run.queries
     later = [Batch(batch=3, ranges={0: (5, 40)}, committed=True, attempts=(3,))]
     run.queries = [Query(checkpoint=CHECKPOINT, batches=(*one.batches[:3], *later), first={1: 0, 2: 1, 3: 2})]
     early = state(CHECKPOINT, planned=(2, 30), committed=(1, 20))
