@@ -166,3 +166,21 @@ def old_records_beside_new_ones(run: RunBuilder) -> Iterator[str]:
     yield "it had written old ones alone"
     run.found(tables=[run.rows((0, 20), again=[(5, 15)])])
     run.tables = [run.rows((0, 40), again=[(5, 20), (5, 15)])]
+
+
+@adversary(
+    5,
+    violated(Kind.LOST, 4, fits=(blame(1, point="batch-planned", of="checkpoints/1"),)),
+    twin=violated(Kind.LOST, 5, blame(1, point="batch-planned", of="checkpoints/1")),
+)
+def it_begins_in_the_middle_of_what_was_planned(run: RunBuilder) -> Iterator[str]:
+    """The next attempt begins a new checkpoint five records behind where the batch began that was hit. One of the five
+    is in the sink all the same: they were not lost as one, and nothing shows what took the rest."""
+    old, new = query("checkpoints/1", 10, 20, first={1: 0}), query("checkpoints/2", 40, start=15, first={2: 0})
+    run.queries, run.batches = [old, new], [*old.batches, *new.batches]
+    there = state("checkpoints/1", planned=(2, 20), committed=(1, 10))
+    run.injection(1, point="batch-planned", checkpoint="checkpoints/1", again=None, holds=10, states=(there,))
+    run.tables = [run.rows((0, 11), (15, 40))]
+    run.calm()
+    yield "none of them is"
+    run.tables = [run.rows((0, 10), (15, 40))]
