@@ -65,13 +65,56 @@ def test_before_the_first_commit_everything_begins_where_the_first_batch_did() -
     assert bare == Reach(low={}, high={}, checkpoint="checkpoint")
 
 
-def test_an_attempt_that_goes_back_later_begins_at_its_lowest_batch() -> None:
-    later = Batch(batch=3, ranges={0: (40, 5)}, committed=True, attempts=(2,))
-    back = Batch(batch=4, ranges={0: (5, 40)}, committed=True, attempts=(2,))
-    (found,) = reach(STATE, queries=(replace(QUERY, batches=(*BATCHES, later, back)),))
-    assert found == replace(REACH, next={0: 5}) and found.again == (Span(0, 5, 10),)
-    (next_one,) = reach(STATE, queries=(replace(QUERY, batches=(*BATCHES, replace(back, attempts=(3,)))),))
-    assert next_one == REACH, "another attempt's"
+def worked(number: int, start: int, end: int, *attempts: int) -> Batch:
+    return replace(batch(number, start, end), attempts=attempts)
+
+
+def began(*batches: Batch, first: Mapping[int, int] = QUERY.first) -> Reach:
+    (found,) = reach(STATE, queries=(replace(QUERY, batches=batches, first=first),))
+    return found
+
+
+def test_an_attempt_that_goes_back_in_the_first_batch_of_its_own_begins_there() -> None:
+    one, hit = worked(0, 0, 10, 1), worked(1, 10, 25, 1, 2)
+    assert began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(REACH, next={0: 5})
+    assert began(one, hit, worked(2, 25, 5, 2)).again == (Span(0, 5, 10),), "it may come to no other one"
+    assert began(one, hit, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == REACH, "another attempt's"
+    after = began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
+    assert after == replace(REACH, next={0: 5}), "the next attempt's, whatever came after it"
+    assert began(one, hit, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == REACH, "a later one"
+    anew = worked(1, 10, 5, 2)
+    assert began(one, anew, worked(2, 5, 40, 2)) == replace(REACH, next={0: 5}), "its first one"
+    later = began(one, worked(1, 10, 30, 2), worked(2, 30, 5, 2), worked(3, 5, 40, 2))
+    assert later == REACH, "the one behind a first one of its own"
+
+
+def test_a_partition_that_an_attempt_comes_to_later_is_none_that_it_goes_back_in() -> None:
+    first = replace(worked(1, 10, 25, 1, 2), ranges={0: (10, 25), 1: (7, 9)})
+    more = replace(worked(2, 25, 40, 2), ranges={0: (25, 40), 2: (0, 3)})
+    assert began(worked(0, 0, 10, 1), first, more).next == {0: 10, 1: 7}
+    back = replace(more, ranges={0: (25, 40), 1: (9, 2)})
+    assert began(worked(0, 0, 10, 1), first, back).next == {0: 10, 1: 2}
+
+
+def test_what_an_earlier_batch_had_done_before_its_source_went_back_is_neither_done_nor_in_flight() -> None:
+    batches = (worked(0, 0, 20, 1), worked(1, 20, 5, 1), worked(2, 5, 30, 1, 2))
+    one = replace(QUERY, batches=batches, first={1: 0, 2: 2})
+    (found,) = reach(
+        replace(STATE, offsets=(0, 1, 2), commits=(0, 1), planned={0: 30}, committed={0: 5}), queries=(one,)
+    )
+    assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 30}, {0: 20}, (Span(0, 5, 20),))
+    assert found.anew == found.partial
+    assert (found.taken, found.again, found.skipped) == ((Span(0, 20, 30),), (), ())
+
+
+def test_a_batch_that_goes_back_is_planned_before_the_fault_and_no_doing_of_its() -> None:
+    batches = (worked(0, 0, 20, 1), worked(1, 20, 5, 1, 2), worked(2, 5, 40, 2))
+    one = replace(QUERY, batches=batches, first={1: 0, 2: 1})
+    (found,) = reach(replace(STATE, planned={0: 5}, committed={0: 20}), queries=(one,))
+    assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 20}, {0: 20}, (Span(0, 5, 20),))
+    assert found.anew == found.partial
+    (found,) = reach(replace(STATE, planned={1: 5}, committed={0: 20}), queries=(one,))
+    assert found.partial == (), "a plan that does not name a partition takes nothing back"
 
 
 def test_what_was_not_planned_and_the_next_attempt_began_beyond() -> None:

@@ -484,6 +484,15 @@ def test_one_without_more_functions_is_asked_for_none(world: World) -> None:
     assert not [*world.session.folder.glob("*closing-message*")]
 
 
+@pytest.mark.parametrize("rest", ["None", "False", "0", '""', "[]"])
+def test_what_is_nothing_is_at_rest(world: World, rest: str) -> None:
+    world.wrote(f"""
+        def busy(room): return {rest}
+        def rows(room): return {TWO}
+        """)
+    assert busy(reader(), world.given(reader())) == ""
+
+
 @pytest.mark.parametrize("how", ["drop", "session", "killed"])
 def test_a_room_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how: str) -> None:
     folder, told = tmp_path / "theirs", tmp_path / "told"

@@ -14,7 +14,7 @@ from itertools import pairwise
 from harness.checkers.offset_ranges import Offsets, Spans, between, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
 from harness.judge.read_folder import done
-from harness.run_folder.snapshot import Progressed, Query, QueryState, Snapshot
+from harness.run_folder.snapshot import Batch, Progressed, Query, QueryState, Snapshot
 from harness.scenario import CrashPoint, Sink
 
 
@@ -24,7 +24,8 @@ class Reach:
     `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
     says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
     it had saved those of the slice in flight, which then lies before `high`. `partial` is what only some of a query's
-    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it.
+    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it;
+    `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets."""
 
@@ -39,6 +40,7 @@ class Reach:
     own: bool = False
     early: bool = False
     partial: Spans = ()
+    anew: Spans = ()
     other: bool = False
     first: bool = False
 
@@ -128,10 +130,13 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         return None
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
     # Spark may have purged the offsets of the last committed batch.
-    slowest = state.committed or ({p: end for p, (_, end) in newest.ranges.items()} if newest else start)
+    at = state.committed or (_ends(newest) if newest else start)
+    # A source that goes back has not done again what lies beyond; so it is from the plan on, whatever hits then.
+    slowest = {p: min(end, state.planned.get(p, end)) for p, end in at.items()}
     step = injection.outcome
-    # What one source had committed and another had not is neither done nor in flight.
-    low = highest([slowest, state.committed_most])
+    # What one source, or an earlier batch, had committed and another one had not is neither done nor in flight.
+    done_once = [_ends(batch) for batch in query.batches if batch.batch <= max(state.commits, default=-1)]
+    low = highest([at, state.committed_most, *done_once])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
     next_, new = _next(query, step.attempt, progressed, sink) if injection.died else (None, False)
     planned = max(state.offsets, default=None)
@@ -144,6 +149,7 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
         partial=joined(between(slowest, low), between(high, most)),
+        anew=between(slowest, highest([at, *done_once])),
         other=new and done(query, progressed.end),
         last=last,
         since=last if committed else (),
@@ -152,6 +158,10 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         after=step.crash_point is CrashPoint.SINK_COMMITTED
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
     )
+
+
+def _ends(batch: Batch) -> Offsets:
+    return {p: end for p, (_, end) in batch.ranges.items()}
 
 
 def _same(one: Offsets, other: Offsets) -> bool:
@@ -179,15 +189,17 @@ def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tup
 
 
 def _began(query: Query, attempt: int) -> Offsets | None:
-    """The lowest offsets at which one of its batches began."""
-    first = next((each for each in query.batches if each.batch == query.first[attempt]), None)
+    """Where an attempt began: with its first batch. A source of the program's own may go back in the first that the
+    attempt planned by itself, which then ends before it begins; in a later one it does so for another reason than the
+    start."""
+    known = {each.batch: each for each in query.batches}
+    first = known.get(query.first[attempt])
     if first is None:
         return None
-    later = [each.ranges for each in query.batches if each.batch > first.batch and attempt in each.attempts]
-    # A source of the program's own may go back in a later batch, and Spark lets it.
-    return {
-        p: min([start, *(ranges.get(p, (start,))[0] for ranges in later)]) for p, (start, _) in first.ranges.items()
-    }
+    again = any(earlier < attempt for earlier in first.attempts)
+    own = known.get(first.batch + 1) if again else None
+    ends = [_ends(first), *([_ends(own)] if own is not None and attempt in own.attempts else [])]
+    return {p: min([start, *(end.get(p, start) for end in ends)]) for p, (start, _) in first.ranges.items()}
 
 
 def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:

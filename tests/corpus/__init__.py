@@ -13,6 +13,7 @@ from tests.corpus import (
     counters,
     empty_batch,
     expectations,
+    going_back,
     in_advance,
     late_sinks,
     names,
@@ -57,6 +58,7 @@ ROOMS = (
     witnesses,
     in_advance,
     bystanders,
+    going_back,
 )
 
 

@@ -66,7 +66,7 @@ def done(call: dict[str, Any], folder: Path, owner: int) -> dict[str, Any]:
     found = getattr(module, call["do"], None) if call["do"] in OTHERS else None
     answer = found(room) if callable(found) else None
     has = [name for name in OTHERS if callable(getattr(module, name, None))]
-    return {"gave": {"has": has, "answer": "" if answer is None else clipped(str(answer))}}
+    return {"gave": {"has": has, "answer": clipped(str(answer)) if answer else ""}}
 
 
 def imported(call: dict[str, Any]) -> ModuleType:

@@ -25,7 +25,8 @@ class Shown:
         # What sources that stood apart had in flight, each for itself: a row of it that was there and came again did so
         # after the fault.
         self.partial = [self._keys(hit.reach.partial) for hit in hits]
-        self.again = [self._keys(hit.again) | (self.partial[n] if hit.again else set()) for n, hit in enumerate(hits)]
+        again = [self._keys(hit.again) | (self.partial[n] if hit.again else set()) for n, hit in enumerate(hits)]
+        self.again = [keys - self._keys(hit.reach.anew) for keys, hit in zip(again, hits, strict=True)]
         self.end = SinkState(scale.case, held(scale.case, scale.case.found))
         self.right = held(scale.case, scale.case.expected)
         self.all = whole(scale.case, scale.case.found)

@@ -303,7 +303,8 @@ class _Weighing:
         if self._left or (self.reach.skipped and not self.reach.early and self.injection.restart is None):
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
         if self.reach.partial and not self.reach.taken:
-            return "the sources of its query stood at different offsets, and no record was in flight of all of them"
+            apart = "the sources of its query stood at different offsets, or one had gone back"
+            return f"{apart}, and no record was in flight of all of them"
         if self.reach.batch is not None and not self.reach.taken:
             return f"batch {self.reach.batch} held no record"
         if self.reach.taken and self.injection.paused:
