@@ -21,6 +21,7 @@ from docker.errors import BuildError, DockerException
 import docker
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka import process as kafka
+from harness.components.opensearch import process as opensearch
 from harness.components.spark import standalone_containers as spark
 from harness.errors import HarnessError
 from harness.machine import jars, java
@@ -56,6 +57,10 @@ def context(name: str) -> Iterator[tuple[Path, str]]:
         # A class path by wildcard has no order: of a jar that is there in two versions only the first one goes in.
         unique = {re.sub(r"-\d.*", "", jar.name): jar for jar in reversed(kafka.jars_of(jars.resolve(java.find())))}
         for jar in unique.values():
+            yield jar, f"libs/{jar.name}"
+    if name == "opensearch":
+        yield opensearch.LAUNCHER, opensearch.LAUNCHER.name
+        for jar in (*jars.fetched("opensearch", java.find()), *opensearch.compiler()):
             yield jar, f"libs/{jar.name}"
     if name == "spark":
         yield Path(kafka_client.__file__).parent, "site/kafka"  # what pipelines import
