@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kafka as kafka_client
+import pyarrow
 from docker.errors import BuildError, DockerException
 
 import docker
@@ -27,7 +28,7 @@ from harness.errors import HarnessError
 from harness.machine import jars, java
 
 HERE = Path(__file__).parent
-SUITE = "bookworm"
+SUITE, PYTHON = "bookworm", (3, 11)
 IMAGES = [kind.image for kind in COMPONENTS if isinstance(kind, AsContainer)] + [spark.IMAGE]
 STAND_IN = {
     "base": "onceproof/base:bookworm",
@@ -63,8 +64,16 @@ def context(name: str) -> Iterator[tuple[Path, str]]:
         for jar in (*jars.fetched("opensearch", java.find()), *opensearch.compiler()):
             yield jar, f"libs/{jar.name}"
     if name == "spark":
-        yield Path(kafka_client.__file__).parent, "site/kafka"  # what pipelines import
+        for package in _imported():
+            yield package, f"site/{package.name}"
         yield from _spark(jars.spark_home())
+
+
+def _imported() -> Iterator[Path]:
+    """The packages here that pipelines import. A compiled one fits the Python of its own version alone."""
+    yield Path(kafka_client.__file__).parent
+    if sys.version_info[:2] == PYTHON:
+        yield Path(pyarrow.__file__).parent
 
 
 def _spark(home: Path) -> Iterator[tuple[Path, str]]:

@@ -63,7 +63,7 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
     steps = [step.name for step in scenario.schedule if not FAULTS[step.do.kind].needs <= stack.means]
     known = COMPONENTS.all()
-    servers = [f"the component {name}" for name in component_names(scenario) if not has(stack.name, known.get(name))]
+    servers = [name for name in component_names(scenario) if not has(stack.name, known.get(name))]
     return list(dict.fromkeys((*servers, *steps)))
 
 
