@@ -62,15 +62,15 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
 def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
     steps = [step.name for step in scenario.schedule if not FAULTS[step.do.kind].needs <= stack.means]
+    # One that nobody has registered is no question of the stack.
     known = COMPONENTS.all()
-    servers = [name for name in component_names(scenario) if not has(stack.name, known.get(name))]
+    named = [name for name in component_names(scenario) if name in known]
+    servers = [name for name in named if stack.name in MEANS and not has(stack.name, known[name])]
     return list(dict.fromkeys((*servers, *steps)))
 
 
 def has(stack: str, component: Component | None) -> bool:
-    """Is there such a component on the stack of that name, or on one that is called otherwise?"""
-    if component is None or stack not in ABILITIES:
-        return stack not in ABILITIES
+    """Is there such a component on the stack of that name?"""
     return isinstance(component, (InSession, ABILITIES[stack]))
 
 
