@@ -46,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as name, Session() as session:
         (Path(name) / "readback.py").write_text(READER)
-        rooms = Rooms(session)
+        rooms = Rooms(session, session.folder / "runs")
         rooms.start()
         for rows in (0, given.rows):
             look(Path(name), rooms, rows)

@@ -16,17 +16,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kafka as kafka_client
+import pyarrow
 from docker.errors import BuildError, DockerException
 
 import docker
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka import process as kafka
+from harness.components.opensearch import process as opensearch
 from harness.components.spark import standalone_containers as spark
 from harness.errors import HarnessError
 from harness.machine import jars, java
 
 HERE = Path(__file__).parent
-SUITE = "bookworm"
+SUITE, PYTHON = "bookworm", (3, 11)
 IMAGES = [kind.image for kind in COMPONENTS if isinstance(kind, AsContainer)] + [spark.IMAGE]
 STAND_IN = {
     "base": "onceproof/base:bookworm",
@@ -57,9 +59,21 @@ def context(name: str) -> Iterator[tuple[Path, str]]:
         unique = {re.sub(r"-\d.*", "", jar.name): jar for jar in reversed(kafka.jars_of(jars.resolve(java.find())))}
         for jar in unique.values():
             yield jar, f"libs/{jar.name}"
+    if name == "opensearch":
+        yield opensearch.LAUNCHER, opensearch.LAUNCHER.name
+        for jar in (*jars.fetched("opensearch", java.find()), *opensearch.compiler()):
+            yield jar, f"libs/{jar.name}"
     if name == "spark":
-        yield Path(kafka_client.__file__).parent, "site/kafka"  # what pipelines import
+        for package in _imported():
+            yield package, f"site/{package.name}"
         yield from _spark(jars.spark_home())
+
+
+def _imported() -> Iterator[Path]:
+    """The packages here that pipelines import. A compiled one fits the Python of its own version alone."""
+    yield Path(kafka_client.__file__).parent
+    if sys.version_info[:2] == PYTHON:
+        yield Path(pyarrow.__file__).parent
 
 
 def _spark(home: Path) -> Iterator[tuple[Path, str]]:

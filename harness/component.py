@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from harness.checkpoint import Offsets
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.images import Image
     from harness.hosts.processes import ProcessHost
+    from harness.session.session import Session
 
 
 class Server(Protocol):
@@ -53,6 +55,7 @@ class Started(Server, Protocol):
         """Raise StackError with the end of its log if it is dead."""
 
 
+@runtime_checkable
 class Boxed(Started, Protocol):
     """One that we start in a container."""
 
@@ -107,6 +110,15 @@ class AsContainer(Protocol):
 
     def as_container(self, engine: Engine) -> Boxed:
         """One of it, not yet started. Raises StackError."""
+
+
+@runtime_checkable
+class InSession(Protocol):
+    """It is no server: on every stack it lives in our own session."""
+
+    def in_session(self, session: Session, runs: Path) -> Started:
+        """One of it, not yet started. `runs` holds each run's folder, which driver and executors see under that path
+        wherever they see the checkpoint. Raises StackError."""
 
 
 @runtime_checkable

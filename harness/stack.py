@@ -28,8 +28,7 @@ class Means(StrEnum):
 MEANS: Mapping[str, frozenset[Means]] = {
     # The processes of one machine have one network.
     "processes": frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS}),
-    # No component of a container is started again there yet.
-    "containers": frozenset(Means) - {Means.RESTART_COMPONENTS},
+    "containers": frozenset(Means),
     "external": frozenset({Means.SIGNAL_DRIVER}),
 }
 """By the name of each stack, as `--stack` takes it."""

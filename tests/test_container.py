@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,7 @@ from docker.errors import APIError, NotFound
 from harness.errors import StackError
 from harness.hosts import container as hosted
 from harness.hosts.container import GONE
-from harness.hosts.engine import Engine, Wanted
+from harness.hosts.engine import AWAY, AWAY_NOW, STAYS, Engine, Wanted
 from harness.wait import until
 
 ASKED = Wanted(name="worker-1", image="i", command=[])
@@ -28,12 +30,19 @@ class Container:
     def __init__(self, refuses: Exception | None = None) -> None:
         self.refuses, self.over = refuses, threading.Event()
         self.attrs = {"State": {"Pid": 0}}
+        self.ran: list[str] = []
+        self.answers = 0
 
     def _ask(self, **_: Any) -> None:
         if self.refuses is not None:
             raise self.refuses
 
     kill = pause = unpause = reload = logs = _ask
+
+    def exec_run(self, argv: list[str], *, user: str) -> SimpleNamespace:
+        self._ask()
+        self.ran.append(argv[-1])
+        return SimpleNamespace(exit_code=self.answers, output=b"no such thing")
 
     def wait(self) -> dict[str, int]:
         self.over.wait(10)
@@ -91,6 +100,60 @@ def test_a_pause_that_is_refused_counts_only_where_it_stands(status: int, state:
 def test_an_engine_that_refuses_for_another_reason_says_it() -> None:
     with pytest.raises(StackError, match=r"asked the engine to send SIGKILL to container s-1-worker-1.*no"):
         over(Container(refused(403))).send(signal.SIGKILL)
+
+
+class Server(hosted.InContainer):
+    """One in a container that is made up."""
+
+    def __init__(self, container: Container) -> None:
+        self.asked: list[Wanted] = []
+        self._made = container
+        engine: Any = SimpleNamespace(start=self._given)
+        self._engine = engine
+
+    def _given(self, wanted: Wanted) -> Container:
+        self.asked.append(wanted)
+        return self._made
+
+    def start(self) -> None:
+        self._up(ASKED)
+
+
+def test_a_server_comes_back_in_the_container_that_it_was_killed_in() -> None:
+    container = Container()
+    server = Server(container)
+    server.stop()
+    server.start()
+    server.stop()
+    server.start()
+    assert [each.stays for each in server.asked] == [True]
+    away, back = container.ran
+    assert AWAY in away and "kill -9 -1" in away
+    assert back == f"rm -f {AWAY_NOW} {AWAY}"
+
+
+def test_a_server_that_is_not_gone_after_its_kill_is_an_error() -> None:
+    container = Container()
+    server = Server(container)
+    server.start()
+    container.answers = 1
+    with pytest.raises(StackError, match="asked container s-1-worker-1 to let its server go; it said: no such thing"):
+        server.stop()
+    container.refuses = requests.ConnectionError("gone")
+    with pytest.raises(StackError, match="to start its server again: the engine does not answer: gone"):
+        server.start()
+
+
+def test_the_first_process_of_a_container_goes_with_its_server_unless_that_is_to_be_away(tmp_path: Path) -> None:
+    away, left = tmp_path / "away", tmp_path / "left"
+    script = STAYS.replace(AWAY_NOW, str(left)).replace(AWAY, str(away))
+    assert subprocess.run(["/bin/sh", "-c", script, "server", "sh", "-c", "exit 7"], check=False).returncode == 7
+    once = f"[ -e {tmp_path}/second ] && exit 8; : > {tmp_path}/second; : > {away}; kill -9 $$"
+    with subprocess.Popen(["/bin/sh", "-c", script, "server", "sh", "-c", once]) as kept:
+        until("the first one to be gone", left.exists, within_s=60)
+        assert kept.poll() is None
+        away.unlink()
+        assert kept.wait(60) == 8
 
 
 def test_nothing_is_started_once_the_end_has_begun() -> None:

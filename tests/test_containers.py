@@ -6,6 +6,7 @@ pytest names each of them with the reason.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -20,14 +21,17 @@ import pytest
 
 import docker
 from bench.same import said
+from harness.component import Boxed, needs
 from harness.errors import StackError
+from harness.faults import FAULTS
+from harness.faults.base.outage import Restartable
 from harness.hosts import engine as engines
 from harness.load import load
 from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import run
 from harness.run.plan import with_standby
 from harness.run_folder.store import RunFolder
-from harness.stack import Stack, Start
+from harness.stack import Means, Stack, Start
 from harness.stacks.containers import ContainersStack
 from harness.stacks.supported import Named, unsupported
 from harness.training import containers as class_archives
@@ -45,6 +49,8 @@ GONE_WITHIN_S = 60.0
 STANDBY = "-2-standby"
 """What the name of the container ends with that waits for the second attempt."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+SEARCHED = HOUSE / "scenarios" / "sinks" / "opensearch_away_retried.yaml"
+RESTARTED = sorted({name for fault in FAULTS if Means.RESTART_COMPONENTS in fault.needs for name in needs(fault)})
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +77,47 @@ def test_a_scenario_says_the_same_on_both_stacks(
     containers = run(scenario, boxes, reports=tmp_path / "containers")
     assert said(containers.verdict) == said(processes.verdict)
     assert containers.verdict.as_expected, containers.verdict.reasons
+
+
+@pytest.mark.parametrize("name", RESTARTED)
+def test_a_server_that_was_killed_comes_back_on_its_data_at_its_addresses(name: str, boxes: ContainersStack) -> None:
+    boxes.ensure([name])
+    server = boxes.servers[name]
+    assert isinstance(server, Restartable) and isinstance(server, Boxed)
+    kept = server.container
+    own = boxes.provide(f"away-{name}", {name: {}})
+    try:
+        before = dict(server.describe()), dict(own.parts[name].placeholders)
+        server.stop()
+        assert kept is not None
+        assert {Path(each.command()[0]).name for each in kept.processes() if each.command()} <= {"sh", "sleep"}
+        boxes.health()
+        server.start()
+        assert server.container is kept
+        assert (dict(server.describe()), dict(own.parts[name].placeholders)) == before
+        boxes.release(boxes.provide(f"after-{name}", {name: {}}))
+    finally:
+        boxes.release(own)
+
+
+def test_a_server_that_dies_by_itself_is_missed(engine: docker.DockerClient, tmp_path: Path) -> None:
+    before = left(engine)
+    with ContainersStack(tmp_path, needs=["postgres"]) as stack:
+        server = stack.servers["postgres"]
+        assert isinstance(server, Boxed) and server.container is not None
+        # The child of the process that keeps the container.
+        server.container.processes()[1].send(signal.SIGKILL)
+
+        def missed() -> bool:
+            with contextlib.suppress(StackError):
+                stack.health()
+                return False
+            return True
+
+        until("the stack to say so", missed, within_s=60)
+        with pytest.raises(StackError, match=r"postgres ended with signal 9; its log ends:"):
+            stack.health()
+    assert left(engine) == before
 
 
 def onceproof(folder: Path, **environment: str) -> tuple[int, str]:
@@ -157,8 +204,8 @@ def started(tmp_path: Path) -> Iterator[Started]:
     """Starts `onceproof run` on containers; its process is gone afterwards."""
     children: list[subprocess.Popen[bytes]] = []
 
-    def start(*options: str) -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-m", "harness", "run", str(ONE), "--stack", "containers", *options]
+    def start(*options: str, path: Path = ONE) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-m", "harness", "run", str(path), "--stack", "containers", *options]
         argv += ["--reports", str(tmp_path / "r")]
         with (tmp_path / "said").open("wb") as out:
             child = subprocess.Popen(argv, cwd=HOUSE, stdout=out, stderr=out, start_new_session=True)
@@ -172,12 +219,13 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
-@pytest.mark.parametrize("moment", ["network ", "-kafka", "-worker-1", "-driver-", STANDBY])
+@pytest.mark.parametrize("moment", ["network ", "-kafka", "-opensearch", "-worker-1", "-driver-", STANDBY])
 def test_nothing_is_left_of_a_run_that_is_ended(
     engine: docker.DockerClient, boxes: ContainersStack, started: Started, moment: str, how: signal.Signals
 ) -> None:
     before = left(engine)
-    child = started(*(["--standby"] if moment is STANDBY else []))
+    path = SEARCHED if moment == "-opensearch" else ONE
+    child = started(*(["--standby"] if moment is STANDBY else []), path=path)
 
     def there() -> bool | Waiting:
         assert child.poll() is None

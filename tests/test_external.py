@@ -21,12 +21,14 @@ from harness.cli import main
 from harness.components.mariadb.address import MariaDBThere
 from harness.components.postgres.address import databases
 from harness.errors import StackError, UsageError
+from harness.faults import FAULTS
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
-from harness.stacks.addresses import Where
+from harness.stacks.addresses import STACKS, Where
 from harness.stacks.external import ExternalStack, master_of
 from harness.stacks.lasting import remembered
+from harness.stacks.needed_parts import needed
 from harness.stacks.processes import ProcessesStack
 from harness.stacks.provision import Made
 from harness.stacks.supported import Named, refuse, supported, unsupported
@@ -44,7 +46,11 @@ THERE = [word for name, address in NOBODY.items() for word in ("--at", f"{name}=
 
 
 def onceproof(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(main, ["run", str(PROVING / "upsert_driver_killed_mid_batch.yaml"), *words])
+    return onceproof_of(str(PROVING / "upsert_driver_killed_mid_batch.yaml"), *words)
+
+
+def onceproof_of(path: str, *words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["run", path, *words])
     return done.exit_code, done.output
 
 
@@ -171,6 +177,31 @@ def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Pa
     for scenario in scenarios:
         if scenario not in lacking:
             refuse([scenario], stack)
+
+
+@pytest.mark.parametrize(
+    ("path", "stack", "said"),
+    [
+        ("sinks/delta_checkpoint_new", "containers", "asked for `delta`; the stack `containers` does not support it"),
+        ("sinks/files_uuid_mid_batch", "external", "asked for `files`; the stack `external` does not support it"),
+        ("sources/socket_planned", "containers", "asked for `socket`; the stack `containers` does not support it"),
+    ],
+)
+def test_a_component_that_a_stack_has_not_is_refused_in_one_line(path: str, stack: str, said: str) -> None:
+    scenario = load(PROVING.parent / f"{path}.yaml")
+    with pytest.raises(UsageError) as refused:
+        refuse([scenario], Named(stack))
+    line, _ = str(refused.value).splitlines()
+    assert line == f"{scenario.path}: {said} (processes does)"
+    refuse([scenario], Named("processes"))
+
+
+def test_code_of_ones_own_reads_a_sink_on_every_stack() -> None:
+    scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch_mid_batch.yaml")
+    for stack in STACKS:
+        refuse([scenario], Named(stack))
+    code, output = onceproof_of(scenario.path, "--stack", "external", "--spark-master", "spark://127.0.0.1:1")
+    assert (code, "it also needs --at kafka=ADDRESS\n" in output) == (2, True)
 
 
 @pytest.mark.parametrize("verb", [["validate"], ["run", "--dry-run"]], ids=lambda verb: verb[0])
@@ -314,6 +345,19 @@ def test_mariadb_at_an_address_is_used_and_left_as_it_was(stack: ProcessesStack,
 
 
 @pytest.mark.stack
+def test_rooms_of_ones_own_code_are_there_and_gone_after_the_run(stack: ProcessesStack, tmp_path: Path) -> None:
+    stack.ensure(["kafka"])
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    where = replace(place(stack), at={"kafka": broker(stack).bootstrap}, shared_dir=shared)
+    scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch_mid_batch.yaml")
+    with ExternalStack(where, tmp_path / "logs", needs=needed([scenario])) as external:
+        result = run(scenario, external, reports=tmp_path / "reports")
+    assert (result.verdict.word, result.verdict.as_expected) == (Word.HELD, True)
+    assert list((shared / "runs").iterdir()) == []
+
+
+@pytest.mark.stack
 def test_mariadb_that_does_not_show_who_writes_is_refused(stack: ProcessesStack, tmp_path: Path) -> None:
     stack.ensure(["mariadb"])
     mariadb: Any = stack.servers["mariadb"]
@@ -356,6 +400,10 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
     where = replace(place(stack), spark_master=f"spark://127.0.0.1:{port}")
     with pytest.raises(Exception, match=f"asked for a Spark master at spark://127.0.0.1:{port}; nobody is there"):
         ExternalStack(where, tmp_path).up()
+
+
+def test_containers_support_every_fault() -> None:
+    assert supported(Named("containers")) == list(FAULTS.all())
 
 
 def test_it_supports_the_faults_of_its_own_drivers() -> None:

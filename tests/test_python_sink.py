@@ -59,7 +59,7 @@ class World:
 
     def __init__(self, session: Session, folder: Path) -> None:
         self.session, self.folder = session, folder
-        self.rooms = Rooms(session)
+        self.rooms = Rooms(session, session.folder / "runs")
         self.rooms.start()
 
     def wrote(self, text: str, name: str = "readback") -> Path:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
-from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress, needs
+from harness.component import COMPONENTS, needs
 from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.kinds import About, Registry
@@ -19,6 +19,7 @@ from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.stack import MEANS, Means
 from harness.stacks.addresses import STACKS
+from harness.stacks.supported import has
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
 
@@ -27,7 +28,6 @@ HEAD = """\
 Printed by `onceproof kinds --markdown` from the registries; edit the kinds, not this page. `onceproof kinds` shows the
 same, with the kinds of installed packages and of a repository's `conftest.py` ([extending.md](extending.md)).
 [scenarios.md](scenarios.md) explains the file's other keys."""
-ABILITIES = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress), strict=True))
 
 
 class Section(NamedTuple):
@@ -101,11 +101,7 @@ def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
     if means:
         yield "needs a stack that can", ", ".join(sorted(means))
     known = COMPONENTS.all()
-    able = [
-        stack
-        for stack, ability in ABILITIES.items()
-        if means <= MEANS[stack] and all(isinstance(known.get(each), ability) for each in needed)
-    ]
+    able = [stack for stack in STACKS if means <= MEANS[stack] and all(has(stack, known.get(each)) for each in needed)]
     yield "on", ", ".join(able) or "no stack"
 
 

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import time
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from docker.errors import APIError, DockerException, NotFound
 
 from harness import wait
 from harness.errors import StackError, WaitError
-from harness.hosts.engine import Engine, Wanted, said
+from harness.hosts.engine import AWAY, AWAY_NOW, Engine, Wanted, said
 from harness.hosts.local import LocalProcess
 from harness.hosts.logs import ENOUGH, ending
 
@@ -28,14 +29,35 @@ GONE = SIGNALLED + signal.SIGKILL
 """What a container that was removed is taken to have ended with."""
 TRIES, PAUSE_S = 20, 0.5
 START_S = 120.0
+AWAY_S = 10
+# Everybody inside but the first process, and this shell, which says by its status whether the server is gone.
+KILL = f"""touch {AWAY} && kill -9 -1; tried=0
+until [ -e {AWAY_NOW} ] || [ $tried -ge {AWAY_S * 20} ]; do tried=$((tried + 1)); sleep 0.05; done
+[ -e {AWAY_NOW} ]"""
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """As in the stack `processes`: a short life made short; it changes nothing else."""
 
 
 class InContainer:
-    """What servers in a container have in common; each starts in its own way, and leaves it in `container`."""
+    """What servers in a container have in common; each starts in its own way, by `_up`."""
 
     container: Container | None = None
+    _engine: Engine
+
+    def _up(self, wanted: Wanted) -> Container:
+        """Start its container; or, after `stop`, the server in it, on its data and at its addresses. Raises
+        StackError."""
+        if self.container is None:
+            self.container = Container(self._engine, replace(wanted, stays=True))
+        else:
+            self.container.come_back()
+        return self.container
+
+    def stop(self) -> None:
+        """SIGKILL to the server; its container stays, so that `start` brings it back. Until then nobody misses it.
+        Raises StackError."""
+        if self.container is not None:
+            self.container.go_away()
 
     def check(self) -> None:
         """Raise StackError with the end of its log if it has ended."""
@@ -146,6 +168,28 @@ class Container:
     def family(self) -> list[Container]:
         """Itself: what runs in it ends with it."""
         return [self] if self.alive() else []
+
+    def go_away(self) -> None:
+        """SIGKILL to everything in it but the process that keeps it (`Wanted.stays`); returns once its server is gone.
+        Raises StackError."""
+        self._shell(KILL, "let its server go")
+
+    def come_back(self) -> None:
+        """Start its server again, which answers some time later. Raises StackError."""
+        self._shell(f"rm -f {AWAY_NOW} {AWAY}", "start its server again")
+
+    def _shell(self, script: str, what: str) -> None:
+        asked = f"asked {self.name} to {what}"
+        with said(asked):
+            # As root: who may signal a server inside is often not its user.
+            done = self._container.exec_run(["/bin/sh", "-c", script], user="0")
+        if done.exit_code != 0:
+            words = bytes(done.output or b"").decode(errors="replace").strip()
+            raise StackError(f"{asked}; it said: {words or f'exit status {done.exit_code}'}")
+
+    def reaches(self, port: int) -> bool:
+        """Has a process in it a TCP connection to that port, of whatever machine?"""
+        return any(process.reaches(port) for process in self.processes())
 
     def speaks_from(self, address: str, port: int) -> bool:
         """Does a process in it hold the TCP socket with that local address and port?"""

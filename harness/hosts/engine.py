@@ -33,6 +33,16 @@ ORPHAN_CALM_S = 3.0
 """How long nothing of a dead harness may come to light: what it had asked for may still be in the making."""
 STARTS_WITHIN_S = 60.0
 TRIES = 5
+AWAY, AWAY_NOW = "/tmp/onceproof-away", "/tmp/onceproof-is-away"
+"""Inside a container that stays: there while its server has to be away; there once it is."""
+# The first process of such a container. A server that ends by itself takes the container with it, as usual.
+STAYS = f"""while :; do
+  "$@"
+  status=$?
+  [ -e {AWAY} ] || exit $status
+  : > {AWAY_NOW}
+  while [ -e {AWAY} ]; do sleep 0.1; done
+done"""
 ELSEWHERE = "the engine has to be on this machine, where faults find its processes and pipelines their folders"
 
 
@@ -40,7 +50,8 @@ ELSEWHERE = "the engine has to be on this machine, where faults find its process
 class Wanted:
     """One container to start. `ports`: its own ports and the loopback ones they are published at (0: any).
     `folders`: seen inside under the same path, true for those that it may write. `files`: where each is seen inside.
-    `tmpfs`: folders inside that are memory, with their options. `folder`: where it begins. `run`: whose it is."""
+    `tmpfs`: folders inside that are memory, with their options. `folder`: where it begins. `run`: whose it is.
+    `stays`: its server can be killed and started again in it (`AWAY`)."""
 
     name: str
     image: str
@@ -54,6 +65,7 @@ class Wanted:
     user: str | None = None
     folder: Path | None = None
     run: str = ""
+    stays: bool = False
 
 
 @contextlib.contextmanager
@@ -110,6 +122,11 @@ class Engine:
         """The id of an image that is here: another one for every other content. Raises StackError."""
         with said(f"asked for the image {image}"):
             return str(self.client.images.get(self._full(image)).id)
+
+    def _entrypoint(self, image: str) -> Sequence[str]:
+        """What an image begins with, whatever the command. Raises StackError."""
+        with said(f"asked for the image {image}"):
+            return [*(self.client.images.get(self._full(image)).attrs["Config"]["Entrypoint"] or ())]
 
     def have(self, wanted: Image) -> None:
         """Pull an image that is not here. Raises StackError with the ways out."""
@@ -183,11 +200,14 @@ class Engine:
         for place, size in wanted.tmpfs.items():
             container.with_tmpfs_mount(place, size)
         labels = {LABEL: self.session, **({RUN_LABEL: wanted.run} if wanted.run else {})}
-        more: dict[str, Any] = {"labels": labels, "init": True}
+        # A kill of everybody inside spares the first process alone, so that has to be the one that stays.
+        more: dict[str, Any] = {"labels": labels, "init": not wanted.stays}
         if wanted.folder is not None:
             more["working_dir"] = str(wanted.folder)
         if wanted.entrypoint is not None:
             more["entrypoint"] = list(wanted.entrypoint)
+        elif wanted.stays:
+            more["entrypoint"] = ["/bin/sh", "-c", STAYS, wanted.name, *self._entrypoint(wanted.image)]
         if wanted.user is not None:
             more["user"] = wanted.user
         with self._alive(), said(f"asked for the container {wanted.name} of {wanted.image}"):

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 from harness.errors import HarnessError
 from harness.scenario import Victim
 from harness.session import reaper
+
+ESTABLISHED = "01"
+"""As the kernel's tables say it."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,7 @@ class LocalProcess:
 
     def reaches(self, port: int) -> bool:
         """Has it a TCP connection to that port, of whatever machine?"""
-        try:
-            found = self.process.net_connections("tcp")
-        except psutil.Error:
-            return False
-        return any(each.raddr and each.raddr.port == port and each.status == psutil.CONN_ESTABLISHED for each in found)
+        return self._holds(lambda socket: socket.to_port == port and socket.state == ESTABLISHED)
 
     def family(self) -> list[LocalProcess]:
         """It and everything under it: an executor's Python workers are in groups of their own. Empty if it is gone."""
@@ -100,8 +100,11 @@ class LocalProcess:
 
     def speaks_from(self, address: str, port: int) -> bool:
         """Does it hold the TCP socket with that local address and port?"""
+        return self._holds(lambda socket: socket.port == port and socket.address == address)
+
+    def _holds(self, which: Callable[[Socket], bool]) -> bool:
         try:
-            found = _sockets(self.pid, address, port)
+            found = {socket.name for socket in _sockets(self.pid) if which(socket)}
             return bool(found) and any(str(link.readlink()) in found for link in Path(f"/proc/{self.pid}/fd").iterdir())
         except OSError:
             return False
@@ -135,17 +138,24 @@ def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:
     return jvms if victim is Victim.JVM else [*jvms, *(process for process in tree if process not in jvms)]
 
 
-def _sockets(pid: int, address: str, port: int) -> set[str]:
-    """The sockets at a local address, as `/proc/PID/fd` names them; of the network that the process itself is in, which
-    psutil does not look at."""
-    found = set()
+class Socket(NamedTuple):
+    """One of TCP; `name` is what `/proc/PID/fd` calls it."""
+
+    name: str
+    address: str
+    port: int
+    to_port: int
+    state: str
+
+
+def _sockets(pid: int) -> Iterator[Socket]:
+    """Those of the network that the process itself is in, which psutil does not look at. Raises OSError."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            local, _, number = fields[1].partition(":")
-            if int(number, 16) == port and _plain(local) == address:
-                found.add(f"socket:[{fields[9]}]")
-    return found
+            _, here, there, state, *rest = line.split()
+            address, _, port = here.partition(":")
+            to_port = int(there.partition(":")[2], 16)
+            yield Socket(f"socket:[{rest[5]}]", _plain(address), int(port, 16), to_port, state)
 
 
 def _plain(text: str) -> str:

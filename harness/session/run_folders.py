@@ -3,6 +3,7 @@ executors see under one path. What can fail is the disk."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ class RunFolders:
     """All of them, in `root`. `component` is whose they are; the folder of a run's plain part is called `plain`, those
     of other parts as they are."""
 
+    mode = 0o700
+    """Who may see the folder that holds them."""
+
     def __init__(self, root: Path, *, component: str, plain: str) -> None:
         self.root = root
         self._component, self._plain = component, plain
@@ -31,7 +35,7 @@ class RunFolders:
     def start(self) -> None:
         """Make the folder that holds them. Raises StackError."""
         try:
-            self.root.mkdir(mode=0o700, exist_ok=True)
+            self.root.mkdir(mode=self.mode, exist_ok=True)
         except OSError as refused:
             raise StackError(f"asked for the folder {self.root}; {refused.strerror}") from refused
 
@@ -55,9 +59,10 @@ class RunFolders:
     def drop(self, run_id: str, names: Collection[str]) -> None:
         """Remove the folders. An orphan may go on writing there; what it writes goes with the session's folder."""
         for part in names:
-            shutil.rmtree(self._place(run_id, part), ignore_errors=True)
-        if not any((self.root / run_id).glob("*")):
-            shutil.rmtree(self.root / run_id, ignore_errors=True)
+            place = self._place(run_id, part)
+            shutil.rmtree(place, ignore_errors=True)
+            with contextlib.suppress(OSError):  # not empty: it has others
+                place.parent.rmdir()
 
     def close(self) -> None:
         """Nothing is held."""

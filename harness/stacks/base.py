@@ -10,12 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.component import Server, Started
+from harness.component import InSession, Server, Started, component
 from harness.errors import StackError
 from harness.hosts.in_parallel import together
 from harness.resources import Parts, RunResources, components
 from harness.session.session import Session, need_space
 from harness.stacks.provision import Made, Provision
+
+RUNS = "runs"
+"""The folder that holds the folders of runs."""
 
 
 class SessionStack(ABC):
@@ -95,12 +98,33 @@ class SessionStack(ABC):
         self.down()
 
 
+def of_session(names: Collection[str], session: Session, runs: Path) -> dict[str, Started]:
+    """Those of the components that live in a session of ours on any stack, not yet started. Raises StackError,
+    UsageError."""
+    found = {name: component(name) for name in names}
+    return {name: each.in_session(session, runs) for name, each in found.items() if isinstance(each, InSession)}
+
+
 class StartingStack(SessionStack):
     """One that starts the components itself."""
 
+    def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
+        super().__init__(logs, needs=needs)
+        self._started: dict[str, Started] = {}
+        """Also those that never came up: they may have ports to give back."""
+
     @abstractmethod
+    def _server(self, name: str) -> Started:
+        """A component that is a server, not yet started. Raises StackError; UsageError for one that cannot be had
+        here."""
+
     def _made_of(self, names: Collection[str]) -> Mapping[str, Started]:
         """Components by name, not yet started. Raises StackError; UsageError for one that cannot be had here."""
+        session = self._up()
+        own = of_session(names, session, session.folder / RUNS)
+        for name in names:
+            self._started[name] = own[name] if name in own else self._server(name)
+        return {name: self._started[name] for name in names}
 
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
         made = self._made_of(names)

@@ -35,7 +35,7 @@ from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import MEANS, Driver, Process
-from harness.stacks.base import StartingStack
+from harness.stacks.base import RUNS, StartingStack
 from harness.stacks.provision import Provision
 
 
@@ -55,7 +55,6 @@ class ContainersStack(StartingStack):
         self._launching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         """By run."""
         self._released: set[str] = set()
-        self._started: dict[str, Boxed] = {}
 
     def up(self) -> None:
         """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
@@ -81,7 +80,7 @@ class ContainersStack(StartingStack):
         # Before anything is started: whoever is left alive then takes it away.
         session.at_the_end(last_log_lines(session.id))
         self.engine.connect()
-        (session.folder / "runs").mkdir()
+        (session.folder / RUNS).mkdir()
         self.class_archives = class_data.of_image(self.engine.identity(containers.IMAGE.name), self._jars)
         self._defaults = _defaults(session, self._jars, self.class_archives)
         self.spark = containers.SparkContainers(self.engine, self._defaults, logs=self.logs, executors=self._executors)
@@ -110,13 +109,11 @@ class ContainersStack(StartingStack):
             need = f"python3 cannot import {' and '.join(clients)} there; pipelines in Python may need it"
             print(f"onceproof: {containers.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
 
-    def _made_of(self, names: Collection[str]) -> dict[str, Boxed]:
-        """Components that are not yet started, their images here. Raises UsageError for one that runs in none."""
-        for name in names:
-            component = able(name, AsContainer, "does not run in a container")
-            self.engine.have(component.image)
-            self._started[name] = component.as_container(self.engine)
-        return {name: self._started[name] for name in names}
+    def _server(self, name: str) -> Boxed:
+        component = able(name, AsContainer, "does not run in a container")
+        self.engine.have(component.image)
+        made: Boxed = component.as_container(self.engine)
+        return made
 
     def release(self, own: RunResources, *, keep: bool = False) -> None:
         """Drop what `provide` made; `keep` leaves it until the stack goes down."""
@@ -173,7 +170,7 @@ class ContainersStack(StartingStack):
         with self._launching[own.run_id]:
             if own.run_id in self._released:
                 return None
-            folder = standby.made_folder(self._up().folder / "runs", asked)
+            folder = standby.made_folder(self._up().folder / RUNS, asked)
             command = standby.command(folder, pipeline)
             return self._standbys.make(
                 own,
@@ -209,11 +206,14 @@ class ContainersStack(StartingStack):
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
         self._up().guard()
-        for container in self._containers():
+        for server in self._started.values():
+            server.check()
+        for container in self.spark.containers:
             container.check()
 
     def _containers(self) -> list[Container]:
-        found = [*(server.container for server in self._started.values()), *self.spark.containers]
+        boxed = (server.container for server in self._started.values() if isinstance(server, Boxed))
+        found = [*boxed, *self.spark.containers]
         return [container for container in found if container is not None]
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
@@ -270,7 +270,7 @@ class ContainersStack(StartingStack):
             servers=self.servers,
             spark_master=self.spark.master,
             spark_home=containers.SPARK_HOME,
-            root=self._up().folder / "runs",
+            root=self._up().folder / RUNS,
         )
 
 
@@ -283,7 +283,7 @@ def _defaults(session: Session, found: jars.Jars, made: Path) -> containers.Cont
     passwd.write_text("\n".join(lines[: 1 if uid == 0 else 2]) + "\n")
     modules = session.folder / "python"
     workers.install(modules)
-    folders = {session.folder / "runs": True, driver.package() / "harness": False, made: False, modules: False}
+    folders = {session.folder / RUNS: True, driver.package() / "harness": False, made: False, modules: False}
     folders |= {jar.parent: False for jar in found.spark}
     return containers.ContainerDefaults(
         user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules

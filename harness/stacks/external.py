@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness import failpoint
-from harness.component import Addressed, Server
+from harness.component import Addressed, InSession, Server, component
 from harness.components.spark import driver_process
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
@@ -27,6 +27,7 @@ from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
 from harness.stacks.addresses import AT, Where, missing
+from harness.stacks.base import RUNS, of_session
 from harness.stacks.lasting import Again, LastingStack, at
 from harness.stacks.provision import Provision
 
@@ -53,23 +54,31 @@ class ExternalStack(LastingStack):
         self._ready()
         self._java = java.find()
         self._jars = jars.resolve(self._java)
+        self._session = Session()
         try:
             self.servers |= self._add(self._needs)
             self._spark()
-            self._session = Session()
         except BaseException:
-            self._close()
+            self._end()
             raise
 
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
         self._lacks(names)
-        for name in names:
-            self._there[name].describe()
-        return {name: self._there[name] for name in names}
+        own = of_session([name for name in names if name not in self._there], self._up(), self._runs())
+        for server in own.values():
+            server.start()
+        there = {name: self._there[name] for name in names if name not in own}
+        for each in there.values():
+            each.describe()
+        return {**own, **there}
 
     def _lacks(self, names: Collection[str]) -> None:
-        if lacking := [name for name in names if name not in self._there]:
+        own = [name for name in names if isinstance(component(name), InSession)]
+        if lacking := [name for name in names if name not in self._there and name not in own]:
             raise missing(lacking)
+
+    def _runs(self) -> Path:
+        return (self.where.shared_dir or self._up().folder) / RUNS
 
     def _spark(self) -> None:
         """Look that its master answers. Raises StackError."""
@@ -148,7 +157,7 @@ class ExternalStack(LastingStack):
         return " ".join([f"--stack {self.name}", *given])
 
     def _again(self) -> Mapping[str, Again]:
-        return {name: ("at", self._there[name].address) for name in self.servers}
+        return {name: ("at", self._there[name].address) for name in self.servers if name in self._there}
 
     def _end(self) -> None:
         session, self._session = self._up(), None
@@ -166,7 +175,7 @@ class ExternalStack(LastingStack):
             servers=self.servers,
             spark_master=self.where.spark_master,
             spark_home=spark_home(),
-            root=(self.where.shared_dir or self._up().folder) / "runs",
+            root=self._runs(),
             lasting=True,
         )
 

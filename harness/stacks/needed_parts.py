@@ -35,6 +35,12 @@ def needed(scenarios: Iterable[Scenario]) -> Collection[str]:
     return components(label for scenario in scenarios for label in parts(scenario))
 
 
+def component_names(scenario: Scenario) -> Collection[str]:
+    """The components that it needs, whatever is wrong with its code."""
+    sinks = (SINKS[sink.kind].component for sink in scenario.sinks)
+    return components((*_source(scenario), *_named(scenario), *filter(None, sinks), *_scheduled(scenario)))
+
+
 def _source(scenario: Scenario) -> Parts:
     return SOURCES[scenario.input.source].asks(scenario.input)
 

@@ -22,7 +22,7 @@ from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
-from harness.stacks.base import StartingStack
+from harness.stacks.base import RUNS, StartingStack
 from harness.stacks.provision import Provision
 
 
@@ -70,7 +70,6 @@ class ProcessesStack(StartingStack):
         self._executors = executors
         self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
-        self._started: dict[str, Started] = {}
         self._standbys = Standbys()
 
     def up(self) -> None:
@@ -95,20 +94,17 @@ class ProcessesStack(StartingStack):
         together([*(server.start for server in made.values()), daemons.start])
         self.servers |= made
 
-    def _made_of(self, names: Collection[str]) -> dict[str, Started]:
-        """Components that are not yet started. Raises UsageError for one that does not run as processes."""
+    def _server(self, name: str) -> Started:
         host = ProcessHost(session=self._up(), logs=self.logs, java=self._java, jars=self._jars, flags=self._flags)
-        for name in names:
-            # Also those that never come up have ports to give back.
-            self._started[name] = able(name, AsProcesses, "does not run as child processes").as_processes(host)
-        return {name: self._started[name] for name in names}
+        made: Started = able(name, AsProcesses, "does not run as child processes").as_processes(host)
+        return made
 
     def _provision(self) -> Provision:
         return Provision(
             servers=self.servers,
             spark_master=self.spark.master,
             spark_home=self.spark.home,
-            root=self._up().folder / "runs",
+            root=self._up().folder / RUNS,
         )
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:

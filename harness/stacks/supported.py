@@ -1,15 +1,22 @@
-"""Which faults a stack supports, asked before anything starts; who asks it for others is refused."""
+"""Which faults a stack supports and which components it has, asked before anything starts; who asks it for others is
+refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress, Component, InSession
 from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.scenario import Scenario
 from harness.stack import MEANS, Means
+from harness.stacks.addresses import STACKS
+from harness.stacks.needed_parts import component_names
+
+ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress), strict=True))
+"""By stack, what a server has to have to be had there."""
 
 
 class Able(Protocol):
@@ -42,7 +49,7 @@ def supported(stack: Able) -> list[str]:
 
 
 def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
-    """Raise UsageError, before anything starts, with every fault that this stack does not support."""
+    """Raise UsageError, before anything starts, with every fault and every component that is not to be had here."""
     lacking = [
         f"{scenario.path}: asked for `{name}`; the stack `{stack.name}` does not support it{_who_does(scenario)}"
         for scenario in scenarios
@@ -53,9 +60,18 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
 
 
 def unsupported(scenario: Scenario, stack: Able) -> list[str]:
-    """The steps of a scenario that this stack does not support."""
-    lacking = [step.name for step in scenario.schedule if not FAULTS[step.do.kind].needs <= stack.means]
-    return list(dict.fromkeys(lacking))
+    """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
+    steps = [step.name for step in scenario.schedule if not FAULTS[step.do.kind].needs <= stack.means]
+    # One that nobody has registered is no question of the stack.
+    known = COMPONENTS.all()
+    named = [name for name in component_names(scenario) if name in known]
+    servers = [name for name in named if stack.name in MEANS and not has(stack.name, known[name])]
+    return list(dict.fromkeys((*servers, *steps)))
+
+
+def has(stack: str, component: Component | None) -> bool:
+    """Is there such a component on the stack of that name?"""
+    return isinstance(component, (InSession, ABILITIES[stack]))
 
 
 def _who_does(scenario: Scenario) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.components.kafka import process
 from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
-from harness.hosts.container import JVM, START_S, Container, InContainer
+from harness.hosts.container import JVM, START_S, InContainer
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.ports import Port
 
@@ -25,6 +25,8 @@ SETTINGS: Mapping[str, str] = {
 
 class KafkaBox(Provides, InContainer):
     """The broker: one listener for the harness, one for the other containers."""
+
+    port = INSIDE
 
     def __init__(self, engine: Engine, image: str) -> None:
         self._engine, self._image = engine, image
@@ -43,17 +45,24 @@ class KafkaBox(Provides, InContainer):
         environment = {variable(name): value for name, value in settings.items()}
         environment |= {"CLUSTER_ID": self.cluster_id, "KAFKA_HEAP_OPTS": "-Xmx256m", "KAFKA_JVM_PERFORMANCE_OPTS": JVM}
         command = ["/etc/kafka/docker/run"]
-        self.container = Container(
-            self._engine,
+        again = self.container is not None
+        container = self._up(
             Wanted(
                 name="kafka",
                 image=self._image,
                 command=command,
                 environment=environment,
                 ports={OUTSIDE: self._port.number},
-            ),
+            )
         )
-        self.container.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
+        container.ready(lambda: self.topics.serves(self.cluster_id), within_s=START_S)
+        if again:
+            container.ready(self.topics.led, within_s=START_S)
+
+    def stop(self) -> None:
+        """SIGKILL to the broker, which `start` brings back on its data. Raises StackError."""
+        self.topics.close()
+        super().stop()
 
     def describe(self) -> Mapping[str, Any]:
         """Which cluster it is, and what we set."""

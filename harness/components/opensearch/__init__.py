@@ -1,6 +1,8 @@
 """OpenSearch, a search server: each part of a run is a prefix of the names of its indexes.
 
 process       one as a child process
+container     one in a container
+ready         when one of ours is ready
 address       one that is there already
 server        asks a server, by its address
 run_indexes   a run's own indexes
@@ -12,12 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Server, Started, installed
+from harness.component import Addressed, Boxed, Look, Server, Started, installed
 from harness.fields.shape import Shape
+from harness.hosts.images import Image
 from harness.kinds import About
 from harness.resources import Resources
 
 if TYPE_CHECKING:
+    from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
 
 INSTALL = "pip install 'onceproof[search]'"
@@ -34,6 +38,7 @@ class OpenSearch:
     )
     gives = ("url", "prefix")
     bare = ()
+    image = Image("opensearch", "opensearchproject/opensearch:2.19.1", "onceproof/opensearch:2.19.1")
 
     @property
     def looks(self) -> tuple[Look, ...]:
@@ -46,6 +51,13 @@ class OpenSearch:
         from harness.components.opensearch.process import OpenSearchServer
 
         return OpenSearchServer(host.session, host.java, logs=host.logs)
+
+    def as_container(self, engine: Engine) -> Boxed:
+        """One node."""
+        _client()
+        from harness.components.opensearch.container import OpenSearchBox
+
+        return OpenSearchBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
         """An address as `http://user:password@host:port`."""

@@ -21,7 +21,7 @@ class OpenSearchThere(Provides):
 
     def __init__(self, address: str, *, ours: bool = False) -> None:
         self.shared = not ours
-        self.server = server(address)
+        self.server = self.inside = server(address)
         self.plain = self.server.url
 
     @property

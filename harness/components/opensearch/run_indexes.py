@@ -27,9 +27,11 @@ class Indexes:
 
 
 class Provides:
-    """What every server does for a run. `shared` says that it has other users."""
+    """What every server does for a run. `inside` is the same server as the pipeline's processes reach it; `shared` says
+    that it has other users."""
 
     server: Server
+    inside: Server
     shared = False
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
@@ -40,7 +42,7 @@ class Provides:
         return Resources(
             label=labelled("opensearch", part),
             at=Indexes(server=self.server, prefix=prefix),
-            placeholders={"url": self.server.whole, "prefix": prefix},
+            placeholders={"url": self.inside.whole, "prefix": prefix},
             secrets=(self.server.password,) if self.server.password else (),
             shared=self.shared,
         )

@@ -12,7 +12,7 @@ from harness import wait
 from harness.components.postgres import process
 from harness.components.postgres.database import Databases
 from harness.components.postgres.run_schema import Provides
-from harness.hosts.container import START_S, Container, InContainer
+from harness.hosts.container import START_S, InContainer
 from harness.hosts.engine import Engine, Wanted
 
 PORT = 5432
@@ -25,6 +25,8 @@ SETTINGS = {
 class PostgresBox(Provides, InContainer):
     """The database server."""
 
+    port = PORT
+
     def __init__(self, engine: Engine, image: str) -> None:
         self._engine, self._image = engine, image
         self._password = secrets.token_hex(16)
@@ -36,19 +38,11 @@ class PostgresBox(Provides, InContainer):
             command += ["-c", f"{name}={value}"]
         who = {"POSTGRES_USER": process.USER, "POSTGRES_PASSWORD": self._password, "POSTGRES_DB": "postgres"}
         who["POSTGRES_INITDB_ARGS"] = "--encoding=UTF8 --locale=C"
-        self.container = Container(
-            self._engine,
-            Wanted(
-                name="postgres",
-                image=self._image,
-                command=command,
-                environment=who,
-                ports={PORT: 0},
-            ),
-        )
-        self.databases = Databases(self._engine.host, self.container.port(PORT), process.USER, self._password)
+        wanted = Wanted(name="postgres", image=self._image, command=command, environment=who, ports={PORT: 0})
+        container = self._up(wanted)
+        self.databases = Databases(self._engine.host, container.port(PORT), process.USER, self._password)
         self.inside = self.databases.at("postgres", PORT)
-        self.version = self.container.ready(self._answer, within_s=START_S)
+        self.version = container.ready(self._answer, within_s=START_S)
         self.databases.make("")
 
     def describe(self) -> Mapping[str, Any]:

@@ -19,7 +19,9 @@ from harness.fields.shape import Shape
 from harness.kinds import About
 
 if TYPE_CHECKING:
-    from harness.hosts.processes import ProcessHost
+    from pathlib import Path
+
+    from harness.session.session import Session
 
 
 class Python:
@@ -34,12 +36,12 @@ class Python:
     gives = ("room", "path")
     bare = ()
 
-    def as_processes(self, host: ProcessHost) -> Started:
-        """In the session's own folder; the code runs on this machine."""
+    def in_session(self, session: Session, runs: Path) -> Started:
+        """In each run's own folder; the code runs on this machine."""
         # Scenario files are read without what runs anything.
         from harness.components.python.rooms import Rooms
 
-        return Rooms(host.session)
+        return Rooms(session, runs)
 
 
 KIND = Python()

@@ -43,10 +43,12 @@ class RoomOfRun:
 
 
 class Rooms(RunFolders):
-    """The rooms of all runs of a session."""
+    """The rooms of all runs of a session, each in the folder of its run below `runs`."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session.folder / "rooms", component=NAME, plain="room")
+    mode = 0o777  # where executors of another user see the checkpoints
+
+    def __init__(self, session: Session, runs: Path) -> None:
+        super().__init__(runs, component=NAME, plain="room")
         self._session = session
         self._scratch = session.folder / "calls"
         self._owed: dict[tuple[str, str], list[tuple[Called, Room]]] = {}
@@ -57,6 +59,10 @@ class Rooms(RunFolders):
         """Make the folders. Raises StackError."""
         super().start()
         self._scratch.mkdir(mode=0o700, exist_ok=True)
+
+    def _place(self, run_id: str, part: str) -> Path:
+        # A part may be called as something else is in a run's folder.
+        return self.root / run_id / "rooms" / (part or self._plain)
 
     def describe(self) -> Mapping[str, Any]:
         """What the rows come by."""
