@@ -1,0 +1,62 @@
+"""The table of what happens (`bench/catalogue.py`): what of a run makes a row, and that equal rows are one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.catalogue import row_of, tables
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(root: Path, scenario: str, point: str, verdict: str, *found: str) -> dict[str, Any]:
+    """A run of a summary, whose folder is there."""
+    folder = root / Path(scenario).stem
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_text(json.dumps({"path": f"/elsewhere/{scenario}"}))
+    return {
+        "folder": str(folder),
+        "faults": [{"name": "kill driver", "point": point}],
+        "points_hit": ["files payments: sink written in part (repetition; loss)"],
+        "findings": dict.fromkeys(found, 3),
+        "verdict": verdict,
+        "stack": "processes",
+    }
+
+
+def test_a_row_says_how_the_sink_is_read_where_the_batch_was_and_what_came_of_it(tmp_path: Path) -> None:
+    listed = row_of(
+        run(tmp_path, "scenarios/sinks/files_parquet_listed_mid_batch.yaml", "failpoint x", "violated", "duplicated")
+    )
+    manifest = row_of(run(tmp_path, "scenarios/sinks/files_parquet_manifest_mid_batch.yaml", "batch-planned", "held"))
+    assert (listed.sink, listed.program) == ("files", "`files/sink_parquet.py`")
+    assert (listed.asked, manifest.asked) == ("-", "reader: manifest"), "one program, read in two ways"
+    assert (listed.window, manifest.window) == (
+        "batch being written (failpoint x)",
+        "batch planned, nothing written",
+    )
+    assert listed.seen == "sink written in part (repetition; loss)"
+    assert (listed.verdict, manifest.verdict) == ("violated: duplicated", "held")
+
+
+def test_what_is_claimed_and_what_the_source_does_are_told(tmp_path: Path) -> None:
+    socket = row_of(run(tmp_path, "scenarios/sources/socket_at_most_once_mid_batch.yaml", "rows 5", "held"))
+    assert "at-most-once" in socket.asked
+    torn = row_of(run(tmp_path, "scenarios/sources/files_written_in_place.yaml", "sink-committed", "violated", "lost"))
+    assert "in_place: True" in torn.asked
+
+
+def test_equal_rows_are_one_with_their_number(tmp_path: Path) -> None:
+    one = run(tmp_path, "scenarios/sinks/files_uuid_mid_batch.yaml", "failpoint x", "violated", "duplicated")
+    lines = [*tables([row_of(one), row_of(one)])]
+    assert lines[1] == "## files" and len(lines) == 5
+    assert lines[4].endswith("| processes | 2 |")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("scenarios/s*/*.yaml"))[::20], ids=lambda path: path.stem)
+def test_each_scenario_has_a_row(tmp_path: Path, path: Path) -> None:
+    assert row_of(run(tmp_path, str(path.relative_to(ROOT)), "sink-committed", "held")).program.startswith("`")
