@@ -7,6 +7,8 @@ seen of this application is skipped.
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
 The numbers belong to the checkpoint. Broken twins: appended_unnumbered.py, checkpoint_new.py
+
+Broken twins: appended_unnumbered.py, checkpoint_new.py
 """
 
 # /// onceproof

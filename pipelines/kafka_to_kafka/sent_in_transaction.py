@@ -8,6 +8,8 @@ lies before the group's offsets: Spark runs a batch again that it does not know 
         --group checked --checkpoint /data/checkpoints/checked
 
 Readers of the topic must be `read_committed`.
+
+Broken twins: checked_by_python.py, sent.py, sent_by_tasks.py, spark_sink.py
 """
 
 # /// onceproof

@@ -6,6 +6,8 @@ A batch that comes again takes the place of its own file. One that is cut leaves
         --checkpoint /data/checkpoints/payments
 
 The repair of arrow_appended.py
+
+Broken twin: arrow_appended.py
 """
 
 # /// onceproof

@@ -6,6 +6,8 @@ A batch that is cut leaves nothing. One that comes again finds its number, and i
         --checkpoint /data/checkpoints/payments
 
 The repair of sqlite_appended.py
+
+Broken twin: sqlite_appended.py
 """
 
 # /// onceproof
