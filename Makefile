@@ -14,11 +14,22 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove test lint format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving, or a longer one that is not part of CI: sinks, sources, shapes, all (every scenario that is here),
+# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, all (every scenario that is here),
 # containers, hostile, sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
+# Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
+# topic or the user's own code.
+DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
+  files_parquet_listed_mid_batch files_parquet_manifest_mid_batch \
+  files_uuid_before_offset_commit files_overwritten_before_offset_commit \
+  kafka_spark_sink_mid_batch kafka_read_once_mid_batch \
+  kafka_sent_before_offset_commit kafka_in_transaction_before_offset_commit \
+  delta_unnumbered_before_offset_commit delta_numbered_before_offset_commit \
+  python_sqlite_appended_before_offset_commit python_sqlite_with_batch_before_offset_commit)
+
 prove: set-up
 	@case "$(SUITE)" in \
-	  proving|sinks|sources|shapes) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
+	  proving) $(BIN)/onceproof run scenarios/proving $(DOZEN) $(ARGS) ;; \
+	  sinks|sources|shapes) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
