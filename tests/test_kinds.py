@@ -395,8 +395,8 @@ OTHERWISE = {
     "files": {  # of the Python daemon, of a program, of a run folder
         "components/spark/standalone_containers.py", "run/controls/runs.py", "run_folder/sealed.py",
     },
-    "kafka": {"scenario.py", "training/application.py"},  # the default; Spark's name of a format
-    "transactions": {"scenario.py"},  # the default
+    "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
+    "transactions": {"scenario/__init__.py"},  # the default
     "postgres": {"session/reaper.py"},  # the name of a process, which has overwritten its environment
 }  # fmt: skip
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.

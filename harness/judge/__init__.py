@@ -28,6 +28,7 @@ from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
+from harness.judge.windows import by_writing
 from harness.scenario import Finding, Kind, Verdict
 from harness.scenario import Harm as Harm
 from harness.sinks.names import sink_names
@@ -139,21 +140,40 @@ def _examine(run: Run, injections: tuple[Injection, ...]) -> list[Examined]:
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
-        names, numbering = sink_names(run.scenario.sinks), numbered(run.progressed)
         out = [
-            examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])
-            for index, sink in enumerate(run.scenario.sinks)
+            _sink(run, injections, effects, place, drained=drained)
+            if sink.watermark is None
+            else _windows(run, injections, source, effects, place, drained=drained)
+            for place, sink in enumerate(run.scenario.sinks)
         ]
-        for sink in out:
-            clues = sink.clues(effects)
-            options = explanations(sink.findings, clues.totals)
-            found = attribute(sink.findings, clues, options)
-            sink.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-            _weighed(run, sink, effects, injections)
     if run.scenario.together:
-        holders = {sink.position: sink.holds for sink in out}
-        for sink in out:
-            sink.findings = together(sink.findings, holders, names=names)
+        holders, names = {sink.position: sink.holds for sink in out}, sink_names(run.scenario.sinks)
+        for each in out:
+            each.findings = together(each.findings, holders, names=names)
+    return out
+
+
+def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: int, *, drained: bool) -> Examined:
+    """One sink, its findings and what hits put at stake in it."""
+    name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
+    table = load(run.folder, place)
+    out = examine(effects, run.scenario.sinks[place], table, drained=drained, position=place, name=name)
+    clues = out.clues(effects)
+    found = attribute(out.findings, clues, explanations(out.findings, clues.totals))
+    out.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
+    _weighed(run, out, effects, injections)
+    return out
+
+
+def _windows(
+    run: Run, injections: tuple[Injection, ...], source: Source, effects: Effects, place: int, *, drained: bool
+) -> Examined:
+    """One sink of windows, by what its batches wrote."""
+    told = by_writing(run, injections, source, place, effects)
+    with Effects(told.source, where=f"scenario `{run.scenario.name}`") as written:
+        out = _sink(told.run, told.injections, written, place, drained=drained)
+    out.unknown += told.unknown
+    out.error += told.error
     return out
 
 
