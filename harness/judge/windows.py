@@ -67,7 +67,9 @@ def _unlike(batches: tuple[Batch, ...], found: Closed, sink: Sink) -> list[str]:
         if batch.watermark_ms != found.watermarks[batch.batch]:
             logged, ours = _told(batch.watermark_ms or 0), _told(found.watermarks[batch.batch])
             words = f"batch {batch.batch} ran under the watermark {logged}, and by the records before it it is {ours}"
-            return [f"the watermark of {sink.name} and the pipeline do not fit: {words}. Mend `watermark`, or it"]
+            return [
+                f"the watermark of {sink.name} and the pipeline do not fit: {words}. Mend `watermark`, or the pipeline"
+            ]
     return []
 
 

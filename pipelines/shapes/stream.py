@@ -14,7 +14,7 @@ import psycopg2
 from psycopg2.extras import execute_values
 from pyspark.sql import DataFrame, SparkSession
 
-PAYMENT = "id bigint, account string, amount decimal(12, 2), event_time timestamp"
+PAYMENT = "id bigint, account string, amount decimal(12, 2), event_time timestamp, seq bigint"
 
 
 def arguments(about: str | None) -> argparse.Namespace:
