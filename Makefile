@@ -15,15 +15,15 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .DEFAULT_GOAL := prove
 
 # SUITE: proving, or a longer one that is not part of CI: sinks, sources, shapes, all (every scenario that is here),
-# containers, hostile, sabotage, soak, unsteady, mutants.
+# containers, hostile, sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
 prove: set-up
 	@case "$(SUITE)" in \
 	  proving|sinks|sources|shapes) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
-	  sabotage|soak|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, sabotage, soak, unsteady, mutants" >&2; exit 2 ;; \
+	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
 ifneq ($(strip $(ARGS)),)

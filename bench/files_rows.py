@@ -11,12 +11,12 @@ import sys
 import tempfile
 from decimal import Decimal
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.reading import read_and_tell
 from harness.resources import Resources
 from harness.scenario import Sink
 from harness.session.run_folders import Folder
@@ -47,16 +47,7 @@ def look(root: Path, form: str) -> None:
     sink = Sink(kind="files", target=form, options=SINKS[form])
     there = opened(sink, {"files": Resources(label="files", at=Folder(root))})
     assert there is not None
-    began, before = monotonic(), peak_mb()
-    with there.reading() as found:
-        count = sum(len(part) for part in found.parts)
-    print(f"{form}: {count:,} rows in {monotonic() - began:.1f} s; peak {peak_mb()} MB, {before} MB before")
-
-
-def peak_mb() -> int:
-    """Of this process: what `getrusage` says is its parent's, if that was larger."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
+    read_and_tell(there, form)
 
 
 def main() -> None:

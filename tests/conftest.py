@@ -30,6 +30,8 @@ def sessions_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     machine, and says what it could not. The path is short, since sockets are in it."""
     tmp_path_factory.getbasetemp()
     with tempfile.TemporaryDirectory(prefix="op-") as folder, pytest.MonkeyPatch.context() as patch:
+        # Root's harness runs Postgres as `nobody`, who has to get to its folder.
+        Path(folder).chmod(0o711)
         patch.setitem(os.environ, "TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", None)
         yield

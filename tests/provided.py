@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
 from harness.checkpoint import OffsetReader
+from harness.component import Server, Started
 from harness.components.kafka.process import Kafka
-from harness.components.kafka.run_topic import Topic
+from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.source import offsets_of
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.run_schema import Schema
@@ -22,20 +23,41 @@ from harness.stacks.processes import ProcessesStack
 Own = dict[str, Resources]
 
 
+class Ends(Started, Protocol):
+    """A server that a test starts and ends."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+S = TypeVar("S", bound=Ends)
+
+
 def at(dsn: str = "", *, label: str = "postgres", schema: str = "", shared: bool = False) -> Resources:
     """A part of Postgres at an address."""
     return Resources(label=label, at=Schema(dsn=dsn, schema=schema), shared=shared)
 
 
 @contextmanager
-def schemas(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
-    """Both parts of a server, for one test."""
-    run_id, names = f"t{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**9}", ("", "second")
-    given = server.provide(run_id, {name: {} for name in names})
+def running(server: S) -> Iterator[S]:
+    """A server, from its start to its end."""
+    server.start()
+    yield server
+    server.stop()
+    server.close()
+
+
+@contextmanager
+def parts_of(
+    server: Server, request: pytest.FixtureRequest, asked: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[Own]:
+    """Parts of a server, for one test: those that are asked for, or a plain one and a second."""
+    run_id, parts = f"t{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**9}", asked or {"": {}, "second": {}}
+    given = server.provide(run_id, parts)
     try:
         yield {each.label: each for each in given.values()}
     finally:
-        server.drop(run_id, names)
+        server.drop(run_id, list(parts))
 
 
 def dsn(own: Mapping[str, Resources] | RunResources, label: str = "postgres") -> str:
@@ -64,7 +86,7 @@ def shared(own: Own) -> Own:
 
 def reader(name: str) -> OffsetReader:
     """What the offset log says of a topic."""
-    return lambda line, log: offsets_of(name, line)
+    return lambda line, log: offsets_of(Places((name,), 3), line)
 
 
 def both(partitions: int = 1) -> dict[str, dict[str, Any]]:

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.components.files.dropped import Dropped, is_line
+from harness.components.files.dropped import Dropped
 from harness.components.files.source import OpenFolder
 from harness.errors import StackError
 from harness.run_folder.ledger import Answer, Attempts, State
 from harness.scenario import Input
 from harness.session.run_folders import RunFolders
 from harness.sources import SOURCES
+from harness.sources.lines import is_line
 from harness.sources.producer import Producer
 from harness.workloads import make
 from harness.workloads.base import Record

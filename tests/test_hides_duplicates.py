@@ -17,7 +17,7 @@ from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks.reading import read, since, tried
 from harness.sinks.table import SinkColumn, SinkTable
-from tests.provided import Own, at, dsn, schemas
+from tests.provided import Own, at, dsn, parts_of
 
 TABLES = (
     "create table payments (id int primary key, account text not null, amount numeric(9,2), unique (id, account))",
@@ -79,7 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 
 @pytest.fixture
 def own(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
-    with schemas(server, request) as made:
+    with parts_of(server, request) as made:
         run(made, *TABLES)
         yield made
 

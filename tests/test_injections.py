@@ -65,6 +65,21 @@ def test_before_the_first_commit_everything_begins_where_the_first_batch_did() -
     assert bare == Reach(low={}, high={}, checkpoint="checkpoint")
 
 
+def test_an_attempt_that_goes_back_later_begins_at_its_lowest_batch() -> None:
+    later = Batch(batch=3, ranges={0: (40, 5)}, committed=True, attempts=(2,))
+    back = Batch(batch=4, ranges={0: (5, 40)}, committed=True, attempts=(2,))
+    (found,) = reach(STATE, queries=(replace(QUERY, batches=(*BATCHES, later, back)),))
+    assert found == replace(REACH, next={0: 5}) and found.again == (Span(0, 5, 10),)
+    (next_one,) = reach(STATE, queries=(replace(QUERY, batches=(*BATCHES, replace(back, attempts=(3,)))),))
+    assert next_one == REACH, "another attempt's"
+
+
+def test_what_was_not_planned_and_the_next_attempt_began_beyond() -> None:
+    fresh = Query(checkpoint="new", batches=(batch(0, 30, 40),), first={2: 0})
+    (found,) = reach(STATE, queries=(replace(QUERY, batches=BATCHES[:2], first={1: 0}), fresh))
+    assert (found.taken, found.skipped, found.passed) == ((Span(0, 10, 25),), (Span(0, 10, 30),), (Span(0, 25, 30),))
+
+
 def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
     (found,) = reach(STATE, queries=(replace(QUERY, batches=BATCHES[1:]),))
     assert found == replace(REACH, last=())

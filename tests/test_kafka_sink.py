@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -38,7 +37,7 @@ from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS
 from tests.planted import is_found, plant
-from tests.provided import Own
+from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_KAFKA, ROOT
 
 WITHIN_S = 30.0
@@ -264,22 +263,15 @@ def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(path: P
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    with Session() as session:
-        made = Kafka(session, java.find(), jars.resolve(), logs=tmp_path_factory.mktemp("logs"))
-        made.start()
+    logs = tmp_path_factory.mktemp("logs")
+    with Session() as session, running(Kafka(session, java.find(), jars.resolve(), logs=logs)) as made:
         yield made
-        made.stop()
-        made.close()
 
 
 @pytest.fixture
 def own(broker: Kafka, request: pytest.FixtureRequest) -> Iterator[Own]:
-    run_id = f"t{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**9}"
-    given = broker.provide(run_id, {"out": {"partitions": 3}})
-    try:
-        yield {each.label: each for each in given.values()}
-    finally:
-        broker.drop(run_id, ["out"])
+    with parts_of(broker, request, {"out": {"partitions": 3}}) as made:
+        yield made
 
 
 def topic(own: Own) -> Topic:

@@ -145,14 +145,18 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         path.write_text(dump(found))
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
-        assert keys["source"]["enum"] == ["files", "kafka", "shelf"] and "shelves" in keys and "partitions" in keys
+        assert (
+            keys["source"]["enum"] == ["files", "kafka", "record_log", "shelf", "socket"]
+            and "shelves" in keys
+            and "partitions" in keys
+        )
         said = CliRunner().invoke(main, ["kinds"]).stdout
         assert (
             "  shelf\n    records lie on shelves\n" in said
             and "    takes shelves, a whole number from 1 to 9 (2 if" in said
         )
         path.write_text(f"{head}input: {{source: shelf, partitions: 3}}\n")
-        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions the"):
+        with pytest.raises(ScenarioError, match=r"input.partitions means nothing for shelf: how many partitions each"):
             load(path)
         path.write_text(f"{head}input: {{shelves: 3}}\n")
         with pytest.raises(ScenarioError, match=r"input.shelves means nothing for kafka: how many shelves there are"):
@@ -170,7 +174,8 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
 def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
-        ScenarioError, match=r"input.source must be one of files, kafka, not 'kafca'.*did you mean 'kafka'"
+        ScenarioError,
+        match=r"input.source must be one of files, kafka, record_log, socket, not 'kafca'.*did you mean 'kafka'",
     ):
         load(written(tmp_path, text))
 
@@ -301,6 +306,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         }[registry.noun]
         (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "data" / "orders.jsonl").write_text('{"id": 1}\n')
+        (tmp_path / "readback.py").write_text("def rows(room): ...\n")
         head = SCENARIO.partition("schedule")[0]
         head = head.replace(SINK, f"sink: {about.example}") if registry is SINKS else head
         if registry is COMPONENTS:
@@ -334,7 +340,7 @@ def test_the_page_of_kinds_is_that_of_the_registries() -> None:
 def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
     said = CliRunner().invoke(main, ["kinds"]).stdout
     sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
-    assert sources.endswith("\n    needs the component kafka\n    on processes, containers, external\n")
+    assert "\n    needs the component kafka\n    on processes, containers, external\n\n" in sources
     assert "\n    needs the component postgres\n    on processes, containers, external\n" in said
     assert "\n    takes point, one of batch-planned, sink-committed, batch-committed (needed)\n    on proc" in said
     cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]
@@ -397,7 +403,12 @@ OTHERWISE = {
     },
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario/__init__.py"},  # the default
-    "postgres": {"session/reaper.py"},  # the name of a process, which has overwritten its environment
+    "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
+        "cli/doctor.py", "components/spark/driver_container.py", "components/spark/standalone_processes.py",
+        "components/spark/worker_daemon.py", "machine/spark_home.py", "run/controls/runs.py", "run/run_or_control.py",
+        "scenario/__init__.py", "stacks/containers.py", "stacks/shared.py",
+    },
+    "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {

@@ -247,7 +247,9 @@ CASES = [
     Case(
         "sink without a place",
         PIPELINE + "sink: {part: second}\n",
-        ["3:7: sink names no place: add one of console, delta, files, iceberg, kafka, mariadb, postgres"],
+        [
+            "3:7: sink names no place: add one of console, delta, files, iceberg, kafka, mariadb, opensearch, postgres, python"
+        ],
     ),
     Case(
         "sink with two places",

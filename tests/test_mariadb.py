@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -28,7 +27,7 @@ from harness.sinks.reading import busy, mark, opened, read, tried
 from harness.wait import until
 from tests.laws import FAULTS
 from tests.planted import case_of, is_found, plant
-from tests.provided import Own
+from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_MARIADB, are_as_fine
 
 pytestmark = pytest.mark.stack
@@ -37,22 +36,15 @@ WITHIN_S = 20.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDBServer]:
-    with Session() as session:
-        made = MariaDBServer(session, java.find(), logs=tmp_path_factory.mktemp("logs"))
-        made.start()
+    logs = tmp_path_factory.mktemp("logs")
+    with Session() as session, running(MariaDBServer(session, java.find(), logs=logs)) as made:
         yield made
-        made.stop()
-        made.close()
 
 
 @pytest.fixture
 def own(server: MariaDBServer, request: pytest.FixtureRequest) -> Iterator[Own]:
-    run_id, names = f"t{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**9}", ("", "second")
-    given = server.provide(run_id, {name: {} for name in names})
-    try:
-        yield {each.label: each for each in given.values()}
-    finally:
-        server.drop(run_id, names)
+    with parts_of(server, request) as made:
+        yield made
 
 
 def database(own: Own) -> Database:

@@ -62,7 +62,7 @@ def test_the_input_is_spelled_out(scenario: Scenario) -> None:
         "source": "kafka",
         "records": 9,
         "options": {"keys": 50, "skew": 0.0},
-        "source_options": {"partitions": 3},
+        "source_options": {"partitions": 3, "topics": 1},
         "rate_per_s": 2.5,
         "seed": 7,
         "rate": "2.5 records a second",

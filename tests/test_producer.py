@@ -19,6 +19,7 @@ from kafka import errors as kafka_errors
 from harness.components.kafka import sender as sending
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.readback import read_back
+from harness.components.kafka.run_topic import Places
 from harness.components.kafka.sender import HEADER, TopicSender
 from harness.errors import HarnessError, StackError, WaitError
 from harness.machine import jars, java
@@ -82,7 +83,7 @@ class FakeClient:
 
 
 def placed(offset: int) -> SimpleNamespace:
-    return SimpleNamespace(partition=1, offset=offset)
+    return SimpleNamespace(topic="t", partition=1, offset=offset)
 
 
 OUTCOMES: list[tuple[str, Any, State]] = [
@@ -108,7 +109,7 @@ def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFacto
     log = tmp_path_factory.mktemp("producer") / "attempts.log"
     client = FakeClient(log, [(how, what) for how, what, _ in outcomes])
     workload = Listed([Record(seq, b"k", b"v") for seq in range(len(outcomes))])
-    producer = Producer(workload, Attempts(log), TopicSender("", "t", partitions=PARTITIONS, connected=lambda: client))
+    producer = Producer(workload, Attempts(log), TopicSender("", Places(("t",), PARTITIONS), connected=lambda: client))
     assert producer.total == len(outcomes)
     assert producer.send(1) == 1
     assert producer.done == (len(outcomes) == 1)
@@ -139,7 +140,7 @@ def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tm
         return client
 
     records = [Record(seq, None, b"") for seq in range(4)]
-    producer = Producer(Listed(records), Attempts(log), TopicSender("", "t", partitions=1, connected=connected))
+    producer = Producer(Listed(records), Attempts(log), TopicSender("", Places(("t",), 1), connected=connected))
     closed = []
     for _ in records:
         producer.send(1)
@@ -156,7 +157,7 @@ def test_a_closed_producer_takes_no_more(tmp_path: Path) -> None:
     client = FakeClient(tmp_path / "a.log", [("answer", placed(0))])
     records = Listed([Record(seq, None, b"") for seq in range(2)])
     producer = Producer(
-        records, Attempts(tmp_path / "a.log"), TopicSender("", "t", partitions=1, connected=lambda: client)
+        records, Attempts(tmp_path / "a.log"), TopicSender("", Places(("t",), 1), connected=lambda: client)
     )
     assert producer.send(1) == 1
     producer.close()
@@ -171,7 +172,7 @@ def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> No
     Producer(
         Listed(records),
         Attempts(tmp_path / "a.log"),
-        TopicSender("", "t", partitions=PARTITIONS, connected=lambda: client),
+        TopicSender("", Places(("t",), PARTITIONS), connected=lambda: client),
     ).send(9)
     # 1 for acct-0007 is what Kafka's own clients say: murmur2 of the key, without its sign, modulo 3.
     assert [more["partition"] for _, more in client.sent] == [0, 1, sending._hashed(b"acct-0007") % 3, 2]
@@ -183,7 +184,7 @@ def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> No
     workload = Listed([Record(seq, None, b"") for seq in range(3)])
     attempts = Attempts(tmp_path / "a.log")
     producer = Producer(
-        workload, attempts, TopicSender("", "t", partitions=1, answer_within_s=0.0, connected=lambda: client)
+        workload, attempts, TopicSender("", Places(("t",), 1), answer_within_s=0.0, connected=lambda: client)
     )
     assert producer.send(3) == 3
     assert client.sent == []
@@ -223,7 +224,7 @@ def socks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Socks]:
 
 
 def judged(broker: Kafka, topic: str, folder: Path) -> ProducerReport:
-    ends = read_back(broker.bootstrap, topic, folder / "source.parquet", within_s=60)
+    ends = read_back(broker.bootstrap, Places((topic,), PARTITIONS), folder / "source.parquet", within_s=60)
     assert ends == broker.topics.end_offsets(topic)
     return producer_report(read(folder / "attempts.log"), read_source(folder / "source.parquet"))
 
@@ -236,7 +237,7 @@ def transactions(count: int) -> Workload:
 def test_what_is_sent_is_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
     workload = transactions(PORTION + 500)
     producer = Producer(
-        workload, Attempts(tmp_path / "attempts.log"), TopicSender(broker.bootstrap, topic, partitions=PARTITIONS)
+        workload, Attempts(tmp_path / "attempts.log"), TopicSender(broker.bootstrap, Places((topic,), PARTITIONS))
     )
     assert [producer.send(300), producer.send(10**6), producer.send(1)] == [300, PORTION + 200, 0]
     producer.close()
@@ -271,7 +272,7 @@ class KafkaPartition:
 def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka, topic: str, tmp_path: Path) -> None:
     workload = Listed([Record(0, b"k", b"a"), Record(1, b"k", b"b" * 2_000_000), Record(2, b"k", b"c")])
     producer = Producer(
-        workload, Attempts(tmp_path / "attempts.log"), TopicSender(broker.bootstrap, topic, partitions=PARTITIONS)
+        workload, Attempts(tmp_path / "attempts.log"), TopicSender(broker.bootstrap, Places((topic,), PARTITIONS))
     )
     producer.send(3)
     producer.close()
@@ -283,7 +284,7 @@ def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka,
 def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
     attempts = Attempts(tmp_path / "attempts.log")
     producer = Producer(
-        transactions(80), attempts, TopicSender(broker.bootstrap, topic, partitions=PARTITIONS, answer_within_s=2.0)
+        transactions(80), attempts, TopicSender(broker.bootstrap, Places((topic,), PARTITIONS), answer_within_s=2.0)
     )
     producer.send(20)
     assert producer.acknowledged == 20
@@ -310,7 +311,7 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
 def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
     """About three answers in ten are cut, the portions are small so that many are at stake."""
     rng = random.Random(12)
-    sender = TopicSender(broker.bootstrap, topic, partitions=PARTITIONS, answer_within_s=1.0)
+    sender = TopicSender(broker.bootstrap, Places((topic,), PARTITIONS), answer_within_s=1.0)
     producer = Producer(transactions(300), Attempts(tmp_path / "attempts.log"), sender)
     socks.cut = lambda: rng.random() < 0.3
     while not producer.done:
@@ -336,7 +337,7 @@ def test_transactions_are_read_as_committed(broker: Kafka, topic: str, tmp_path:
         writer.flush(10)
         finish()
     path = tmp_path / "source.parquet"
-    ends = read_back(broker.bootstrap, topic, path, within_s=30)
+    ends = read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30)
     assert ends == dict.fromkeys(range(PARTITIONS), 8)
     rows = read_source(path).to_pylist()
     assert sorted((row["partition"], row["offset"]) for row in rows) == [(p, o) for p in range(3) for o in (0, 4)]
@@ -344,24 +345,26 @@ def test_transactions_are_read_as_committed(broker: Kafka, topic: str, tmp_path:
     writer.begin_transaction()
     writer.send(topic, b"open", partition=1).get(10)
     with pytest.raises(WaitError, match="open transactions in the source to end"):
-        read_back(broker.bootstrap, topic, path, within_s=1)
+        read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=1)
     assert read_source(path).num_rows == 6
     writer.commit_transaction()
     writer.close(5)
-    assert read_back(broker.bootstrap, topic, path, within_s=30)[1] == 10
+    assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30)[1] == 10
     assert read_source(path).num_rows == 7
 
 
 @pytest.mark.stack
 def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "source.parquet"
-    assert read_back(broker.bootstrap, topic, path, within_s=30) == dict.fromkeys(range(PARTITIONS), 0)
+    assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30) == dict.fromkeys(
+        range(PARTITIONS), 0
+    )
     assert read_source(path).num_rows == 0
     writer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     writer.send(topic, None, key=b"gone", partition=0, timestamp_ms=1234).get(10)
     writer.send(topic, b"v", partition=0, headers=[(HEADER, struct.pack(">q", 5))]).get(10)
     writer.close(5)
-    read_back(broker.bootstrap, topic, path, within_s=30)
+    read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30)
     first, second = read_source(path).to_pylist()
     assert first == {"partition": 0, "offset": 0, "timestamp_ms": 1234, "key": b"gone", "value": None, "seq": None}
     assert second["seq"] == 5
@@ -370,14 +373,14 @@ def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic:
 @pytest.mark.stack
 def test_a_topic_that_is_not_all_there_is_refused(broker: Kafka, topic: str, tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="asked for the topic missing; saw none"):
-        read_back(broker.bootstrap, "missing", tmp_path / "source.parquet", within_s=10)
+        read_back(broker.bootstrap, Places(("missing",), PARTITIONS), tmp_path / "source.parquet", within_s=10)
     writer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     for _ in range(3):
         writer.send(topic, b"v", partition=2).get(10)
     writer.close(5)
     broker.topics._connected().delete_records({TopicPartition(topic, 2): 2})
     with pytest.raises(HarnessError, match="threw away 2 records of partition 2"):
-        read_back(broker.bootstrap, topic, tmp_path / "source.parquet", within_s=10)
+        read_back(broker.bootstrap, Places((topic,), PARTITIONS), tmp_path / "source.parquet", within_s=10)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,7 +390,7 @@ def test_nobody_there_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 to take records"):
         sending.connect(nobody, answer_within_s=0.5)
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 for the topic t"):
-        read_back(nobody, "t", tmp_path / "source.parquet", within_s=0.5)
+        read_back(nobody, Places(("t",), PARTITIONS), tmp_path / "source.parquet", within_s=0.5)
 
 
 def test_the_header_of_the_ledger_is_what_consumers_see() -> None:

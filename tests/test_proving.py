@@ -21,23 +21,28 @@ PROVING = sorted((SCENARIOS / "proving").glob("*.yaml"))
 SINKS = (
     "delta_checkpoint_new",
     "delta_streamed_before_offset_commit",
-    "delta_unnumbered_before_offset_commit",
     "files_checkpoint_begun_anew",
-    "files_overwritten_before_offset_commit",
     "files_parquet_listed_mid_batch",
     "iceberg_streamed_before_offset_commit",
     "kafka_away_batch_passed_over",
     "kafka_in_transaction_mid_sink",
-    "kafka_read_once_mid_batch",
-    "kafka_spark_sink_before_offset_commit",
     "mariadb_added_before_offset_commit",
     "mariadb_away_error_swallowed",
-    "mariadb_by_partition_mid_sink",
     "mariadb_with_offsets_mid_sink",
+    "opensearch_auto_id_mid_batch",
+    "opensearch_away_retried",
     "postgres_away_between_batches",
     "postgres_away_upsert",
+    "python_sqlite_appended_mid_batch",
+    "python_sqlite_with_batch_mid_batch",
 )
-SOURCES = ("files_appended_mid_batch", "files_deleted_when_done_before_offset_commit")
+SOURCES = (
+    "files_appended_mid_batch",
+    "python_source_counter_in_memory_after_offset_commit",
+    "python_source_counter_taken_up_mid_batch",
+    "socket_before_offset_commit",
+    "topic_created_later_kept_by_id_before_offset_commit",
+)
 ALIKE = {
     "append_before_the_batch",
     "autocommit_mid_sink",

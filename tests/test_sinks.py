@@ -35,7 +35,7 @@ from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS, good_rows
 from tests.planted import case_of, is_found, plant
-from tests.provided import Own, at, dsn, schemas, shared
+from tests.provided import Own, at, dsn, parts_of, shared
 
 COLUMNS = (SinkColumn(name="id", type="bigint", family="number"), SinkColumn(name="é", type="text", family="text"))
 CELLS = st.none() | st.text()
@@ -72,6 +72,7 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         "folds": None,
         "folding": "",
         "version": "",
+        "note": "",
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 
@@ -153,7 +154,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 
 @pytest.fixture
 def own(server: Postgres, request: pytest.FixtureRequest) -> Iterator[Own]:
-    with schemas(server, request) as made:
+    with parts_of(server, request) as made:
         yield made
 
 
@@ -476,10 +477,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted((ROOT / "scenarios").rglob("*.yaml"))
 IN_MARIADB = [path for path in SHIPPED if path.stem.startswith("mariadb_")]
 IN_KAFKA = [path for path in SHIPPED if path.stem.startswith("kafka_")]
+IN_OPENSEARCH = [path for path in SHIPPED if path.stem.startswith("opensearch_")]
 ELSEWHERE = [
     *IN_MARIADB,
     *IN_KAFKA,
-    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_"))),
+    *IN_OPENSEARCH,
+    *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_", "python_"))),
 ]
 
 

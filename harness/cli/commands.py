@@ -79,11 +79,13 @@ def options(*, seed: int | None, **given: Any) -> Options:
 
 @main.command()
 @click.argument("name")
-def new(name: str) -> None:
+@click.option("--sink", default="postgres", show_default=True, help="The kind of sink that the pipeline writes into.")
+@click.option("--shape", default="map-only", show_default=True, help="map-only, or window: totals by event time.")
+def new(name: str, sink: str, shape: str) -> None:
     """Write a scenario and a small pipeline that it proves, to start from."""
-    from harness.cli.new import scaffold
+    from harness.sinks.starts.write import scaffold
 
-    for path in scaffold(name, Path()):
+    for path in scaffold(name, sink, shape, Path()):
         click.echo(f"wrote {path}")
     click.echo(f"next: onceproof run scenarios/{name}.yaml")
 

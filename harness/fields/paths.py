@@ -25,6 +25,13 @@ def project_root(path: Path) -> Path:
     return home
 
 
+def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
+    """Where the user's own code is looked for: beside the scenario, beside its program, in the project's root."""
+    program = [] if not entry or "{" in entry else [(root / entry).parent]
+    found = [scenario.parent, *program, root]
+    return tuple(dict.fromkeys(folder.absolute() for folder in found))
+
+
 def find(paths: Sequence[Path]) -> list[Path]:
     """The scenario files among `paths`: a file is itself, a folder is every `*.yaml` in it at any depth, in order of
     name; none twice. Raises UsageError for a path that is not there and for a folder without scenarios."""

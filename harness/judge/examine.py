@@ -132,7 +132,7 @@ def examine(
     if out.void:
         return out
     out.void += filter(None, [folded(sink, table, name=name)])
-    out.notes += filter(None, [folding_note(sink, table, name=name)])
+    out.notes += filter(None, [folding_note(sink, table, name=name), table.note and f"{name}: {table.note}"])
     case = _case(out, effect, table, effects)
     out.case = case
     out.notes += filter(None, [_shared(out, case)])

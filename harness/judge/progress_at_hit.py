@@ -57,6 +57,11 @@ class Reach:
         """Not committed, and the next attempt began beyond it."""
         return between(self.low, self.next) if self.next is not None else ()
 
+    @property
+    def passed(self) -> Spans:
+        """Not even planned, and the next attempt began beyond it."""
+        return between(self.high, self.next) if self.next is not None else ()
+
 
 def reaches(injection: Injection, progressed: Progressed, sink: Sink) -> list[Reach]:
     """How far each query was that may feed `sink`; empty if nobody knows."""
@@ -175,8 +180,15 @@ def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tup
 
 
 def _began(query: Query, attempt: int) -> Offsets | None:
-    batch = next((each for each in query.batches if each.batch == query.first[attempt]), None)
-    return {p: start for p, (start, _) in batch.ranges.items()} if batch else None
+    """The lowest offsets at which one of its batches began."""
+    first = next((each for each in query.batches if each.batch == query.first[attempt]), None)
+    if first is None:
+        return None
+    later = [each.ranges for each in query.batches if each.batch > first.batch and attempt in each.attempts]
+    # A source of the program's own may go back in a later batch, and Spark lets it.
+    return {
+        p: min([start, *(ranges.get(p, (start,))[0] for ranges in later)]) for p, (start, _) in first.ranges.items()
+    }
 
 
 def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:

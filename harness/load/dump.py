@@ -83,7 +83,10 @@ def flows(values: Iterable[Any]) -> CommentedSeq:
 
 
 def text(value: Any) -> Any:
-    """A text of several lines as a literal block where that keeps every character, else in quotes if need be."""
+    """A text of several lines as a literal block where that keeps every character, else in quotes if need be; texts by
+    name on one line."""
+    if isinstance(value, dict) and not isinstance(value, CommentedMap):
+        return flow(value)
     lines = value.split("\n") if isinstance(value, str) else []
     plain = len(lines) > 1 and all(line.isprintable() and line == line.rstrip() for line in lines)
     if plain and lines[0] and lines[0] == lines[0].lstrip():

@@ -33,10 +33,10 @@ from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
-from harness.sources.base import BeginsWithInput
+from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
 from harness.stack import Stack
-from harness.stacks.needed_parts import parts
+from harness.stacks.needed_parts import code, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -44,6 +44,7 @@ from harness.workloads.base import Workload
 
 BEGINS_S, COMMITS_S = 60.0, 120.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
+OFFSETS_SHOWN = 200
 LATE_S = 1.0
 """How often a sink that is not there yet is looked for."""
 
@@ -115,7 +116,8 @@ class Live:
     def _start(self, workload: Workload) -> None:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
-        self.observer = Observer(own.folder, self.source.offsets, journal)
+        begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
+        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
@@ -141,7 +143,8 @@ class Live:
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, own, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
-        self.folder.save(0, run={"program": program, "spark": self.stack.conf(own, pipeline)})
+        readers = [{"file": str(path), "sha256": digest(path)} for path in code(self.scenario)]
+        self.folder.save(0, run={"program": program, "readers": readers, "spark": self.stack.conf(own, pipeline)})
         self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())
@@ -289,7 +292,9 @@ class Live:
         self._fault_free()
         if self.schedule.acted or count(self.progress.committed()) > 0:
             return True
-        return Waiting(f"{self.producer.sent} records sent, none committed")
+        other, source = self.observer.other(), self.scenario.input.source
+        told = f"; its offsets are not of the source {source}: {other[:OFFSETS_SHOWN]}" if other else ""
+        return Waiting(f"{self.producer.sent} records sent, none committed{told}")
 
     def _fault_free(self) -> None:
         self.healthy()

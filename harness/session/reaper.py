@@ -27,7 +27,8 @@ MARKER = "ONCEPROOF_SESSION"
 RECORD = "processes"
 """The file in the session's folder with the `/proc/PID/stat` line of every process that the harness started."""
 CLOSING_MESSAGE = "closing-message.json"
-"""The file in the session's folder with the command that ends what is no process of ours, such as containers."""
+"""How the files in the session's folder end that have a command which ends what is no process of ours, such as
+containers."""
 POSTMASTER = "postgres/data/postmaster.pid"
 """Where, in the session's folder, Postgres notes the key and the number of its shared memory (its seventh line)."""
 GOODBYE = b"q"
@@ -220,15 +221,31 @@ def clean(processes: SessionProcesses, *, quiet_s: float) -> set[ProcessId]:
         pause.wait(0.01)
     free_shared_memory(processes.folder)
     # Where they fail, the folder stays, and the next start's sweep says them again.
-    if say_closing_message(processes.folder):
+    if say_closing_messages(processes.folder):
         shutil.rmtree(processes.folder, ignore_errors=True)
     return left
 
 
-def say_closing_message(folder: str) -> bool:
-    """Run the session's last command, if it has one, to its end. True unless it failed."""
+def closing_messages(folder: str) -> list[str]:
+    """The files with a last command of the session."""
     try:
-        with open(os.path.join(folder, CLOSING_MESSAGE), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return []
+    # Not the hidden ones, which are half written.
+    own = [name for name in names if name.endswith(CLOSING_MESSAGE) and not name.startswith(".")]
+    return [os.path.join(folder, name) for name in own]  # noqa: PTH118
+
+
+def say_closing_messages(folder: str) -> bool:
+    """Run each of the session's last commands to its end. True unless one failed."""
+    said = [_say(path, folder) for path in closing_messages(folder)]
+    return all(said)
+
+
+def _say(path: str, folder: str) -> bool:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123
             text = file.read()
     except OSError:
         return True
@@ -247,7 +264,7 @@ def say_closing_message(folder: str) -> bool:
             text=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        old = time.time() - os.stat(os.path.join(folder, CLOSING_MESSAGE)).st_mtime > FORGOTTEN_S  # noqa: PTH116, PTH118
+        old = time.time() - os.stat(path).st_mtime > FORGOTTEN_S  # noqa: PTH116
         said = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1:]
         then = "it is given up" if old else f"each start tries again for a day, or until you remove {folder}"
         print(f"onceproof: could not clean up after an earlier run: {''.join(said)}; {then}", file=sys.stderr)

@@ -163,13 +163,14 @@ class Session:
             self._record(child)
         return child
 
-    def at_the_end(self, words: str) -> None:
-        """Have a command run when the session ends, however it ends: `{"argv": […], "env": {…}}` as JSON."""
-        self.keep(reaper.CLOSING_MESSAGE, words)
+    def at_the_end(self, words: str, *, of: str = "") -> None:
+        """Have a command run when the session ends, however it ends: `{"argv": […], "env": {…}}` as JSON. `of` is whose
+        it is: each has one, the stack's own is that of nobody."""
+        self.keep(_closing_message(of), words)
 
-    def nothing_left(self) -> None:
+    def nothing_left(self, *, of: str = "") -> None:
         """The command of `at_the_end` has nothing to do any more."""
-        (self.folder / reaper.CLOSING_MESSAGE).unlink(missing_ok=True)
+        (self.folder / _closing_message(of)).unlink(missing_ok=True)
 
     def keep(self, name: str, text: str) -> Path:
         """Write a file into the session's folder that only we may read: whole, or not at all."""
@@ -214,7 +215,8 @@ class Session:
                 return
             self._closed = True
         # It may have a last command to say, which takes its time; killed in between, it would be said twice at once.
-        more = reaper.LIMIT_S + reaper.CLOSING_MESSAGE_S if (self.folder / reaper.CLOSING_MESSAGE).exists() else 0.0
+        last = len(reaper.closing_messages(str(self.folder)))
+        more = reaper.LIMIT_S + last * reaper.CLOSING_MESSAGE_S if last else 0.0
         _dismiss(self._reaper, within_s=CLOSE_S + more)
         # The reaper has done this; if it was killed in between, this does.
         reaper.clean(reaper.SessionProcesses(self.id, str(self.folder)), quiet_s=0.01)
@@ -261,9 +263,13 @@ class Session:
 
     def _forget(self) -> None:
         # Last words that failed keep the folder for the next start's sweep.
-        if not (self.folder / reaper.CLOSING_MESSAGE).exists():
+        if not reaper.closing_messages(str(self.folder)):
             shutil.rmtree(self.folder, ignore_errors=True)
         self._owner_lock.close()
+
+
+def _closing_message(of: str) -> str:
+    return f"{of}-{reaper.CLOSING_MESSAGE}" if of else reaper.CLOSING_MESSAGE
 
 
 def _answers(watcher: subprocess.Popen[bytes]) -> bool:

@@ -3,6 +3,7 @@
 reading   reads them back, and keeps them in the run folder
 table     what was read of one sink, and how it lies there
 json_columns, json_values   of sinks whose rows are JSON: the columns that a file names, and a field exactly
+starts    what `onceproof new` writes for a kind of sink
 """
 
 from __future__ import annotations

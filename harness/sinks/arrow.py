@@ -45,6 +45,17 @@ class Table:
             parts = self._parts(db, [column.family for column in columns])
             yield Reading(columns, parts, lambda: False, version)
 
+    def fingerprint(self, rows: pa.RecordBatchReader) -> str:
+        """One text for the same columns and rows, in whatever order they come. Raises as `reading` does."""
+        with closing(connection()) as db:
+            columns = self.columns(db, rows)
+            cells = ", ".join(as_text(f"c{at}", column.family) for at, column in enumerate(columns))
+            with self.said():
+                found = db.execute(f"select count(*), sum(hash({cells})::hugeint) from {NAME}").fetchone()
+            count, total = found or (0, None)
+            names = " ".join(f"{column.name!r} {column.type}" for column in columns)
+            return f"{count} rows, {total}, of {names}"
+
     def _parts(self, db: Any, families: list[str]) -> Iterator[list[Row]]:
         while True:
             with self.said():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from harness.checkers.cells import Row
@@ -101,6 +102,20 @@ class MakesPart(Protocol):
 
     def asks(self, sink: Sink) -> Parts:
         """The part that a run needs, by its label, and what is asked of it."""
+
+
+@runtime_checkable
+class CallsCode(Protocol):
+    """A kind whose sinks are read by the user's own code. `folders` are where it is looked for, the first first."""
+
+    def wrong_in(self, target: str, folders: Sequence[Path]) -> str:
+        """Why the code of this target cannot be called; empty if nothing shows before it is."""
+
+    def files(self, target: str, folders: Sequence[Path]) -> Sequence[Path]:
+        """What decides how it is read, as far as that is known. Raises UsageError where it is missing."""
+
+    def asked(self, sink: Sink, folders: Sequence[Path]) -> Mapping[str, Any]:
+        """What is asked of the sink's part of its component; what several sinks ask of one part is put together."""
 
 
 @runtime_checkable

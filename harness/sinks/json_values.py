@@ -17,6 +17,7 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 from harness.checkers.cells import Cell, canonical
+from harness.errors import UsageError
 from harness.sinks.json_columns import WHOLE, Wanted
 
 DIGITS_MAX = 400
@@ -51,6 +52,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"has the field {next(name for name in names if names.count(name) > 1)!r} twice")
     return found
+
+
+def inexact(where: str, words: str) -> UsageError:
+    """What is said of a row that cannot be read exactly."""
+    return UsageError(f"{where} cannot be read exactly: {words}. Mend the sink's `columns`, or the program")
 
 
 def utf8(data: bytes) -> str:

@@ -47,7 +47,7 @@ class SinkTable:
 
     `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
     not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words.
-    `version` is what a sink that keeps versions calls the one that was read."""
+    `version` is what a sink that keeps versions calls the one that was read, `note` what limits what its rows say."""
 
     name: str
     kind: str
@@ -61,6 +61,7 @@ class SinkTable:
     folds: bool | None = None
     folding: str = ""
     version: str = ""
+    note: str = ""
 
 
 def fingerprint(row: Row) -> str:
@@ -84,6 +85,7 @@ class _About:
     folds: bool | None = None
     folding: str = ""
     version: str = ""
+    note: str = ""
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:
@@ -123,6 +125,7 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
             "folds": table.folds,
             "folding": table.folding,
             "version": table.version,
+            "note": table.note,
         }
         (tables / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
@@ -160,6 +163,7 @@ def load(folder: Path, index: int) -> SinkTable | None:
         folds=about.folds,
         folding=about.folding,
         version=about.version,
+        note=about.note,
     )
 
 

@@ -7,12 +7,10 @@ user's own program names them under `spark.jars`. Programs that do not ask for t
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.errors import StackError
 from harness.machine import jars
 from harness.machine.java import Java
 from harness.session.run_folders import RunFolders
@@ -39,11 +37,3 @@ class TableFolders(RunFolders):
     def placeholders(self, folder: Path) -> dict[str, str]:
         """The jars too."""
         return {**super().placeholders(folder), "jars": ",".join(map(str, self._jars))}
-
-
-def installed(component: str, package: str) -> str:
-    """The version of a package that reads the tables. Raises StackError where it is not there."""
-    if importlib.util.find_spec(package) is None:
-        cure = f"pip install 'onceproof[{component}]'"
-        raise StackError(f"asked for {component}; there is no Python package {package}; {cure}")
-    return importlib.metadata.version(package)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from harness.checkpoint import Offsets
-from harness.kinds import About
+from harness.kinds import About, Refusals
 from harness.resources import Resources
 from harness.scenario import Input
 from harness.workloads.base import Record
@@ -57,6 +57,22 @@ class BeginsWithInput(Protocol):
     @property
     def begins_with_input(self) -> bool:
         """Whether it is so."""
+
+
+@runtime_checkable
+class RefusesOptions(Protocol):
+    """A kind of source whose options may not fit together."""
+
+    def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
+        """What cannot be; `records` are to be sent, if the file says how many."""
+
+
+@runtime_checkable
+class TellsBeginning(Protocol):
+    """A source of which Spark keeps no log of its own, and so no word of where it began."""
+
+    def begins(self, checkpoint: Path) -> Offsets:
+        """Where it begins in that checkpoint, which may be that of a query that reads something else."""
 
 
 class SourceKind(Protocol):

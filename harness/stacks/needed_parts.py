@@ -3,17 +3,20 @@ schedule's kinds name."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from harness.component import AnswersQueries, KeepsGroups, component, needs
 from harness.errors import UsageError
 from harness.faults import FAULTS
+from harness.fields.paths import code_folders, project_root
 from harness.fields.placeholders import label, used
 from harness.fields.values import OWN_PROGRESS
 from harness.resources import Parts, components, labelled
 from harness.scenario import Pipeline, Scenario
 from harness.sinks import SINKS
-from harness.sinks.base import MakesPart
+from harness.sinks.base import CallsCode, MakesPart
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
 
@@ -37,10 +40,28 @@ def _source(scenario: Scenario) -> Parts:
 
 
 def _made(scenario: Scenario) -> Parts:
-    made = ((SINKS[sink.kind], sink) for sink in scenario.sinks)
-    return {
-        label: asks for kind, sink in made if isinstance(kind, MakesPart) for label, asks in kind.asks(sink).items()
-    }
+    out: dict[str, Mapping[str, Any]] = {}
+    for sink in scenario.sinks:
+        kind = SINKS[sink.kind]
+        if isinstance(kind, MakesPart):
+            out |= kind.asks(sink)
+        elif isinstance(kind, CallsCode):
+            label = labelled(kind.component, sink.part)
+            out[label] = {**out.get(label, {}), **kind.asked(sink, folders(scenario))}
+    return out
+
+
+def folders(scenario: Scenario) -> tuple[Path, ...]:
+    """Where the user's own code is looked for."""
+    path = Path(scenario.path)
+    return code_folders(path, scenario.pipeline.entry, project_root(path))
+
+
+def code(scenario: Scenario) -> list[Path]:
+    """The files of the user's own code that reads the sinks. Raises UsageError for one that is missing."""
+    called = [(SINKS[sink.kind], sink.target) for sink in scenario.sinks]
+    found = [path for kind, to in called if isinstance(kind, CallsCode) for path in kind.files(to, folders(scenario))]
+    return list(dict.fromkeys(found))
 
 
 def _named(scenario: Scenario) -> Iterator[str]:

@@ -33,7 +33,8 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     """The command line: where Kafka is, which topic, how large a batch may be, and the named extras."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bootstrap", required=True, help="Kafka's host:port")
-    parser.add_argument("--topic", required=True)
+    parser.add_argument("--topic", required=True, help="or several with commas, or a pattern with --by-pattern")
+    parser.add_argument("--by-pattern", action="store_true", help="also topics that are created while it runs")
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     for name in more:
         parser.add_argument(f"--{name}", required=True)
@@ -56,7 +57,7 @@ def stream(spark: SparkSession, args: argparse.Namespace, *, start: str = "earli
     return payments(
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
-        .option("subscribe", args.topic)
+        .option("subscribePattern" if args.by_pattern else "subscribe", args.topic)
         .option("startingOffsets", start)
         .option("maxOffsetsPerTrigger", args.max_records)
         .option("kafka.fetch.max.wait.ms", 5)

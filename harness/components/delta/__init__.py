@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started
+from harness.component import Look, Started, installed
 from harness.fields.shape import Shape
 from harness.kinds import About
 
@@ -45,8 +45,6 @@ class Delta:
 
 
 def _reader() -> str:
-    from harness.sinks.table_folders import installed
-
     return installed("delta", READER)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.checkpoint import listing
 from harness.errors import WaitError
 from harness.run_folder.ledger import Answer, State
+from harness.sources.lines import NO_LINE, is_line, text
 from harness.wait import Deadline, until
 from harness.workloads.base import Record
 
@@ -102,9 +103,7 @@ class FileSender:
         return [
             Answer(record.seq, State.ACKNOWLEDGED, number, places[record.seq])
             if record.seq in places and not failure
-            else Answer(
-                record.seq, State.FAILED, error=failure or "it is no line of a file: empty, or with a line break"
-            )
+            else Answer(record.seq, State.FAILED, error=failure or NO_LINE)
             for record in records
         ]
 
@@ -127,18 +126,8 @@ class FileSender:
         return ""
 
 
-def _append(file: Path, values: Iterable[bytes]) -> None:
+def _append(file: Path, values: Sequence[bytes]) -> None:
     with file.open("ab") as out:
         out.write(text(values))
         out.flush()
         os.fsync(out.fileno())
-
-
-def text(values: Iterable[bytes]) -> bytes:
-    """A file's contents: a record is a line."""
-    return b"".join(value + b"\n" for value in values)
-
-
-def is_line(value: bytes) -> bool:
-    """Does a reader of lines get it back? A reader of JSON passes an empty one over."""
-    return bool(value.strip()) and b"\n" not in value and b"\r" not in value

@@ -22,6 +22,7 @@ from harness.kinds import About
 from harness.resources import Resources, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
+from harness.sources.lines import Line, read_back, text
 
 if TYPE_CHECKING:
     # Scenario files are read without what writes a ledger.
@@ -85,11 +86,6 @@ class OpenFolder:
         return self.ends()
 
     def _batches(self) -> Iterator[Any]:
-        import pyarrow as pa
-
-        from harness.components.files.dropped import text
-        from harness.run_folder.ledger import SOURCE
-
         for number, values in sorted(self.dropped.values.items()):
             file = self.dropped.file(number)
             try:
@@ -98,18 +94,7 @@ class OpenFolder:
                 dropped_ms, there = 0, text(values)
             if there != text(values):
                 raise StackError(f"asked for {file} as it was dropped; it was changed. Who else writes there?")
-            rows = [
-                {
-                    "partition": number,
-                    "offset": at,
-                    "timestamp_ms": dropped_ms,
-                    "key": None,
-                    "value": value,
-                    "seq": None,
-                }
-                for at, value in enumerate(values)
-            ]
-            yield pa.RecordBatch.from_pylist(rows, schema=SOURCE)
+            yield read_back(number, [Line(value, dropped_ms) for value in values])
 
 
 class Files:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started
+from harness.component import Look, Started, installed
 from harness.fields.shape import Shape
 from harness.kinds import About
 
@@ -46,8 +46,6 @@ class Iceberg:
 
 
 def _reader() -> str:
-    from harness.sinks.table_folders import installed
-
     return installed("iceberg", READER)
 
 

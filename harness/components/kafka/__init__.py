@@ -3,7 +3,7 @@
 process         one as a child process
 container       one in a container
 address         one that is there already
-run_topic       a run's own topic and group
+run_topic       a run's own topics and group
 topics          asks a broker to make and drop topics
 consumer_group  where a pipeline stands that commits its offsets to its group
 source          the topic as the source of a run
@@ -42,8 +42,8 @@ class Kafka:
         example='args: ["{kafka.bootstrap}", "{topic}"]',
         options=Shape,
     )
-    gives = ("bootstrap", "topic", "group")
-    bare = ("topic", "group")
+    gives = ("bootstrap", "topic", "topics", "pattern", "group")
+    bare = ("topic", "topics", "group")
     client = "kafka"
     image = Image("kafka", "apache/kafka:4.2.0", "onceproof/kafka:4.2.0")
 

@@ -29,7 +29,9 @@ def followed(own: Topic) -> Followed:
                 found = admin.list_group_offsets({own.group: None})[own.group]
         except KafkaError:
             return last  # no such group yet, or its coordinator is on its way: what was known stands
-        last = {tp.partition: meta.offset for tp, meta in found.items() if tp.topic == own.topic and meta.offset >= 0}
+        last = own.places.numbered(
+            (tp.topic, tp.partition, meta.offset) for tp, meta in found.items() if meta.offset >= 0
+        )
         return last
 
     return Followed(look, admin.close)

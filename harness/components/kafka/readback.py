@@ -1,4 +1,4 @@
-"""Reads a topic as committed, from its beginning up to given ends; and so the source back: the half of the ledger by
+"""Reads topics as committed, from their beginning up to given ends; and so the source back: the half of the ledger by
 which a pipeline is judged."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from harness.components.kafka.run_topic import Topic
+from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.sender import HEADER
 from harness.errors import HarnessError, StackError, WaitError
 from harness.run_folder.ledger import SOURCE, write_source
@@ -25,50 +25,55 @@ Offsets = dict[Any, int]
 """By `kafka.TopicPartition`."""
 
 
-def read_back(bootstrap: str, topic: str, path: Path, *, within_s: float) -> dict[int, int]:
-    """Write the whole topic, as a reader of committed records sees it, to `path` (source.parquet) and return the
+def read_back(bootstrap: str, places: Places, path: Path, *, within_s: float) -> dict[int, int]:
+    """Write the whole topics, as a reader of committed records sees them, to `path` (source.parquet) and return the
     next offset of each partition. Call it when nobody sends any more.
 
     Raises WaitError if a transaction stays open or the end is not reached within `within_s`; HarnessError if the
     broker has already thrown records away; StackError if it does not answer."""
     deadline = Deadline(within_s)
     try:
-        ends = _ends(bootstrap, topic, deadline)
+        ends = _ends(bootstrap, places, deadline)
         consumer = connected(bootstrap, deadline)
         try:
             consumer.assign(list(ends))
             _stable(consumer, ends, deadline)
             from_the_beginning(consumer, ends, deadline)
-            write_source(path, map(_batch, records(consumer, ends, deadline)))
+            write_source(path, (_batch(found, places) for found in records(consumer, ends, deadline)))
         finally:
             consumer.close(autocommit=False)
     except KafkaError as failure:
         saw = f"saw {type(failure).__name__}: {failure}. Is the broker up?"
-        raise StackError(f"asked Kafka at {bootstrap} for the topic {topic}; {saw}") from failure
-    return {tp.partition: offset for tp, offset in sorted(ends.items())}
+        raise StackError(f"asked Kafka at {bootstrap} for the topic {', '.join(places.topics)}; {saw}") from failure
+    return _numbered(places, ends)
 
 
 def end_offsets(own: Topic) -> dict[int, int]:
-    """The next offset of each partition of the run's topic. Raises StackError."""
-    partitions = [TopicPartition(own.topic, number) for number in range(own.partitions)]
+    """The next offset of each partition of the run's topics. Raises StackError."""
+    partitions = [TopicPartition(topic, number) for topic in own.places.topics for number in range(own.partitions)]
     try:
         consumer = KafkaConsumer(bootstrap_servers=own.bootstrap)
         try:
-            return {tp.partition: int(offset) for tp, offset in consumer.end_offsets(partitions).items()}
+            return _numbered(own.places, consumer.end_offsets(partitions))
         finally:
             consumer.close()
     except KafkaError as failure:
         raise StackError(f"asked Kafka where the topic {own.topic} ends; saw {failure!r}") from failure
 
 
-def _ends(bootstrap: str, topic: str, deadline: Deadline) -> Offsets:
+def _numbered(places: Places, ends: Offsets) -> dict[int, int]:
+    return dict(sorted(places.numbered((tp.topic, tp.partition, int(offset)) for tp, offset in ends.items()).items()))
+
+
+def _ends(bootstrap: str, places: Places, deadline: Deadline) -> Offsets:
     """Where each partition ends, records of open transactions included."""
     consumer = connected(bootstrap, deadline, isolation="read_uncommitted")
     try:
-        numbers = consumer.partitions_for_topic(topic)
-        if not numbers:
-            raise HarnessError(f"asked for the topic {topic}; saw none at {bootstrap}. Is it another broker?")
-        ends: Offsets = consumer.end_offsets([TopicPartition(topic, n) for n in numbers], timeout_ms=left_ms(deadline))
+        numbers = {topic: consumer.partitions_for_topic(topic) for topic in places.topics}
+        if missing := [topic for topic, found in numbers.items() if not found]:
+            raise HarnessError(f"asked for the topic {missing[0]}; saw none at {bootstrap}. Is it another broker?")
+        partitions = [TopicPartition(topic, number) for topic, found in numbers.items() for number in found]
+        ends: Offsets = consumer.end_offsets(partitions, timeout_ms=left_ms(deadline))
     finally:
         consumer.close(autocommit=False)
     return ends
@@ -79,15 +84,15 @@ def _stable(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
 
     def look() -> bool | Waiting:
         stable = consumer.end_offsets(list(ends), timeout_ms=left_ms(deadline))
-        behind = {tp.partition: stable[tp] for tp in ends if stable[tp] < ends[tp]}
+        behind = {_name(tp): stable[tp] for tp in ends if stable[tp] < ends[tp]}
         return Waiting(f"partitions {behind} stable up to there only") if behind else True
 
     until("open transactions in the source to end", look, within_s=deadline.left_s())
 
 
-def _batch(found: list[Any]) -> pa.RecordBatch:
+def _batch(found: list[Any], places: Places) -> pa.RecordBatch:
     columns: list[list[Any]] = [
-        [record.partition for record in found],
+        [places.number(record.topic, record.partition) for record in found],
         [record.offset for record in found],
         [record.timestamp for record in found],
         [record.key for record in found],
@@ -133,11 +138,11 @@ def records(consumer: Any, ends: Offsets, deadline: Deadline) -> Iterator[list[A
     """The records before the ends in parts, in order within each partition; the last part may be empty. Raises
     WaitError."""
     rows: list[Any] = []
-    while behind := {tp.partition: at for tp in ends if (at := _position(consumer, tp, deadline)) < ends[tp]}:
+    while behind := {_name(tp): at for tp in ends if (at := _position(consumer, tp, deadline)) < ends[tp]}:
         # Positions, not counts: the ends of transactions take offsets and give no record.
         if deadline.over():
-            (topic,), wanted = {tp.topic for tp in ends}, {tp.partition: end for tp, end in ends.items()}
-            waited = f"waited {deadline.seconds:g} s for {topic} to be read up to {wanted}"
+            wanted = {_name(tp): end for tp, end in ends.items()}
+            waited = f"waited {deadline.seconds:g} s for topics to be read up to {wanted}"
             raise WaitError(f"{waited}; last saw positions {behind}. Give it more time, or look at the broker's log")
         for tp, found in consumer.poll(timeout_ms=min(POLL_MS, left_ms(deadline)), max_records=BATCH).items():
             rows.extend(record for record in found if record.offset < ends[tp])
@@ -145,6 +150,10 @@ def records(consumer: Any, ends: Offsets, deadline: Deadline) -> Iterator[list[A
             yield rows
             rows = []
     yield rows
+
+
+def _name(tp: Any) -> str:
+    return f"{tp.topic} {tp.partition}"
 
 
 def _position(consumer: Any, tp: Any, deadline: Deadline) -> int:

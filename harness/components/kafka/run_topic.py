@@ -1,25 +1,55 @@
-"""A run's own topic and consumer group."""
+"""A run's own topic, or several, and its consumer group."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.components.kafka.topics import Topics
 from harness.resources import Resources, labelled
 
 
+class Places(NamedTuple):
+    """The partitions of several topics, `each` of which has so many, counted on from topic to topic: what is one number
+    wherever a run's offsets are kept."""
+
+    topics: tuple[str, ...]
+    each: int
+
+    def number(self, topic: str, partition: int) -> int | None:
+        """Of a partition; None if the topic is none of these."""
+        return self.topics.index(topic) * self.each + partition if topic in self.topics else None
+
+    def place(self, number: int) -> tuple[str, int]:
+        """Topic and partition."""
+        topic, partition = divmod(number, self.each)
+        return self.topics[topic], partition
+
+    def numbered(self, offsets: Iterable[tuple[str, int, int]]) -> dict[int, int]:
+        """Offsets by number, of (topic, partition, offset); those of other topics are left out."""
+        found = ((self.number(topic, partition), offset) for topic, partition, offset in offsets)
+        return {number: offset for number, offset in found if number is not None}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """How the harness finds it; `topics` asks its broker."""
+    """How the harness finds it; `topics` asks its broker. A source may have `others` beside it, the last of which is
+    made when so many records are sent (`created_at`)."""
 
     bootstrap: str
     topic: str
     group: str
     partitions: int
     topics: Topics = field(repr=False, compare=False)
+    others: tuple[str, ...] = ()
+    created_at: int | None = None
+
+    @property
+    def places(self) -> Places:
+        """The partitions of all of its topics."""
+        return Places((self.topic, *self.others), self.partitions)
 
 
 class Provides:
@@ -31,21 +61,27 @@ class Provides:
     shared = False
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A topic for each part, with so many `partitions`. Raises StackError."""
-        return {name: self._made(run_id, name, int(asked.get("partitions", 1))) for name, asked in parts.items()}
+        """A topic for each part, with so many `partitions`; `topics` of them. Raises StackError."""
+        return {name: self._made(run_id, name, **asked) for name, asked in parts.items()}
 
-    def _made(self, run_id: str, name: str, partitions: int) -> Resources:
+    def _made(
+        self, run_id: str, name: str, *, partitions: int = 1, topics: int = 1, created_at: int | None = None
+    ) -> Resources:
         topic = called(run_id, name)
-        self.topics.create(topic, partitions=partitions)
+        others = tuple(f"{topic}.{number}" for number in range(2, topics + 1))
+        for each in (topic, *(others if created_at is None else others[:-1])):
+            self.topics.create(each, partitions=partitions)
+        given = {"bootstrap": self.inside, "topic": topic, "group": topic, "topics": ",".join((topic, *others))}
         return Resources(
             label=labelled("kafka", name),
             at=Topic(
-                bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics
+                bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics,
+                others=others, created_at=created_at,
             ),
-            placeholders={"bootstrap": self.inside, "topic": topic, "group": topic},
-            bare=() if name else ("topic", "group"),
+            placeholders={**given, "pattern": rf"{topic}(\.[0-9]+)?"},
+            bare=() if name else ("topic", "topics", "group"),
             shared=self.shared,
-        )
+        )  # fmt: skip
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
         """Delete the topics and forget the groups. Raises StackError, once everything was tried."""

@@ -1,4 +1,4 @@
-"""Sends records to a topic, and says of each what became of it.
+"""Sends records to a topic, or spreads them over several, and says of each what became of it.
 
 An answer is *acknowledged* with its place, *failed* only where the record itself can never be taken or never left
 this process, and *unknown* for all else: a lost connection or a time-out may hide a record that was written.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kafka import KafkaProducer
 from kafka.errors import (
@@ -21,6 +21,7 @@ from kafka.errors import (
 )
 from kafka.partitioner import murmur2
 
+from harness.components.kafka.run_topic import Places, Topic
 from harness.errors import StackError
 from harness.run_folder.ledger import Answer, State
 from harness.wait import Deadline
@@ -42,7 +43,7 @@ class Pending(Protocol):
     """The answer to one send, when it comes."""
 
     def get(self, timeout: float | None = None) -> Any:
-        """An object with `partition` and `offset`; raises the error, or KafkaTimeoutError after `timeout` s."""
+        """An object with `topic`, `partition`, `offset`; raises the error, or KafkaTimeoutError after `timeout` s."""
 
 
 class Client(Protocol):
@@ -92,23 +93,38 @@ def connect(bootstrap: str, *, answer_within_s: float) -> Client:
     return client
 
 
+class Later(NamedTuple):
+    """The last topic, which `create` makes before record number `at` is sent: records before it go to the others."""
+
+    at: int
+    create: Callable[[], None]
+
+
+def later(own: Topic) -> Later | None:
+    """Of the topics of a run; None if all were made at its start."""
+    if own.created_at is None:
+        return None
+    return Later(own.created_at, lambda: own.topics.create(own.places.topics[-1], partitions=own.partitions))
+
+
 class TopicSender:
-    """Sends records to a topic. After any doubt the client is dropped and a new one takes over: a record that is called
+    """Sends records to topics. After any doubt the client is dropped and a new one takes over: a record that is called
     unknown is never sent later. `connected` gives a client; tests hand in their own. Raises StackError."""
 
     def __init__(
         self,
         bootstrap: str,
-        topic: str,
+        places: Places,
         *,
-        partitions: int,
+        later: Later | None = None,
         answer_within_s: float = 30.0,
         connected: Callable[[], Client] | None = None,
     ) -> None:
         self._connected = connected or partial(connect, bootstrap, answer_within_s=answer_within_s)
         self._client: Client | None = self._connected()
-        self._topic = topic
-        self._partitions = partitions
+        self._places = places
+        self._later = later
+        self._made = later is None
         self._answer_within_s = answer_within_s
 
     def placed(self, record: Record) -> Record:
@@ -116,10 +132,15 @@ class TopicSender:
         if record.partition is not None:
             return record
         spread = record.seq if record.key is None else _hashed(record.key)
-        return record._replace(partition=spread % self._partitions)
+        topics = len(self._places.topics) - int(self._later is not None and record.seq < self._later.at)
+        return record._replace(partition=spread % (topics * self._places.each))
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
-        """Takes at most `answer_within_s` and a little for handing over, and as long for the answers."""
+        """Takes at most `answer_within_s` and a little for handing over, and as long for the answers. Raises StackError
+        if a topic cannot be made."""
+        if self._later is not None and not self._made and any(record.seq >= self._later.at for record in records):
+            self._later.create()
+            self._made = True
         answers = self._tried(records)
         if any(answer.state is State.UNKNOWN for answer in answers):
             # What the client still holds it would send some time, so it goes before the answers are put down.
@@ -143,7 +164,7 @@ class TopicSender:
         except StackError as failure:
             return [Answer(record.seq, State.FAILED, error=f"not sent: {failure}") for record in portion]
         sends = [(record.seq, self._hand_over(client, record, deadline)) for record in portion]
-        return [sent if isinstance(sent, Answer) else _answer(seq, sent, last) for seq, sent in sends]
+        return [sent if isinstance(sent, Answer) else self._answer(seq, sent, last) for seq, sent in sends]
 
     def _hand_over(self, client: Client, record: Record, deadline: Deadline) -> Pending | Answer:
         """Give one record to the client; an answer if it did not even leave this process."""
@@ -155,21 +176,21 @@ class TopicSender:
             )
         header = [(HEADER, record.seq.to_bytes(8, "big"))]
         try:
-            return client.send(self._topic, record.value, key=record.key, headers=header, partition=record.partition)
+            topic, partition = self._places.place(record.partition or 0)
+            return client.send(topic, record.value, key=record.key, headers=header, partition=partition)
         except (KafkaError, ValueError) as refusal:
             return Answer(record.seq, State.FAILED, error=_words(refusal))
 
-
-def _answer(seq: int, pending: Pending, deadline: Deadline) -> Answer:
-    try:
-        done = pending.get(timeout=deadline.left_s())
-    except REFUSALS as refusal:
-        return Answer(seq, State.FAILED, error=_words(refusal))
-    except KafkaError as failure:
-        return Answer(seq, State.UNKNOWN, error=_words(failure))
-    if done.offset < 0:
-        return Answer(seq, State.UNKNOWN, error="acknowledged without an offset")
-    return Answer(seq, State.ACKNOWLEDGED, done.partition, done.offset)
+    def _answer(self, seq: int, pending: Pending, deadline: Deadline) -> Answer:
+        try:
+            done = pending.get(timeout=deadline.left_s())
+        except REFUSALS as refusal:
+            return Answer(seq, State.FAILED, error=_words(refusal))
+        except KafkaError as failure:
+            return Answer(seq, State.UNKNOWN, error=_words(failure))
+        if done.offset < 0:
+            return Answer(seq, State.UNKNOWN, error="acknowledged without an offset")
+        return Answer(seq, State.ACKNOWLEDGED, self._places.number(done.topic, done.partition), done.offset)
 
 
 def _words(error: BaseException) -> str:

@@ -68,12 +68,14 @@ class Topics:
         wait.until(f"leaders of topic {topic}", lambda: self._led(topic, partitions), within_s=ANSWER_S, every_s=0.01)
 
     def delete(self, topic: str, *, sure: bool = False) -> None:
-        """Delete a topic; silent if there is none. Unless it must be `sure`, silent as well if there is no broker to
-        ask: the stack's end takes its topics along. Raises StackError if it is still there."""
+        """Delete a topic and those that are counted on from it (`NAME.2`); silent if there is none. Unless it must be
+        `sure`, silent as well if there is no broker to ask: the stack's end takes its topics along. Raises StackError
+        if one is still there."""
         try:
-            self._connected().delete_topics([topic])
+            if found := self._counted_on(topic):
+                self._connected().delete_topics(found)
             if sure:
-                gone = lambda: topic not in self._connected().list_topics()  # noqa: E731
+                gone = lambda: not self._counted_on(topic)  # noqa: E731
                 wait.until(f"topic {topic} to be gone", gone, within_s=ANSWER_S, every_s=0.1)
         except UnknownTopicOrPartitionError:
             return
@@ -139,6 +141,9 @@ class Topics:
                 request_timeout_ms=20_000, reconnect_backoff_max_ms=200,
             )  # fmt: skip
         return self._admin
+
+    def _counted_on(self, topic: str) -> list[str]:
+        return [name for name in self._connected().list_topics() if name == topic or name.startswith(f"{topic}.")]
 
     def _partitions(self, topic: str) -> list[int]:
         found = self._connected().describe_topics([topic])

@@ -12,12 +12,9 @@ sink          a table or a query, read back
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started
-from harness.errors import StackError
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -90,9 +87,7 @@ class MariaDB:
 
 
 def _client() -> str:
-    if importlib.util.find_spec("pymysql") is None:
-        raise StackError(f"asked for mariadb; there is no Python package pymysql; {INSTALL}")
-    return importlib.metadata.version("pymysql")
+    return installed("mariadb", "pymysql")
 
 
 KIND = MariaDB()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pymysql
 
 from harness.components.mariadb.database import Server, words
 from harness.components.mariadb.run_database import Provides
 from harness.errors import StackError, UsageError
-from harness.hosts.ports import HOST
+from harness.fields.logins import login
 
 PORT = 3306
 MUST_BE = "--at mariadb=… must be an address as mysql://user:password@host:port; what was given is none"
@@ -56,16 +54,11 @@ class MariaDBThere(Provides):
 
 
 def server(address: str) -> Server:
-    """The server of an address. Its words are not repeated where it is none: they may hold a password. Raises
-    UsageError."""
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname or "", parts.port or PORT
-    except ValueError:
-        raise UsageError(MUST_BE) from None
-    if parts.scheme not in ("mysql", "mariadb") or not HOST.fullmatch(host) or not parts.username:
+    """The server of an address. Raises UsageError."""
+    found = login(
+        address, schemes=("mysql", "mariadb"), port=PORT, variable="MYSQL_PWD", must_be=MUST_BE,
+        alone="a database or options, and each run makes databases of its own",
+    )  # fmt: skip
+    if not found.user:
         raise UsageError(MUST_BE)
-    if parts.path.strip("/") or parts.query or parts.fragment:
-        raise UsageError(f"{MUST_BE}: it names a database or options, and each run makes databases of its own")
-    password = os.environ.get("MYSQL_PWD", "") if parts.password is None else unquote(parts.password)
-    return Server(host, port, unquote(parts.username), password)
+    return Server(found.host, found.port, found.user, found.password)

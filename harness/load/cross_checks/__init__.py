@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.steps import check_step
@@ -20,8 +21,9 @@ from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.sinks import SINKS
-from harness.sinks.base import CountsRows, DropsRows, MakesPart, Queries, SinkKind
+from harness.sinks.base import CallsCode, CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
+from harness.sources.base import RefusesOptions
 from harness.stacks.needed_parts import asked, grouped
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
@@ -32,6 +34,7 @@ TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
 def check(claim: Claim, *, root: Path) -> None:
     """Add every mistake of meaning to those of form."""
     sinks(claim)
+    code(claim, root=root)
     data(claim.input, root=root)
     asked_of_component(claim)
     sent_in_time(claim)
@@ -84,6 +87,18 @@ def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
         target = sink.get(kind.about.name)
         readable(sink, query=kind.query(target) if target and isinstance(kind, Queries) else None)
         viewed(sink, kind, target)
+
+
+def code(claim: Claim, *, root: Path) -> None:
+    """The user's own code that reads a sink is there."""
+    entry = claim.pipeline.get("entry", "")
+    for sink in claim.sinks:
+        for kind in SINKS:
+            target = sink.get(kind.about.name)
+            if target and isinstance(kind, CallsCode):
+                where = code_folders(Path(claim.top.file), entry, root)
+                if words := kind.wrong_in(target, where):
+                    sink.wrong(f"{sink.path}.{kind.about.name} {words}", kind.about.name)
 
 
 def viewed(sink: Section, kind: SinkKind, target: str | None) -> None:
@@ -140,6 +155,10 @@ def data(given: Section, *, root: Path) -> None:
                 given.wrong(f"{given.path}.{key} means nothing for {whose}: {words[:1].lower()}{words[1:]}", key)
     for refusal in kind.refusals(build.told(given, kind.about), root=root):
         given.refuse(refusal)
+    source = SOURCES[place]
+    if isinstance(source, RefusesOptions):
+        for refusal in source.refusals(build.told(given, source.about), given.get("records")):
+            given.refuse(refusal)
 
 
 def outcome(claim: Claim) -> None:

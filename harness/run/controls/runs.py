@@ -39,7 +39,7 @@ from harness.sinks import SINKS
 from harness.sinks.table import load
 from harness.sources import SOURCES
 from harness.stack import Stack
-from harness.stacks.needed_parts import needed, parts
+from harness.stacks.needed_parts import code, needed, parts
 from harness.workloads import WORKLOADS, make, read_files
 
 MOST = 3
@@ -224,6 +224,7 @@ def digest(
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),
         "read": [file_sum(path) for path in read_files(scenario.input, root=root)],
+        "readers": [(path.name, file_sum(path)) for path in code(scenario)],
         "seed": seed,
         "sinks": [plain(sink) for sink in scenario.sinks],
         "quiet_period_s": scenario.quiet_period_s,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from harness.checkpoint import OffsetReader, Offsets, Progress, listing, read_offsets
+from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets
 from harness.context import CheckpointEvent, Hook
 from harness.errors import HarnessError
 from harness.run.progress.checkpoint_watch import CheckpointWatch
@@ -20,9 +20,10 @@ from harness.scenario import CrashPoint
 class Observer:
     """What is known of the run's checkpoints. Thread-safe."""
 
-    def __init__(self, root: Path, reads: OffsetReader, journal: Journal) -> None:
+    def __init__(self, root: Path, reads: OffsetReader, journal: Journal, *, begins: Beginnings | None = None) -> None:
         self._root = root
         self._reads = reads
+        self._begins = begins
         self._journal = journal
         self._hook: Hook | None = None
         self._for: str | None = None
@@ -77,16 +78,19 @@ class Observer:
     def _book(self, seen: CheckpointEvent) -> Progress:
         """What is kept of the checkpoint."""
         progress = self._known.get(seen.folder)
-        # Where a source begins is written once: another time, it is another checkpoint in the old one's place.
-        anew = progress is not None and seen.point is None and seen.source in progress.begun
+        anew = progress is not None and _again(seen, progress)
         if progress is not None and anew:
             progress.gone = True
         if progress is None or anew:
-            progress = self._known[seen.folder] = Progress(seen.folder, self._reads, first_attempt=self.attempt)
+            progress = self._known[seen.folder] = self._progress(seen.folder)
+            progress.first_attempt = self.attempt
             self._every.append(progress)
             if anew:
                 progress.note_all()
         return progress
+
+    def _progress(self, folder: Path) -> Progress:
+        return Progress(folder, self._reads, begins=self._begins)
 
     def _note(self, seen: CheckpointEvent, progress: Progress, attempt: int) -> None:
         progress.last_attempt = attempt
@@ -111,9 +115,17 @@ class Observer:
         return progress is None or not progress.elsewhere
 
     def healthy(self) -> None:
-        """Raise HarnessError if the watch died: from then on no crash point could be seen."""
+        """Raise HarnessError if the watch died, or the source could not tell what a batch holds: from then on no crash
+        point could be seen."""
+        if isinstance(self._watch.failure, HarnessError):
+            raise self._watch.failure
         if self._watch.failure is not None:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
+
+    def other(self) -> str:
+        """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
+        with self._lock:
+            return next((" ".join(p.lines[max(p.lines)]) for p in self._every if p.elsewhere and p.lines), "")
 
     def started(self) -> bool:
         """True once a query has begun."""
@@ -174,7 +186,7 @@ class Observer:
         """Is it a batch without a record of the run's source, as a query plans before anything was sent, or with a
         watermark?"""
         with self._lock:
-            progress = self._known.get(folder) or Progress(folder, self._reads)
+            progress = self._known.get(folder) or self._progress(folder)
         return progress.took_nothing(batch)
 
     def name(self, folder: Path) -> str:
@@ -215,6 +227,15 @@ class Observer:
     def committed(self) -> Offsets:
         """Next offsets that are committed in every checkpoint of the current attempt."""
         return lowest([p.done() for p in self.current()])
+
+
+def _again(seen: CheckpointEvent, progress: Progress) -> bool:
+    """Is it another checkpoint in the old one's place? Where a source begins, and the plan of the first batch, are
+    written once. The plan tells only where Spark keeps no log of any source: else the beginning has told already."""
+    if seen.point is None:
+        return seen.source in progress.begun
+    first = seen.point is CrashPoint.BATCH_PLANNED and seen.batch == 0
+    return first and 0 in progress.lines and not (progress.begun or progress.starts)
 
 
 def lowest(many: list[Offsets]) -> Offsets:

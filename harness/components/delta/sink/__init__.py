@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.delta.sink.start import Merge
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
@@ -36,6 +37,7 @@ class Delta:
         options=Place,
     )
     component = "delta"
+    start = Merge()
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.files.sink.start import Overwrite
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -65,6 +66,7 @@ class Files:
         options=Place,
     )
     component = "files"
+    start = Overwrite()
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:

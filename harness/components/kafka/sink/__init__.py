@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.kafka.sink.start import SparkSink
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -48,6 +49,7 @@ class Kafka:
         options=Place,
     )
     component = "kafka"
+    start = SparkSink()
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.checkers.cells import Cell, Row
 from harness.errors import UsageError
 from harness.sinks.json_columns import Wanted
-from harness.sinks.json_values import fields, of_bytes, of_json, utf8
+from harness.sinks.json_values import fields, inexact, of_bytes, of_json, utf8
 from harness.sinks.table import SinkColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,8 +36,7 @@ def row_of(record: Any, wanted: Sequence[Wanted], *, topic: str) -> Row:
 
 
 def _refusal(record: Any, topic: str, words: str) -> UsageError:
-    where = f"the record at partition {record.partition}, offset {record.offset} of {topic}"
-    return UsageError(f"{where} cannot be read exactly: {words}. Mend the sink's `columns`, or the program")
+    return inexact(f"the record at partition {record.partition}, offset {record.offset} of {topic}", words)
 
 
 def _fields(record: Any) -> dict[str, Any]:

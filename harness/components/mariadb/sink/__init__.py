@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.mariadb.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
@@ -39,6 +40,7 @@ class MariaDB:
         options=Place,
     )
     component = "mariadb"
+    start = Upsert()
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.postgres.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
@@ -40,6 +41,7 @@ class Postgres:
         options=Place,
     )
     component = "postgres"
+    start = Upsert()
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:

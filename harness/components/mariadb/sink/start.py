@@ -1,0 +1,57 @@
+"""How a pipeline into MariaDB begins."""
+
+from __future__ import annotations
+
+from harness.sinks.starts import Parts, Table
+
+BEFORE = '''\
+# Try it without the second line and without the primary key: the same scenario then finds duplicates.
+PUT = """insert into {table} ({columns}) values ({places})
+    on duplicate key update {update}"""
+'''
+BATCH = """\
+
+    login = {
+        "host": os.environ["MYSQL_HOST"],
+        "port": int(os.environ["MYSQL_TCP_PORT"]),
+        "user": os.environ["MYSQL_USER"],
+        "password": os.environ["MYSQL_PWD"],
+        "database": os.environ["MYSQL_DATABASE"],
+        "charset": "utf8mb4",
+    }
+
+    def save(part: Iterator[Row]) -> None:  # on an executor, one transaction a partition
+        connection = pymysql.connect(**login)
+        with connection, connection.cursor() as cursor:
+            cursor.executemany(PUT, [tuple(row) for row in part])
+            connection.commit()
+
+    def batch(rows: DataFrame, number: int) -> None:
+        rows.foreachPartition(save)
+"""
+
+
+class Upsert:
+    """Rows under their key, one transaction a partition."""
+
+    shapes = ("map-only", "window")
+    broken = ()
+
+    def parts(self, table: Table) -> Parts:
+        """An upsert."""
+        columns = table.sql({"string": "varchar(64)", "timestamp_ntz": "datetime(6)"}, key=" primary key")
+        before = BEFORE.format(
+            table=table.name,
+            columns=", ".join(table.columns),
+            places=", ".join(["%s"] * len(table.columns)),
+            update=", ".join(f"{name} = values({name})" for name in table.values),
+        )
+        return Parts(
+            where="MariaDB, at the address in MYSQL_HOST, MYSQL_TCP_PORT and so on",
+            header=(f'setup: {{mariadb: "create table {table.name} ({columns})"}}',),
+            sink=(f"mariadb: {table.name}",),
+            library=("import os", "from collections.abc import Iterator"),
+            imports=("import pymysql",),
+            before=before,
+            batch=BATCH,
+        )

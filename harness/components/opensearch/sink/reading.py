@@ -1,0 +1,152 @@
+"""Reads a run's index whole and exactly, and takes its fingerprint while it may still change.
+
+A refresh first, then a scroll: one view of every shard, a page at a time, in the order in which documents lie there. An
+order by `_id` would take the ids of all documents into the server's memory, and passes over one of two documents that
+two shards hold under one id (by `routing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from harness.checkers.cells import Row
+from harness.components.opensearch.run_indexes import ABSENT, Indexes
+from harness.components.opensearch.server import Refused, whole
+from harness.components.opensearch.sink.documents import row_of
+from harness.components.opensearch.sink.mapping import Field, Index, columns_of, fields_of
+from harness.components.opensearch.sink.mapping import described as index_of
+from harness.errors import StackError
+from harness.sinks.base import Missing, Reading
+from harness.sinks.json_columns import Wanted
+from harness.sinks.json_values import fields as exactly
+from harness.wait import Deadline
+
+PAGE = 5_000
+KEPT = "2m"
+"""How long the server keeps the view between two pages."""
+READ_S = 600.0
+SHOWN = 80
+QUERY = {
+    "size": PAGE,
+    "sort": ["_doc"],
+    "query": {"match_all": {}},
+    "version": True,
+    "track_total_hits": True,
+}
+# A shard that is away is an error, and no pipeline of the index changes what is found.
+ALL = {"scroll": KEPT, "allow_partial_search_results": "false", "search_pipeline": "_none"}
+
+
+@contextmanager
+def reading(own: Indexes, target: str, wanted: Sequence[Wanted], key: Sequence[str]) -> Iterator[Reading]:
+    """Columns and canonical rows, in parts of a page, of one view. Raises Missing if it is not there; UsageError for a
+    field or a document that cannot be read exactly; StackError if the server does not answer whole."""
+    asked, path = f"read the index {target}", f"/{own.named(target)}"
+    with _missing(target):
+        index = described(own, target)
+        fields = fields_of(index, wanted)
+        _refresh(own, target)
+        first = exactly(own.server.text(asked, "POST", f"{path}/_search", QUERY, **ALL))
+    scroll = str(first["_scroll_id"])
+    try:
+        parts = _parts(own, asked, first, index, fields, all_of_it=not wanted)
+        yield Reading(columns_of(fields), parts, lambda: _unique(index, fields, key))
+    finally:
+        # It ends by itself after a while.
+        with suppress(StackError, Refused):
+            own.server.ask("end the view", "DELETE", "/_search/scroll", {"scroll_id": scroll})
+
+
+def _parts(
+    own: Indexes, asked: str, page: dict[str, Any], index: Index, fields: Sequence[Field], *, all_of_it: bool
+) -> Iterator[list[Row]]:
+    deadline, count, total = Deadline(READ_S), 0, int(page["hits"]["total"]["value"])
+    while hits := _hits(page, asked):
+        count += len(hits)
+        yield [row_of(hit, fields, index=index.name, all_of_it=all_of_it) for hit in hits]
+        if deadline.over():
+            raise StackError(f"asked OpenSearch to {asked}; {count} of {total} documents came within {READ_S:g} s")
+        more = {"scroll": KEPT, "scroll_id": str(page["_scroll_id"])}
+        try:
+            page = exactly(own.server.text(asked, "POST", "/_search/scroll", more))
+        except Refused as refused:
+            raise StackError(f"{refused}. The view of it is gone, after {count} of {total} documents") from refused
+    if count != total:
+        raise StackError(f"asked OpenSearch to {asked}; it gave {count} of {total} documents. See logs/opensearch.log")
+
+
+def _hits(page: dict[str, Any], asked: str) -> list[dict[str, Any]]:
+    whole(page, f"asked OpenSearch to {asked}")
+    found: list[dict[str, Any]] = page["hits"]["hits"]
+    return found
+
+
+def _unique(index: Index, fields: Sequence[Field], key: Sequence[str]) -> bool:
+    """Is the key the id of a document? Each shard knows its own ids only."""
+    ids = {field.wanted.name for field in fields if (field.wanted.source, field.wanted.type) == ("_id", "string")}
+    return index.shards == 1 and bool(key) and set(key) <= ids
+
+
+def described(own: Indexes, target: str) -> Index:
+    """What the server says of an index. Raises Missing, UsageError, StackError."""
+    name = own.named(target)
+    with _missing(target):
+        return index_of(name, own.server.ask(f"describe the index {target}", "GET", f"/{name}"))
+
+
+def _refresh(own: Indexes, target: str) -> None:
+    """Let every write that was acknowledged be seen."""
+    own.server.ask(f"refresh the index {target}", "POST", f"/{own.named(target)}/_refresh")
+
+
+def mark(own: Indexes, target: str) -> str:
+    """A fingerprint that changes with each write: which index it is, and the number of the last operation of each
+    shard. One that is not there yet has a fingerprint too. Raises StackError."""
+    try:
+        index = described(own, target)
+        with _missing(target):
+            told = own.server.ask(f"count the writes of {target}", "GET", f"/{index.name}/_stats/docs", level="shards")
+    except Missing:
+        return "no such index"
+    last = _last(told["indices"].get(index.name, {}).get("shards", {}))
+    if len(last) < index.shards:
+        asked = f"asked OpenSearch for the {index.shards} shards of {target}"
+        raise StackError(f"{asked}; it told of {len(last)}. See logs/opensearch.log")
+    return f"{index.uuid} {' '.join(f'{shard}:{number}' for shard, number in sorted(last.items()))}"
+
+
+def _last(shards: dict[str, list[Any]]) -> dict[int, int]:
+    """By shard, the number of the last operation of its primary."""
+    return {
+        int(shard): int(copy["seq_no"]["max_seq_no"])
+        for shard, copies in shards.items()
+        for copy in copies
+        if copy["routing"]["primary"]
+    }
+
+
+def busy(own: Indexes) -> str:
+    """The write into the run's indexes that the server works on, shortened; empty if nothing. That of a client that was
+    killed goes on. Raises StackError."""
+    asked = {"actions": "indices:data/write/*", "detailed": "true"}
+    told = own.server.ask("name the writes that it works on", "GET", "/_tasks", **asked)
+    for node in told["nodes"].values():
+        for task in node["tasks"].values():
+            if own.prefix in task.get("description", ""):
+                return f"{task['action']} {task['description']}"[:SHOWN]
+    return ""
+
+
+@contextmanager
+def _missing(target: str) -> Iterator[None]:
+    """Raise Missing for an index that is not there."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.kind != ABSENT:
+            raise
+        raise Missing(
+            f"asked to read the index {target}; there is none of that name. Make it in `setup`, or mend `sink`"
+        ) from refused

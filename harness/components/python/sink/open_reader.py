@@ -1,0 +1,102 @@
+"""One reader of a run, where it can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from harness.components.python.calls import NothingThere, call
+from harness.components.python.rooms import RoomOfRun
+from harness.components.python.sink.arrow_types import refusal
+from harness.errors import StackError, UsageError
+from harness.sinks.arrow import Table
+from harness.sinks.base import Missing, Reading
+from harness.sinks.table import SinkColumn, SinkTable
+
+NOTHING = "nothing yet"
+FOLDS = "its reader folds rows, as the scenario says"
+
+
+@dataclass(frozen=True)
+class OpenReader:
+    """The function that `key` names in the run's room. `folds`: the scenario says that it leaves out equal rows."""
+
+    own: RoomOfRun
+    key: str
+    folds: bool
+
+    def columns(self) -> tuple[SinkColumn, ...]:
+        """Its columns: the whole is read for them, as nobody else knows them."""
+        with self.reading() as found:
+            return found.columns
+
+    @contextmanager
+    def reading(self, *, wait_ms: int = 0) -> Iterator[Reading]:
+        """What one call gave, whole before any of it is looked at. Raises Missing where it gave not even a schema,
+        UsageError for what cannot be compared, StackError where the code raises, dies or is late."""
+        with self._stream() as rows, self._named.reading(rows, "") as found:
+            yield found
+
+    def mark(self) -> str:
+        """A digest of all rows, in whatever order they come: nothing cheaper tells that none has changed."""
+        try:
+            with self._stream() as rows:
+                return self._named.fingerprint(rows)
+        except Missing:
+            return NOTHING
+
+    def busy(self) -> str:
+        """What the module's own `busy` says; nothing where it has none."""
+        code = self.own.code[self.key]
+        if "busy" not in self.own.able[self.key]:
+            return ""
+        with call(self.own.spawn, code, self.own.room, "busy", scratch=self.own.scratch) as (gave, _):
+            return str(gave["answer"])
+
+    @property
+    def server(self) -> str:
+        """Nobody answers for it."""
+        return self.own.room.room
+
+    def now(self) -> int | None:
+        """Nothing is tried on copies, so nothing needs it."""
+        return None
+
+    def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
+        """Whether the code leaves out rows, nobody can try: it is believed, and that is said."""
+        if table.unreadable:
+            return table
+        if self.folds:
+            return replace(table, folds=True, folding=FOLDS)
+        words = f"its rows are those that {self._target} gives: a repetition that it leaves out does not show"
+        return replace(table, note=words)
+
+    @property
+    def _target(self) -> str:
+        return self.own.code[self.key].target
+
+    @property
+    def _named(self) -> Table:
+        return Table(f"the rows of {self._target}", ())
+
+    @contextmanager
+    def _stream(self) -> Iterator[pa.RecordBatchReader]:
+        own, code = self.own, self.own.code[self.key]
+        try:
+            with call(own.spawn, code, own.room, "read", scratch=own.scratch) as (gave, folder):
+                with self._named.said():
+                    path = folder / "rows.arrow"
+                    size, file = path.stat().st_size, pa.memory_map(str(path))
+                    rows = pa.ipc.open_stream(file)
+                if size != gave["bytes"]:
+                    saw = f"{size} bytes of {gave['bytes']}; who writes into its open files?"
+                    raise StackError(f"asked {code.target} for its rows; saw {saw}")
+                if wrong := refusal(rows.schema):
+                    raise UsageError(f"asked {code.target} for its rows; {wrong}")
+                with file, rows:
+                    yield rows
+        except NothingThere as nothing:
+            raise Missing(str(nothing)) from nothing

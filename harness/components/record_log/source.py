@@ -1,0 +1,138 @@
+"""The source `record_log`: numbered records, for a reader of the program's own, such as a Python data source.
+
+Spark writes down what such a reader calls its offset: any JSON that it likes. The scenario says where in it the number
+of the next record stands; then a batch is the records between two such numbers. Nothing else about the reader is known
+here, nor has to be: one that goes back, or passes records over, says so in its own offsets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from harness.checkpoint import Offsets
+from harness.errors import HarnessError
+from harness.fields import values as v
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.resources import Resources, part
+from harness.scenario import Input
+from harness.sources.base import OpenSource, Sender
+from harness.sources.lines import NO_LINE, is_line, read_back
+from harness.workloads.base import Record
+
+if TYPE_CHECKING:
+    # Scenario files are read without what serves, or writes a ledger.
+    from harness.components.record_log.server import RecordLog
+    from harness.run_folder.ledger import Answer
+
+LABEL = "record_log"
+OFFSET = "offset"
+
+
+class Numbered(Shape):
+    """Where the number stands in what the reader calls its offset."""
+
+    offset: Annotated[
+        v.Line,
+        Field(OFFSET, description="the key in the reader's offset, `a.b` for one within another, with the next number"),
+    ]
+    inclusive: Annotated[
+        v.Flag, Field(False, description="true: it is the number of the last record, not of the next one")
+    ]
+
+
+@dataclass(frozen=True)
+class OpenLog:
+    """The log of one run; it is its own sender."""
+
+    log: RecordLog
+    offset: str = OFFSET
+    inclusive: bool = False
+
+    def offsets(self, line: str, log: Path) -> Offsets | None:
+        """The number in a reader's offset; None where it has no such key, and so is another source's. Raises
+        HarnessError for what is no number of a record."""
+        try:
+            found: Any = json.loads(line)
+        except ValueError:
+            return None
+        for key in self.offset.split("."):
+            if not isinstance(found, dict) or key not in found:
+                return None
+            found = found[key]
+        number = found + self.inclusive if isinstance(found, int) and not isinstance(found, bool) else -1
+        # Records are in the log before anybody can be told of them.
+        if not 0 <= number <= len(self.log):
+            last = " of the last record" if self.inclusive else " of the next record"
+            asked = f"asked for the number{last} at `{self.offset}` of the reader's offset"
+            raise HarnessError(f"{asked}; saw {line.strip()[:200]}, and there are {len(self.log)} records")
+        return {0: number}
+
+    def begins(self, checkpoint: Path) -> Offsets:
+        """A reader that begins elsewhere passes over what is before."""
+        return {0: 0}
+
+    def sender(self) -> Sender:
+        """Nothing is connected."""
+        return self
+
+    def placed(self, record: Record) -> Record:
+        """There is one partition."""
+        return record._replace(partition=0)
+
+    def send(self, records: Sequence[Record]) -> list[Answer]:
+        """A record that would be no line is refused."""
+        from harness.run_folder.ledger import Answer, State
+
+        good = [record for record in records if is_line(record.value)]
+        first = self.log.append([record.value for record in good])
+        numbers = {record.seq: first + at for at, record in enumerate(good)}
+        return [
+            Answer(record.seq, State.ACKNOWLEDGED, 0, numbers[record.seq])
+            if record.seq in numbers
+            else Answer(record.seq, State.FAILED, error=NO_LINE)
+            for record in records
+        ]
+
+    def close(self) -> None:
+        """It goes on being served."""
+
+    def ends(self) -> Offsets:
+        """How many there are."""
+        return {0: len(self.log)}
+
+    def read_back(self, path: Path, *, within_s: float) -> Offsets:
+        """As they are served."""
+        from harness.run_folder.ledger import write_source
+
+        write_source(path, [read_back(0, self.log.lines())])
+        return self.ends()
+
+
+class RecordLogSource:
+    """Read by a reader of the program's own."""
+
+    about = About(
+        name="record_log",
+        summary="records numbered from 0, served at {record_log.url}, for a Python data source of the program's own",
+        example="{source: record_log, offset: position}",
+        options=Numbered,
+    )
+
+    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+        """A log."""
+        return {LABEL: {}}
+
+    def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
+        """The log."""
+        asked = given.source_options
+        return OpenLog(part(own, LABEL).at, str(asked.get("offset", OFFSET)), bool(asked.get("inclusive", False)))
+
+
+KIND = RecordLogSource()

@@ -1,0 +1,148 @@
+"""The source `socket`: lines that are spoken once, as Spark's socket source reads them.
+
+All lines that were sent, on whichever connection, are one partition. Spark counts them anew from each connection, so
+what a number means depends on the connection. A checkpoint whose query connects a second time says nothing any more:
+that is an error here, and Spark itself ends such a query ("Offsets committed out of order"). One that is begun anew
+with each start goes with one connection: the first after its first batch, which Spark plans before it connects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from harness.checkpoint import Offsets
+from harness.errors import HarnessError
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.resources import Resources, part
+from harness.scenario import Input
+from harness.sources.base import OpenSource, Sender
+from harness.sources.lines import NO_LINE, is_line, read_back
+from harness.workloads.base import Record
+
+if TYPE_CHECKING:
+    # Scenario files are read without what speaks, or writes a ledger.
+    from harness.components.socket.speaker import Speaker
+    from harness.run_folder.ledger import Answer
+
+LABEL = "socket"
+READER_S = 50.0
+"""How long a portion waits for a reader: a restart takes some seconds, on a busy machine half a minute."""
+NO_READER = f"no driver was connected for {READER_S:g} s"
+
+
+@dataclass
+class OpenSocket:
+    """The port of one run; it is its own sender. `begun_s` is when each checkpoint planned its first batch."""
+
+    speaker: Speaker
+    begun_s: dict[Path, float] = field(default_factory=dict)
+
+    def offsets(self, line: str, log: Path) -> Offsets | None:
+        """A line of Spark's socket source is the number of the last line, from 0; -1 before the first. None for one of
+        another form, and where nobody has connected yet. Raises HarnessError where it says nothing."""
+        try:
+            number = int(line)
+        except ValueError:
+            return None
+        checkpoint = log.parents[1]
+        base, end = self._stretch(checkpoint)
+        if not -1 <= number < end - base:
+            heard = f"of the {end - base} that were sent to its driver"
+            raise HarnessError(f"asked for the last line that a batch took, {heard}; {checkpoint.name} says {number}")
+        return {0: base + number + 1}
+
+    def begins(self, checkpoint: Path) -> Offsets:
+        """With what was sent first on its connection."""
+        return {0: self._stretch(checkpoint)[0]}
+
+    def _stretch(self, checkpoint: Path) -> tuple[int, int]:
+        """What was sent on the connection of a checkpoint: from, and up to. Empty while it has not connected."""
+        self._single(checkpoint)
+        bases = [each.base for each in self._since(checkpoint)] + [len(self.speaker)]
+        return bases[0], bases[min(1, len(bases) - 1)]
+
+    def _since(self, checkpoint: Path) -> list[Any]:
+        with suppress(OSError):
+            begun_s = (checkpoint / "offsets" / "0").stat().st_mtime
+            self.begun_s[checkpoint] = begun_s
+        begun_s = self.begun_s.get(checkpoint, 0.0)
+        return [each for each in self.speaker.connections() if each.since_s >= begun_s]
+
+    def _single(self, checkpoint: Path) -> None:
+        """Raises HarnessError if a query has connected twice, or two at once."""
+        if self.speaker.crowded:
+            raise HarnessError("two readers were connected to the socket at once; give each query a run of its own")
+        later = self._since(checkpoint)[1:2]
+        try:
+            planned = [path.stat().st_mtime for path in (checkpoint / "offsets").iterdir() if path.name.isdecimal()]
+        except OSError:
+            return
+        if later and any(at_s > later[0].since_s for at_s in planned):
+            words = f"the query of {checkpoint.name} connected again, and Spark counts its lines anew: nobody knows"
+            cure = "Begin a new checkpoint with each start, or read a source that can be read again"
+            raise HarnessError(f"{words} which lines its batches have. {cure}")
+
+    def sender(self) -> Sender:
+        """Who speaks."""
+        return self
+
+    def placed(self, record: Record) -> Record:
+        """There is one partition."""
+        return record._replace(partition=0)
+
+    def send(self, records: Sequence[Record]) -> list[Answer]:
+        """To the driver that is connected. A record that would be no line is refused, and so is each that finds no
+        driver in time."""
+        from harness.run_folder.ledger import Answer, State
+
+        deadline, out = monotonic() + READER_S, list[Answer]()
+        for record in records:
+            good = is_line(record.value)
+            place = self.speaker.say(record.value, within_s=deadline - monotonic()) if good else None
+            if place is None:
+                out.append(Answer(record.seq, State.FAILED, error=NO_READER if good else NO_LINE))
+            else:
+                out.append(Answer(record.seq, State.ACKNOWLEDGED, 0, place))
+        return out
+
+    def close(self) -> None:
+        """The connection stays."""
+
+    def ends(self) -> Offsets:
+        """How many lines were sent."""
+        return {0: len(self.speaker)}
+
+    def read_back(self, path: Path, *, within_s: float) -> Offsets:
+        """As they were sent."""
+        from harness.run_folder.ledger import write_source
+
+        write_source(path, [read_back(0, self.speaker.lines())])
+        return self.ends()
+
+
+class Socket:
+    """Read by Spark's socket source, which is for tests and not for recovery."""
+
+    about = About(
+        name="socket",
+        summary="lines that are sent once, at {socket.host} and {socket.port}, to Spark's socket source",
+        example="{source: socket}",
+        options=Shape,
+    )
+
+    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+        """A port."""
+        return {LABEL: {}}
+
+    def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
+        """The port."""
+        return OpenSocket(part(own, LABEL).at)
+
+
+KIND = Socket()

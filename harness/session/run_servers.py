@@ -1,0 +1,69 @@
+"""Servers of runs in the harness's own process: one for each part, in a thread, on a loopback port of its own. They are
+gone when the harness is, however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+from harness.errors import StackError
+from harness.resources import Resources, labelled
+
+
+class RunServer(Protocol):
+    """One of them, which answers already."""
+
+    @property
+    def placeholders(self) -> Mapping[str, str]:
+        """How the pipeline finds it."""
+
+    def alive(self) -> bool:
+        """Does it still answer?"""
+
+    def close(self) -> None:
+        """End it, with every connection. Safe to call twice."""
+
+
+class RunServers:
+    """All of one component, made by `open`, which may raise OSError."""
+
+    def __init__(self, component: str, open: Callable[[], RunServer]) -> None:
+        self._component, self._open = component, open
+        self._parts: dict[tuple[str, str], RunServer] = {}
+
+    def start(self) -> None:
+        """Each run has its own."""
+
+    def check(self) -> None:
+        """Raise StackError if one of them is dead."""
+        for (run_id, name), server in list(self._parts.items()):
+            if not server.alive():
+                raise StackError(f"{labelled(self._component, name)} of the run {run_id} answers no more; run again")
+
+    def describe(self) -> Mapping[str, Any]:
+        """It is of the harness's own version."""
+        return {"settings": {}}
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """A server for each part. Raises StackError."""
+        return {name: self._made(run_id, name) for name in parts}
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """End those servers."""
+        for name in names:
+            if (run_id, name) in self._parts:
+                self._parts.pop((run_id, name)).close()
+
+    def close(self) -> None:
+        """End all that are left."""
+        while self._parts:
+            self._parts.popitem()[1].close()
+
+    def _made(self, run_id: str, name: str) -> Resources:
+        label = labelled(self._component, name)
+        try:
+            server = self._open()
+        except OSError as refused:
+            raise StackError(f"asked for a loopback port for {label}; {refused.strerror}") from refused
+        self._parts[run_id, name] = server
+        return Resources(label=label, at=server, placeholders=server.placeholders)

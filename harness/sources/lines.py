@@ -1,0 +1,49 @@
+"""Records that are a line each, whatever carries them: which can be one, and how they are kept as read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    # Scenario files are read without what reads tables.
+    import pyarrow as pa
+
+NO_LINE = "it is no line: empty, or with a line break"
+
+
+class Line(NamedTuple):
+    """A record, and when it was sent, in milliseconds since 1970; 0 where nobody knows."""
+
+    value: bytes
+    at_ms: int
+
+
+def is_line(value: bytes) -> bool:
+    """Does a reader of lines get it back? A reader of JSON passes an empty one over."""
+    return bool(value.strip()) and b"\n" not in value and b"\r" not in value
+
+
+def text(values: Sequence[bytes]) -> bytes:
+    """As they are carried."""
+    return b"".join(value + b"\n" for value in values)
+
+
+def read_back(partition: int, lines: Sequence[Line]) -> pa.RecordBatch:
+    """All records of a partition, numbered from 0, as `write_source` of the ledger takes them."""
+    import pyarrow as pa
+
+    from harness.run_folder.ledger import SOURCE
+
+    rows = [
+        {
+            "partition": partition,
+            "offset": at,
+            "timestamp_ms": line.at_ms,
+            "key": None,
+            "value": line.value,
+            "seq": None,
+        }
+        for at, line in enumerate(lines)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=SOURCE)

@@ -1,0 +1,72 @@
+"""Payments out of a Python data source into Postgres, each under its id and the time at which it was read. BROKEN: the
+reader puts the clock into the record.
+
+Spark asks for the same numbers again after a restart. The reader gives the same payments at another time, so that they
+are other rows to a sink whose key has the time in it.
+
+    spark-submit feed_stamped.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
+
+Repair: feed_kept_by_id.py
+"""
+
+# /// onceproof
+# args: [--feed, "{record_log.url}", --checkpoint, "{checkpoint}"]
+# setup:
+#   postgres: |
+#     create table payments (
+#       id bigint, account text, amount numeric(12, 2), currency text, event_time timestamp,
+#       read_ns bigint, primary key (id, read_ns)
+#     )
+# sink:
+#   postgres: select id, account, amount, currency, event_time from payments
+#   effect: select id, account, amount, currency, event_time from ledger
+#   key: [id]
+# input: {source: record_log, offset: position}
+# ///
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import feed
+from pyspark.sql import DataFrame
+
+COLUMNS = (*feed.COLUMNS, "read_ns")
+SAVE = feed.into(
+    f"insert into payments ({', '.join(COLUMNS)}) values %s on conflict (id, read_ns) do nothing", columns=COLUMNS
+)
+
+
+class StampedReader(feed.FeedReader):
+    """Says of each record when it was read."""
+
+    def read(self, partition: feed.Numbers) -> Iterator[tuple[Any, ...]]:  # type: ignore[override]
+        """The records of one part, and the clock."""
+        for row in super().read(partition):
+            yield (*row, time.time_ns())
+
+
+class StampedFeed(feed.Feed):
+    """The feed, with the time."""
+
+    reads = StampedReader
+
+    def schema(self) -> str:
+        """A record as it is, and when it was read."""
+        return "value string, read_ns bigint"
+
+
+def batch(rows: DataFrame, number: int) -> None:
+    """Write one batch; what is there under its key stays."""
+    rows.foreachPartition(SAVE)
+
+
+def main() -> None:
+    args = feed.arguments(__doc__)
+    feed.run(feed.payments(feed.stream(args, StampedFeed).sparkSession, ", read_ns"), batch, args)
+
+
+if __name__ == "__main__":
+    main()
