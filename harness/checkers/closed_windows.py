@@ -27,8 +27,8 @@ class Timed(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A record in the order of writing. `batch` wrote it, None if none did: it was `late` and dropped, or its window
-    is open."""
+    """A record in the order of writing. `batch` wrote it, None if none did: it was `late` and dropped, its window is
+    `open`, or neither: it should be written, and nobody was seen to."""
 
     partition: int
     offset: int
@@ -36,40 +36,49 @@ class Placed(NamedTuple):
     at: int
     batch: int | None
     late: bool
+    open: bool
 
 
 @dataclass(frozen=True)
 class Closed:
-    """By batch, the watermark in milliseconds and the place up to which records are written; the records."""
+    """By batch, the watermark in milliseconds and the place up to which records are written; the records. `due` counts
+    those that a next batch would write, `nowhere` those that a batch took and that have no window."""
 
     watermarks: Mapping[int, int]
     ends: Mapping[int, int]
     places: tuple[Placed, ...]
+    due: int = 0
+    nowhere: int = 0
 
 
 def closed(batches: Sequence[int], records: Iterable[Timed], delay_ms: int) -> Closed:
     """`batches` are those of one query, from 0 and without a gap; also those that took no record."""
     known = list(records)
-    watermarks = _watermarks(batches, known, delay_ms)
+    watermarks, next_ms = _watermarks(batches, known, delay_ms)
     marks = [watermarks[batch] * 1000 for batch in batches]
     written: list[tuple[int, Timed]] = []
-    rest: list[tuple[bool, Timed]] = []
+    rest: list[tuple[bool, bool, Timed]] = []
+    due = 0
     for record in known:
         late = _late(record, watermarks)
         at = len(marks) if late or record.batch is None else _closing(record, record.batch, marks)
         if at < len(marks):
             written.append((batches[at], record))
-        else:
-            rest.append((late, record))
+            continue
+        next_one = not late and _ends_by(record, next_ms)
+        due += next_one
+        rest.append((late, record.batch is not None and not (late or next_one), record))
     written.sort(key=lambda each: (each[0], each[1].closes_us, each[1].partition, each[1].offset))
-    places = [Placed(r.partition, r.offset, WRITTEN, at, batch, False) for at, (batch, r) in enumerate(written)]
-    places += [Placed(r.partition, r.offset, NEVER, at, None, late) for at, (late, r) in enumerate(rest)]
+    places = [Placed(r.partition, r.offset, WRITTEN, at, batch, False, False) for at, (batch, r) in enumerate(written)]
+    places += [Placed(r.partition, r.offset, NEVER, at, None, late, open_) for at, (late, open_, r) in enumerate(rest)]
     order = [batch for batch, _ in written]
     ends = {batch: bisect_left(order, batch + 1) for batch in batches}
-    return Closed(watermarks, ends, tuple(places))
+    nowhere = sum(record.batch is not None and record.closes_us is None for record in known)
+    return Closed(watermarks, ends, tuple(places), due, nowhere)
 
 
-def _watermarks(batches: Sequence[int], records: Sequence[Timed], delay_ms: int) -> dict[int, int]:
+def _watermarks(batches: Sequence[int], records: Sequence[Timed], delay_ms: int) -> tuple[dict[int, int], int]:
+    """The watermark of each batch, and of the one that would come next."""
     latest: dict[int, int] = {}
     for record in records:
         if record.batch is not None and record.time_us is not None:
@@ -78,7 +87,12 @@ def _watermarks(batches: Sequence[int], records: Sequence[Timed], delay_ms: int)
     for batch in batches:
         out[batch] = now
         now = max(now, latest.get(batch, now + delay_ms) - delay_ms)
-    return out
+    return out, now
+
+
+def _ends_by(record: Timed, watermark_ms: int) -> bool:
+    """Does the window of a record that a batch took end by then?"""
+    return record.batch is not None and record.closes_us is not None and record.closes_us <= watermark_ms * 1000
 
 
 def _late(record: Timed, watermarks: Mapping[int, int]) -> bool:

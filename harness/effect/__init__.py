@@ -185,10 +185,23 @@ class Effects:
 
     def timed(self, watermark: Watermark) -> list[Timed]:
         """Each record with its time and the end of its window. Raises UsageError if one of the two is no time."""
+        for name, expression in (("of", watermark.of), ("closes", watermark.closes)):
+            if why := self.no_time(expression):
+                raise UsageError(f"`{name}` in the watermark of {self._where} {why}")
         times = ", ".join(f"epoch_us(cast(({each}\n) as timestamp))" for each in (watermark.of, watermark.closes))
         sql = f"select _partition, _offset, _batch, {times} from ledger"
         self._narrow(committed=False, batch=None)
         return self._asked(sql, lambda: list(map(Timed._make, self._db.execute(sql).fetchall())))
+
+    def no_time(self, expression: str) -> str:
+        """Why an expression is no time of a record of `ledger`, in one line; empty if it is one."""
+        sql = f"describe select _partition, ({expression}\n) from ledger"
+        try:
+            kinds = [str(row[1]) for row in self._bounded(lambda: self._db.execute(sql).fetchall())]
+        except REFUSALS as failure:
+            return f"is no expression that DuckDB can run: {' '.join(_words(failure).split())}"
+        family = FAMILY_OF.get(kinds[1]) if len(kinds) == 2 else None
+        return "" if family in ("timestamp", "instant", "date") else f"is no time, but {', '.join(kinds[1:])}"
 
     def columns(self) -> tuple[str, ...]:
         """The columns of `ledger`."""

@@ -79,7 +79,7 @@ _WRITTEN = """
 create temp table records as
 with raw as (
     select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms, p.batch as _batch,
-           p.late as _late, p.batch is null and not p.late as _open,
+           p.late as _late, p.open as _open,
            decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _committed,
            p.at_partition as __partition, p."at" as __offset
     from source s
@@ -107,7 +107,7 @@ def ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def _places(places: Sequence[Placed]) -> pa.Table:
-    types = {name: pa.bool_() if name == "late" else pa.int64() for name in Placed._fields}
+    types = {name: pa.bool_() if name in ("late", "open") else pa.int64() for name in Placed._fields}
     return pa.table({name: pa.array([getattr(p, name) for p in places], kind) for name, kind in types.items()})
 
 

@@ -28,7 +28,7 @@ from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
-from harness.judge.windows import by_writing
+from harness.judge.windows import by_writing, unclear
 from harness.scenario import Finding, Kind, Verdict
 from harness.scenario import Harm as Harm
 from harness.sinks.names import sink_names
@@ -143,7 +143,7 @@ def _examine(run: Run, injections: tuple[Injection, ...]) -> list[Examined]:
         out = [
             _sink(run, injections, effects, place, drained=drained)
             if sink.watermark is None
-            else _windows(run, injections, source, effects, place, drained=drained)
+            else _windows(run, injections, source, place, drained=drained)
             for place, sink in enumerate(run.scenario.sinks)
         ]
     if run.scenario.together:
@@ -165,15 +165,19 @@ def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: 
     return out
 
 
-def _windows(
-    run: Run, injections: tuple[Injection, ...], source: Source, effects: Effects, place: int, *, drained: bool
-) -> Examined:
+def _windows(run: Run, injections: tuple[Injection, ...], source: Source, place: int, *, drained: bool) -> Examined:
     """One sink of windows, by what its batches wrote."""
-    told = by_writing(run, injections, source, place, effects)
+    sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
+    if why := unclear(run, sink):
+        return Examined(sink=sink, name=name, position=place, drained=drained, void=[why])
+    told = by_writing(run, injections, source, place)
     with Effects(told.source, where=f"scenario `{run.scenario.name}`") as written:
-        out = _sink(told.run, told.injections, written, place, drained=drained)
-    out.unknown += told.unknown
+        # What a batch has yet to write may be missing, or be there already: nobody is accused of it.
+        out = _sink(told.run, told.injections, written, place, drained=drained and not told.unknown)
+    out.behind, out.unknown = drained and not out.drained, [*out.unknown, *told.unknown]
     out.error += told.error
+    out.notes += told.notes
+    out.findings += [finding for finding in told.findings if out.counted(finding.kind)]
     return out
 
 
@@ -259,7 +263,7 @@ def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:
     """Whether all was drained, by the run loop's word and by the ledger; and what that leaves open."""
     reasons = [reason for sink in examined for reason in sink.unknown]
     committed = all(sink.drained for sink in examined)
-    if run.drained and not committed:
+    if run.drained and not all(sink.drained or sink.behind for sink in examined):
         reasons.append(
             "not drained: the pipeline did not commit all records of the source, though the run says otherwise"
         )
