@@ -34,8 +34,8 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 @dataclass(kw_only=True)
 class Examined:
     """What came of one sink. `void`, `unknown` and `error` are reasons; `unmatched` says that it holds none of the keys
-    expected of it; `unseen` counts rows that are missing while the pipeline is not drained; `behind` says that it is, but
-    that a batch has yet to write what it took."""
+    expected of it; `unseen` counts rows that are missing while the pipeline is not drained; `behind`: it is, and a
+    batch has yet to write what it took."""
 
     sink: Sink
     name: str
