@@ -111,7 +111,7 @@ def test_a_late_record_that_the_watermark_drops_is_missed_by_nobody(tmp_path: Pa
     run = windowed(tmp_path / "run", LATE)
     run.hit(3, written=True)
     assert run.story.dropped == [8]
-    says(run, held("1 repetition"))
+    says(run, held("1 repetition", said="postgres windows: 1 records came when their window had ended"))
 
 
 def test_a_late_record_that_counts_all_the_same(tmp_path: Path) -> None:

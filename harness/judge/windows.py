@@ -63,12 +63,19 @@ def by_writing(run: Run, injections: tuple[Injection, ...], source: Source, plac
         source=replace(source, places=found.places, batches=_ranges(written)),
         unknown=[*_unfinished(written, sink), *_due(found, sink)],
         error=_misfit(unlike, injections, query, sink),
-        notes=[_NOWHERE.format(sink.name, found.nowhere)] if found.nowhere else [],
+        notes=_notes(found, sink),
         findings=[_finding(each, place, sink) for each in unlike],
     )
 
 
-_NOWHERE = "{}: {} records have no window (`closes` is NULL), and nothing is said of them"
+def _notes(found: Closed, sink: Sink) -> list[str]:
+    """What is left out of the windows."""
+    late = sum(place.late for place in found.places)
+    words = {
+        f"{late} records came when their window had ended, and the watermark drops them": late,
+        f"{found.nowhere} records have no window (`closes` is NULL), and nothing is said of them": found.nowhere,
+    }
+    return [f"{sink.name}: {each}" for each, count in words.items() if count]
 
 
 def _feeding(run: Run, sink: Sink) -> list[Query]:
