@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.effect import Effects, Source
 from harness.errors import UsageError
 from harness.load import build
 from harness.load.reader import Section
@@ -29,6 +28,9 @@ def check_watermarks(claim: Claim, *, root: Path) -> None:
 
 def times(closing: Section, claim: Claim, *, root: Path) -> None:
     """Each of the two is a time of a record."""
+    # Loading DuckDB takes longer than reading a scenario.
+    from harness.effect import Effects, Source
+
     scenario = build.scenario(claim, path=claim.top.file)
     try:
         workload = WORKLOADS[scenario.input.workload].make(scenario.input, seed=scenario.seed, root=root)
