@@ -92,13 +92,13 @@ class Options(Generated):
     """How the payments are spread over accounts, and when the last one was made."""
 
     last_after: Annotated[
-        float,
-        v.duration(),
+        v.Duration,
         Field(
+            None,
             description="how much later in event time the last record lies, such as 1h: then a watermark closes the "
-            "windows of all others, once all are planned and it is sent"
+            "windows of all others, once all are planned and it is sent",
         ),
-    ] = 0.0
+    ]
 
 
 class Kind(GeneratedKind):
@@ -114,7 +114,7 @@ class Kind(GeneratedKind):
     def make(self, input: Input, *, seed: int, root: Path) -> Transactions:
         """Drawn from the seed."""
         keys, skew = spread(input)
-        last_after_s = float(input.options.get("last_after", 0))
+        last_after_s = float(input.options.get("last_after") or 0)
         return Transactions(input.records, keys=keys, skew=skew, seed=seed, last_after_s=last_after_s)
 
 
