@@ -9,6 +9,7 @@ than once (a self-join, a union) is as far as the slowest of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,16 @@ def _begun(commits: Path) -> tuple[int, ...]:
 def lines_of(text: str) -> tuple[str, ...]:
     """The lines of a file of the offset log that stand for its sources, as they are."""
     return tuple(text.splitlines()[2:])
+
+
+def watermark_of(text: str) -> int | None:
+    """The watermark that a file of the offset log names, in milliseconds; None if it names none."""
+    try:
+        said = json.loads(text.splitlines()[1])
+    except (IndexError, ValueError, RecursionError):
+        return None
+    mark = said.get("batchWatermarkMs") if isinstance(said, dict) else None
+    return mark if isinstance(mark, int) and not isinstance(mark, bool) else None
 
 
 def sources_of(lines: Iterable[str], reads: OffsetReader, checkpoint: Path) -> list[Offsets]:
@@ -113,6 +124,8 @@ class Progress:
     """The sources whose beginning was seen to appear."""
     lines: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """By batch, the line of each source in `offsets/N`."""
+    watermarks: dict[int, int | None] = field(default_factory=dict)
+    """By batch, the watermark under which it runs."""
     attempts: dict[int, set[int]] = field(default_factory=dict)
     """By batch, the attempts that were seen at work on it."""
     first: dict[int, int] = field(default_factory=dict)
@@ -132,7 +145,7 @@ class Progress:
         """Remember the range of a batch whose `offsets/N` is there."""
         text = _read(self.folder / "offsets" / str(batch))
         if text is not None:
-            self.lines[batch] = lines_of(text)
+            self.lines[batch], self.watermarks[batch] = lines_of(text), watermark_of(text)
         ends = None if text is None else offsets_of(text, self.reads, self.folder)
         if ends is not None:
             self.ends[batch] = ends
@@ -207,7 +220,8 @@ class Progress:
             ends = self.ends.get(batch, {})
             ranges = {p: (before.get(p, 0), end) for p, end in sorted(ends.items())}
             done, attempts = batch in self.committed, tuple(sorted(self.attempts.get(batch, ())))
-            out.append(Batch(batch=batch, ranges=ranges, committed=done, attempts=attempts))
+            mark = self.watermarks.get(batch)
+            out.append(Batch(batch=batch, ranges=ranges, committed=done, attempts=attempts, watermark_ms=mark))
             before = ends or before
         return tuple(out)
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inotify_simple import INotify
 
-from harness.checkpoint import Progress, caught_up, count, listing, offsets_of
+from harness.checkpoint import Progress, caught_up, count, listing, offsets_of, watermark_of
 from harness.context import CheckpointEvent
 from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
 from harness.run.progress.observer import Observer, lowest
@@ -77,10 +77,19 @@ def test_done_is_the_newest_committed_batch_and_ranges_start_where_the_last_ende
     assert progress.planned() == {0: 12, 1: 8}
     assert progress.done() == {0: 9, 1: 3}
     assert progress.batches() == (
-        Batch(batch=0, ranges={0: (2, 5), 1: (0, 3)}, committed=True),
-        Batch(batch=1, ranges={0: (5, 9), 1: (3, 3)}, committed=True),
-        Batch(batch=2, ranges={0: (9, 12), 1: (3, 8)}, committed=False),
+        Batch(batch=0, ranges={0: (2, 5), 1: (0, 3)}, committed=True, watermark_ms=0),
+        Batch(batch=1, ranges={0: (5, 9), 1: (3, 3)}, committed=True, watermark_ms=0),
+        Batch(batch=2, ranges={0: (9, 12), 1: (3, 8)}, committed=False, watermark_ms=0),
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "mark"),
+    [('{"batchWatermarkMs":17}', 17), ("{}", None), ("[]", None), ("{", None), ('{"batchWatermarkMs":true}', None)],
+)
+def test_the_watermark_of_a_batch_is_read_or_unknown(line: str, mark: int | None) -> None:
+    assert watermark_of(f'v1\n{line}\n{{"orders":{{"0":1}}}}') == mark
+    assert watermark_of("v1") is None
 
 
 def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:

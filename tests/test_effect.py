@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from harness import effect
 from harness.checkers.cells import canonical
-from harness.effect import OWN_COLUMNS, Effects, Source
+from harness.effect import OWN_COLUMNS, Effects, Source, records
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.run_folder import database, ledger
 from tests.folders import COLUMNS, values
@@ -104,8 +104,8 @@ def test_overlapping_batches_never_double_a_record(source: Path) -> None:
 
 
 def test_a_view_that_doubles_a_record_is_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    careless = effect._RECORDS.replace("asof left join", "left join")
-    monkeypatch.setattr(effect, "_RECORDS", careless)
+    careless = records._TAKEN.replace("asof left join", "left join")
+    monkeypatch.setattr(records, "_TAKEN", careless)
     batches = [{"batch": n, "ranges": {"0": [0, 60]}} for n in range(2)]
     with pytest.raises(HarnessError, match="the view of scenario `x` has 30 records, its source 20"):
         effects(source, batches=batches)

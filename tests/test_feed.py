@@ -105,6 +105,13 @@ def test_portions_follow_the_seed() -> None:
     assert tuple(sender.calls) == portions(600, 3)
 
 
+def test_what_the_sizes_leave_is_sent_by_itself_when_all_before_it_is_planned() -> None:
+    """Each look comes when all that was sent before it is planned."""
+    sender, looks = fed(61, rate_per_s=None, sizes=portions(60, 3))
+    assert tuple(sender.calls) == (*portions(60, 3), 1)
+    assert looks[-1] == 60
+
+
 @given(total=TOTALS, seed=st.integers(), steps=st.lists(st.none() | st.integers(0, 30), max_size=4))
 def test_there_is_a_portion_for_each_batch_that_a_step_names(total: int, seed: int, steps: list[int | None]) -> None:
     schedule = [replace(STEP, when=replace(STEP.when, batch=batch)) for batch in steps]

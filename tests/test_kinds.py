@@ -401,12 +401,12 @@ OTHERWISE = {
     "files": {  # of the Python daemon, of a program, of a run folder
         "components/spark/standalone_containers.py", "run/controls/runs.py", "run_folder/sealed.py",
     },
-    "kafka": {"scenario.py", "training/application.py"},  # the default; Spark's name of a format
-    "transactions": {"scenario.py"},  # the default
+    "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
+    "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
         "cli/doctor.py", "components/spark/driver_container.py", "components/spark/standalone_processes.py",
         "components/spark/worker_daemon.py", "machine/spark_home.py", "run/controls/runs.py", "run/run_or_control.py",
-        "scenario.py", "stacks/containers.py", "stacks/shared.py",
+        "scenario/__init__.py", "stacks/containers.py", "stacks/shared.py",
     },
     "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip

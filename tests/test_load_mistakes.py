@@ -19,6 +19,8 @@ from tests.strategies import ENTRY, project
 PIPELINE = "name: n\npipeline: pipelines/pay.py\n"
 GOOD = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
 
+CLOSING = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], watermark: "
+
 
 class Case(NamedTuple):
     """A file and what is said of it, as `line:col: text`; ROOT stands for the project's folder."""
@@ -381,6 +383,31 @@ CASES = [
         "query that is no folder's name",
         PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], query: ../b}\n",
         ["3:70: sink.query must be the name of a checkpoint's folder, not '../b'"],
+    ),
+    Case(
+        "a watermark's delay",
+        CLOSING + "{of: event_time, closes: event_time, delay: 10 secs}}\n",
+        ["3:118: sink.watermark.delay must be a duration such as 250ms, 3s or 2m, not '10 secs'"],
+    ),
+    Case(
+        "a watermark without an end, and an unknown key",
+        CLOSING + "{of: event_time, close: event_time}}\n",
+        ["3:74: sink.watermark.closes is missing", "3:91: unknown key 'sink.watermark.close'; did you mean 'closes'?"],
+    ),
+    Case(
+        "a watermark of no column, and an end that is no time",
+        CLOSING + "{of: even_time, closes: amount}}\n",
+        [
+            '3:79: sink.watermark.of is no expression that DuckDB can run: Binder Error: Referenced column "even_time" not found in FROM clause! Candidate bindings: "event_time", "_partition", "value", "amount", "_timestamp_ms"',
+            "3:98: sink.watermark.closes is no time, but DECIMAL(18,2)",
+        ],
+    ),
+    Case(
+        "a watermark without batches",
+        "name: n\npipeline: {entry: pipelines/pay.py, progress: group}\n"
+        + CLOSING.removeprefix(PIPELINE)
+        + "{of: event_time, closes: event_time}}\n",
+        ["3:74: sink.watermark needs progress: checkpoint, whose batches tell when a window was written"],
     ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(

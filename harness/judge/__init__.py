@@ -28,6 +28,7 @@ from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
 from harness.judge.stalled import stalled
+from harness.judge.windows import by_writing, unclear
 from harness.scenario import Finding, Kind, Verdict
 from harness.scenario import Harm as Harm
 from harness.sinks.names import sink_names
@@ -139,21 +140,44 @@ def _examine(run: Run, injections: tuple[Injection, ...]) -> list[Examined]:
     )
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
-        names, numbering = sink_names(run.scenario.sinks), numbered(run.progressed)
         out = [
-            examine(effects, sink, load(run.folder, index), drained=drained, position=index, name=names[index])
-            for index, sink in enumerate(run.scenario.sinks)
+            _sink(run, injections, effects, place, drained=drained)
+            if sink.watermark is None
+            else _windows(run, injections, source, place, drained=drained)
+            for place, sink in enumerate(run.scenario.sinks)
         ]
-        for sink in out:
-            clues = sink.clues(effects)
-            options = explanations(sink.findings, clues.totals)
-            found = attribute(sink.findings, clues, options)
-            sink.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-            _weighed(run, sink, effects, injections)
     if run.scenario.together:
-        holders = {sink.position: sink.holds for sink in out}
-        for sink in out:
-            sink.findings = together(sink.findings, holders, names=names)
+        holders, names = {sink.position: sink.holds for sink in out}, sink_names(run.scenario.sinks)
+        for each in out:
+            each.findings = together(each.findings, holders, names=names)
+    return out
+
+
+def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: int, *, drained: bool) -> Examined:
+    """One sink, its findings and what hits put at stake in it."""
+    name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
+    table = load(run.folder, place)
+    out = examine(effects, run.scenario.sinks[place], table, drained=drained, position=place, name=name)
+    clues = out.clues(effects)
+    found = attribute(out.findings, clues, explanations(out.findings, clues.totals))
+    out.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
+    _weighed(run, out, effects, injections)
+    return out
+
+
+def _windows(run: Run, injections: tuple[Injection, ...], source: Source, place: int, *, drained: bool) -> Examined:
+    """One sink of windows, by what its batches wrote."""
+    sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
+    if why := unclear(run, sink):
+        return Examined(sink=sink, name=name, position=place, drained=drained, void=[why])
+    told = by_writing(run, injections, source, place)
+    with Effects(told.source, where=f"scenario `{run.scenario.name}`") as written:
+        # What a batch has yet to write may be missing, or be there already: nobody is accused of it.
+        out = _sink(told.run, told.injections, written, place, drained=drained and not told.unknown)
+    out.behind, out.unknown = drained and not out.drained, [*out.unknown, *told.unknown]
+    out.error += told.error
+    out.notes += told.notes
+    out.findings += [finding for finding in told.findings if out.counted(finding.kind)]
     return out
 
 
@@ -239,7 +263,7 @@ def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:
     """Whether all was drained, by the run loop's word and by the ledger; and what that leaves open."""
     reasons = [reason for sink in examined for reason in sink.unknown]
     committed = all(sink.drained for sink in examined)
-    if run.drained and not committed:
+    if run.drained and not all(sink.drained or sink.behind for sink in examined):
         reasons.append(
             "not drained: the pipeline did not commit all records of the source, though the run says otherwise"
         )

@@ -34,7 +34,8 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 @dataclass(kw_only=True)
 class Examined:
     """What came of one sink. `void`, `unknown` and `error` are reasons; `unmatched` says that it holds none of the keys
-    expected of it; `unseen` counts rows that are missing while the pipeline is not drained."""
+    expected of it; `unseen` counts rows that are missing while the pipeline is not drained; `behind`: it is, and a
+    batch has yet to write what it took."""
 
     sink: Sink
     name: str
@@ -52,6 +53,7 @@ class Examined:
     weighed: list[Weighed] = field(default_factory=list)
     unmatched: bool = False
     plain: bool = False
+    behind: bool = False
     unseen: int = 0
     rounded: int = 0
     expected_rows: int = 0

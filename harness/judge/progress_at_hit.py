@@ -72,7 +72,7 @@ def reaches(injection: Injection, progressed: Progressed, sink: Sink) -> list[Re
         return [_by_hand(snapshot, progressed, died=injection.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
     touched = [pair for pair in states if injection.only in ("", pair[0].checkpoint)]
-    named = [pair for pair in touched if _may_feed(pair[0].checkpoint, sink)]
+    named = [pair for pair in touched if may_feed(pair[0].checkpoint, sink)]
     found = [_reach(state, query, injection, progressed, sink) for state, query in named]
     return [reach for reach in found if reach is not None]
 
@@ -96,10 +96,11 @@ def taken(progressed: Progressed, sink: Sink) -> list[list[tuple[int | None, Spa
 
 def _ours(progressed: Progressed, sink: Sink) -> list[Query]:
     """The queries that read the source and may feed `sink`."""
-    return [query for query in progressed.queries if query.ours and _may_feed(query.checkpoint, sink)]
+    return [query for query in progressed.queries if query.ours and may_feed(query.checkpoint, sink)]
 
 
-def _may_feed(checkpoint: str, sink: Sink) -> bool:
+def may_feed(checkpoint: str, sink: Sink) -> bool:
+    """Is it a query that the sink does not rule out?"""
     return sink.query in (None, checkpoint.rpartition("/")[2])
 
 

@@ -24,6 +24,7 @@ from harness.scenario import (
     Trigger,
     Word,
 )
+from harness.scenario.watermark import Watermark
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
@@ -80,7 +81,14 @@ def sink(section: Section) -> Sink:
         part=section.get("part", ""),
         query=section.get("query"),
         folds=section.has("view"),
+        watermark=watermark(section),
     )
+
+
+def watermark(section: Section) -> Watermark | None:
+    """What closes the windows of a sink, if it has any."""
+    values = section.section("watermark").values
+    return Watermark(of=values["of"], closes=values["closes"], delay_s=values.get("delay", 0.0)) if values else None
 
 
 def given(section: Section) -> Input:

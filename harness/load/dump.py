@@ -128,7 +128,11 @@ def sink(s: Sink) -> CommentedMap:
         return flow(where)
     order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
     view = "deduplicated" if s.folds else None
-    return block(where, effect=s.effect, key=flows(s.key), order=order, part=s.part or None, query=s.query, view=view)
+    closing = s.watermark and block(
+        of=s.watermark.of, closes=s.watermark.closes, delay=lasting(s.watermark.delay_s or None)
+    )
+    more = {"part": s.part or None, "query": s.query, "watermark": closing, "view": view}
+    return block(where, effect=s.effect, key=flows(s.key), order=order, **more)
 
 
 def given(i: Input) -> CommentedMap:

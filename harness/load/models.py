@@ -65,6 +65,14 @@ class OrderShape(Shape):
     per: list[v.Column]
 
 
+class WatermarkShape(Shape):
+    """How a query in append mode writes windows: each once, by the first batch whose watermark has passed its end."""
+
+    of: Annotated[v.Line, Field(description="the time that the watermark follows: SQL over `ledger`")]
+    closes: Annotated[v.Line, Field(description="where the window of a record ends: SQL over `ledger`")]
+    delay: Annotated[v.Pause, Field(None, description="how far the watermark lies behind the latest time")]
+
+
 class EffectShape(Shape):
     """What the effect should be, wherever it shows."""
 
@@ -73,6 +81,9 @@ class EffectShape(Shape):
     order: Annotated[OrderShape, Field(None)]
     part: Annotated[v.Part, Field(None, description="another part of its component: second for postgres.second")]
     query: Annotated[v.Folder, Field(None, description="the query that feeds it, by its checkpoint's folder")]
+    watermark: Annotated[
+        WatermarkShape, Field(None, description="its query writes windows, in append mode, as a watermark closes them")
+    ]
     view: Annotated[View, v.choice(View), Field(None, description="the query folds equal rows on purpose")]
 
 

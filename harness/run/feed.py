@@ -65,8 +65,9 @@ class Feeder:
     schedule has `finished`: there are as many batches as portions then, so that the batch that a step names comes, and
     a fault at it finds the next records on their way. Afterwards, and where the pipeline keeps its offsets itself (it
     plans nothing that can be seen), it stays one portion ahead. With `exact` sizes it sends each of them when all
-    before it is planned, whatever the rate. A pipeline that shows no progress is waited for `patience_s` with each
-    portion, and while its driver is not `at_work` yet, for `begins_s` more at most."""
+    before it is planned, whatever the rate. What the sizes leave waits for that as well. A pipeline that shows no
+    progress is waited for `patience_s` with each portion, and while its driver is not `at_work` yet, for `begins_s`
+    more at most."""
 
     def __init__(
         self,
@@ -147,7 +148,10 @@ class Feeder:
             before = self._planned()
             self._send(portion)
             self._wait(lambda last=portion, before=before: self._goes_on(last, before))  # type: ignore[misc]
-        self._send(self._producer.total - self._producer.sent)
+        left = self._producer.total - self._producer.sent
+        if left and (self._exact or self._sizes):
+            self._wait(lambda: self._planned() >= self._producer.acknowledged)
+        self._send(left)
 
     def _wait(self, reached: Callable[[], bool]) -> None:
         end = monotonic() + self._patience_s

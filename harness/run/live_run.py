@@ -40,7 +40,7 @@ from harness.stacks.needed_parts import code, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
-from harness.workloads.base import Workload
+from harness.workloads.base import ClosesWindows, Workload
 
 BEGINS_S, COMMITS_S = 60.0, 120.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
@@ -128,12 +128,13 @@ class Live:
         self._exit.callback(self.attempts.close)
         self.producer = Producer(workload, self.attempts, self.source.sender())
         self._exit.callback(self.producer.close)
+        apart = workload.apart if isinstance(workload, ClosesWindows) else 0
         self.feeder = Feeder(
             self.producer,
             self.progress,
             journal,
             rate_per_s=self.scenario.input.rate_per_s,
-            sizes=portions(workload.count, self._seed, enough(self.scenario.schedule)),
+            sizes=portions(workload.count - apart, self._seed, enough(self.scenario.schedule)),
             finished=lambda: self.schedule.done,
             exact=self._portions,
             patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),

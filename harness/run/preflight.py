@@ -8,7 +8,8 @@ judged as this one's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.checkers.schema_check import schema_mismatch
@@ -36,11 +37,11 @@ def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: S
     A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
     effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
     now, names, looked = sinks_now(scenario, own), sink_names(scenario.sinks), set[int]()
-    with _of_nothing(scenario, workload) as effects:
-        for place, sink in enumerate(scenario.sinks):
-            if sink.effect is None:
-                looked.add(place)
-                continue
+    for place, sink in enumerate(scenario.sinks):
+        if sink.effect is None:
+            looked.add(place)
+            continue
+        with _of_nothing(scenario, workload, sink) as effects:
             effect = effects.table(sink.effect)
             if not now[place].unreadable:
                 _fits(sink, effect, now[place].columns, names[place])
@@ -64,7 +65,7 @@ def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[
             raise SetupError(str(failure)) from failure
         if there is not None:
             looked.add(place)
-            with _of_nothing(scenario, workload) as effects:
+            with _of_nothing(scenario, workload, sink) as effects:
                 _fits(sink, effects.table(sink.effect), there, names[place])
 
 
@@ -75,20 +76,25 @@ def bind(scenarios: Sequence[Scenario]) -> None:
     wrong: dict[str, None] = {}
     for scenario in scenarios:
         workload = make(scenario.input, seed=scenario.seed, root=project_root(Path(scenario.path)))
-        with _of_nothing(scenario, workload) as effects:
-            for sink in scenario.sinks:
-                try:
+        for sink in scenario.sinks:
+            try:
+                with _of_nothing(scenario, workload, sink) as effects:
                     effects.shape(sink.effect or "from ledger")
-                except UsageError as failure:
-                    wrong[f"{scenario.path}: {failure}"] = None
+            except UsageError as failure:
+                wrong[f"{scenario.path}: {failure}"] = None
     if wrong:
         raise UsageError("\n".join(wrong))
 
 
-def _of_nothing(scenario: Scenario, workload: Workload) -> Effects:
-    """The effects over no record."""
+@contextmanager
+def _of_nothing(scenario: Scenario, workload: Workload, sink: Sink) -> Iterator[Effects]:
+    """What the effect of a sink is asked of, over no record. Raises UsageError if its windows have no times."""
     columns = tuple((c.name, c.type, c.expression) for c in workload.columns)
-    return Effects(Source(parquet=None, columns=columns), where=f"scenario `{scenario.name}`")
+    source = Source(parquet=None, columns=columns, places=() if sink.watermark else None)
+    with Effects(source, where=f"scenario `{scenario.name}`") as effects:
+        if sink.watermark is not None:
+            effects.timed(sink.watermark)
+        yield effects
 
 
 def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> None:

@@ -68,12 +68,14 @@ class Snapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch of one query: the records it took, and the attempts that were seen at work on it."""
+    """One batch of one query: the records it took, the attempts that were seen at work on it, and the watermark under
+    which Spark's log says that it ran, in milliseconds; None if nobody saw that."""
 
     batch: int
     ranges: Mapping[int, tuple[int, int]]
     committed: bool
     attempts: tuple[int, ...] = ()
+    watermark_ms: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

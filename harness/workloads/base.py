@@ -57,6 +57,15 @@ class Workload(Protocol):
         """All of them, from the first; each call begins anew."""
 
 
+@runtime_checkable
+class ClosesWindows(Protocol):
+    """A workload whose last records are sent by themselves, once all before them are planned."""
+
+    @property
+    def apart(self) -> int:
+        """How many."""
+
+
 class WorkloadKind(Protocol):
     """A kind of workload: a word after `workload`, or a key of its own name where its model has one (`replay`)."""
 

@@ -6,10 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
+from typing import Annotated
 
+from pydantic import Field
+
+from harness.fields import values as v
 from harness.kinds import About
-from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record
+from harness.scenario import Input
+from harness.workloads.base import Column, Generated, GeneratedKind, Keys, Record, spread
 
 BEGIN = datetime(2026, 1, 1)
 STEP = timedelta(milliseconds=250)
@@ -34,12 +40,16 @@ COLUMNS = (
 
 class Transactions:
     """Ids 1 to n; `seq` counts per account from 1. Event time rises by about 250 ms a record; one record in twenty
-    is late, by up to 30 s. Amounts are text with two places, so that nobody reads them as floats by accident."""
+    is late, by up to 30 s. Amounts are text with two places, so that nobody reads them as floats by accident.
+
+    With `last_after_s` the last record lies so much later than it would, and is sent by itself."""
 
     columns = COLUMNS
 
-    def __init__(self, count: int, *, keys: int, skew: float, seed: int) -> None:
+    def __init__(self, count: int, *, keys: int, skew: float, seed: int, last_after_s: float = 0.0) -> None:
         self.count = count
+        self.apart = int(last_after_s > 0)
+        self._last_after = timedelta(seconds=last_after_s)
         self._keys = keys
         self._skew = skew
         self._seed = seed
@@ -58,10 +68,13 @@ class Transactions:
                 "account": account,
                 "amount": _amount(rng),
                 "currency": homes[account],
-                "event_time": _event_time(rng, seq),
+                "event_time": self._moment(rng, seq).isoformat(timespec="microseconds"),
                 "seq": seen[account],
             }
             yield Record(seq, account.encode(), json.dumps(value).encode())
+
+    def _moment(self, rng: Random, seq: int) -> datetime:
+        return _event_time(rng, seq) + (self._last_after if seq == self.count - 1 else timedelta())
 
 
 def _amount(rng: Random) -> str:
@@ -69,11 +82,23 @@ def _amount(rng: Random) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def _event_time(rng: Random, seq: int) -> str:
+def _event_time(rng: Random, seq: int) -> datetime:
     late_s = rng.uniform(0, LATE_S) if rng.randrange(ONE_IN_LATE) == 0 else rng.uniform(0, STEP.total_seconds())
     # Counted from a later beginning, so that no event lies before BEGIN.
-    moment = BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
-    return moment.isoformat(timespec="microseconds")
+    return BEGIN + timedelta(seconds=LATE_S) + seq * STEP - timedelta(seconds=late_s)
+
+
+class Options(Generated):
+    """How the payments are spread over accounts, and when the last one was made."""
+
+    last_after: Annotated[
+        v.Duration,
+        Field(
+            None,
+            description="how much later in event time the last record lies, such as 1h: then a watermark closes the "
+            "windows of all others, once all are planned and it is sent",
+        ),
+    ]
 
 
 class Kind(GeneratedKind):
@@ -83,12 +108,14 @@ class Kind(GeneratedKind):
         name="transactions",
         summary="payments of accounts as JSON, keyed by account",
         example="{workload: transactions, records: 600}",
-        options=Generated,
+        options=Options,
     )
 
-    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> Transactions:
+    def make(self, input: Input, *, seed: int, root: Path) -> Transactions:
         """Drawn from the seed."""
-        return Transactions(count, keys=keys, skew=skew, seed=seed)
+        keys, skew = spread(input)
+        last_after_s = float(input.options.get("last_after") or 0)
+        return Transactions(input.records, keys=keys, skew=skew, seed=seed, last_after_s=last_after_s)
 
 
 KIND = Kind()

@@ -17,17 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 PAYMENT = "id bigint, account string, amount decimal(12, 2), event_time timestamp"
 
 
-def arguments(about: str | None) -> argparse.Namespace:
+def arguments(about: str | None, *, topic: str = "topic") -> argparse.Namespace:
     """The command line: where Kafka is, which topic, where the checkpoint is, how large a batch may be."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("bootstrap", "topic", "checkpoint"):
+    for name in ("bootstrap", topic, "checkpoint"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     return parser.parse_args()
 
 
-def payments(args: argparse.Namespace) -> DataFrame:
-    """The topic as a stream of payments, times in UTC, each with the offset that it came from."""
+def payments(args: argparse.Namespace, topic: str = "") -> DataFrame:
+    """A topic (of the command line, if none is named) as a stream of payments, times in UTC, each with its offset."""
     spark = (
         SparkSession.builder.appName("shapes")
         .config("spark.sql.shuffle.partitions", "3")
@@ -37,7 +37,7 @@ def payments(args: argparse.Namespace) -> DataFrame:
     records = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
-        .option("subscribe", args.topic)
+        .option("subscribe", topic or args.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", args.max_records)
         .option("kafka.fetch.max.wait.ms", 5)

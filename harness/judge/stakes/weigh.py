@@ -306,7 +306,8 @@ class _Weighing:
             apart = "the sources of its query stood at different offsets, or one had gone back"
             return f"{apart}, and no record was in flight of all of them"
         if self.reach.batch is not None and not self.reach.taken:
-            return f"batch {self.reach.batch} held no record"
+            what = "held no record" if self.scale.sink.watermark is None else "wrote no window"
+            return f"batch {self.reach.batch} {what}"
         if self.reach.taken and self.injection.paused:
             return "the driver was paused, and went on with what it had in flight"
         if self.reach.taken:

@@ -16,6 +16,7 @@ from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.steps import check_step
+from harness.load.cross_checks.watermarks import check_watermarks
 from harness.load.models import EffectShape, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
@@ -44,6 +45,7 @@ def check(claim: Claim, *, root: Path) -> None:
             check_step(step, planned(claim))
     if not claim.top.mistakes:
         offsets(claim)
+        check_watermarks(claim, root=root)
 
 
 def sinks(claim: Claim) -> None:

@@ -2,7 +2,6 @@
 
 A `Scenario` says what is claimed of which pipeline, under which input and schedule of failures. What was seen while it
 ran is in `Evidence` and `StepOutcome`; what a checker thinks of it, in `Finding` and `Verdict`.
-`harness.load` reads these from YAML; `harness.run_folder.store` keeps them.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from harness.scenario.watermark import Watermark as Watermark
 
 
 class Harm(StrEnum):
@@ -140,7 +141,7 @@ class Sink:
 
     `part` is the name of another part of its component than the plain one (`second` for `postgres.second`). `query` is
     the folder name of the checkpoint of the query that feeds it, where several read the source.
-    `folds` says that the target is a query which folds equal rows on purpose (`view: deduplicated`)."""
+    `folds`: the target is a query that folds equal rows on purpose; `watermark`: windows are written in append mode."""
 
     kind: str
     target: str
@@ -151,6 +152,7 @@ class Sink:
     part: str = ""
     query: str | None = None
     folds: bool = False
+    watermark: Watermark | None = None
 
     @property
     def name(self) -> str:

@@ -1,0 +1,123 @@
+"""What the view `ledger` is made of: the records of the source, each with its batch, as tables of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from harness.checkers.closed_windows import Placed
+from harness.errors import HarnessError
+from harness.run_folder.ledger import SOURCE, read_source
+
+OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
+"""What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
+
+WINDOW_COLUMNS = ("_late", "_open")
+"""What it has where windows are written in append mode: would a watermark drop the record, is its window not closed?"""
+
+HIDDEN = ("_committed", "__partition", "__offset")
+"""What `records` has besides, for our own use: a workload's columns cannot hide it. The last two say where it lies, or,
+of windows, in which order it was written."""
+
+RESERVED = frozenset({"_partition", "_offset", "_batch", "_committed"})
+"""What a record is told by: a workload's column of that name would hide it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
+    over `value` and `key`), `batches` the entries of checkpoint.json, `committed` the next offsets by partition; None
+    means that all records count. `places`: the records in the order in which windows were written, and `batches` are
+    stretches of that order; None where batches write what they took."""
+
+    parquet: Path | None
+    columns: tuple[tuple[str, str, str], ...]
+    batches: Sequence[Mapping[str, Any]] = ()
+    committed: Mapping[int, int] | None = None
+    places: Sequence[Placed] | None = None
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Our columns in `ledger`."""
+        return OWN_COLUMNS if self.places is None else (*OWN_COLUMNS, *WINDOW_COLUMNS)
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """The columns that no workload may have."""
+        return RESERVED if self.places is None else RESERVED.union(WINDOW_COLUMNS)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables that `query` reads. Raises HarnessError if something of the run is damaged."""
+        table = SOURCE.empty_table() if self.parquet is None else read_source(self.parquet)
+        known = {"source": table, "ranges": ranges(self.batches), "front": _next_offsets(self.committed, table)}
+        return known if self.places is None else {**known, "places": _places(self.places)}
+
+    def query(self, columns: Sequence[str]) -> str:
+        """What makes the table `records`."""
+        return (_TAKEN if self.places is None else _WRITTEN).format(columns=", ".join(columns))
+
+
+# ASOF finds at most one range a record, so that batches which overlap can never double a record.
+_TAKEN = """
+create temp table records as
+with raw as (
+    select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms,
+           case when s."offset" < r."end" then r.batch end as _batch,
+           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _committed,
+           s.partition as __partition, s."offset" as __offset
+    from source s
+    left join front f on f.partition = s.partition
+    asof left join ranges r on r.partition = s.partition and s."offset" >= r.start
+)
+select {columns} from raw order by __partition, __offset
+"""
+_WRITTEN = """
+create temp table records as
+with raw as (
+    select s.partition as _partition, s."offset" as _offset, s.timestamp_ms as _timestamp_ms, p.batch as _batch,
+           p.late as _late, p.open as _open,
+           decode(s.value) as value, decode(s.key) as key, s."offset" < f.next as _committed,
+           p.at_partition as __partition, p."at" as __offset
+    from source s
+    join places p on p.partition = s.partition and p."offset" = s."offset"
+    left join front f on f.partition = s.partition
+)
+select {columns} from raw order by __partition, __offset
+"""
+
+
+def ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """What each batch took."""
+    try:
+        rows = [
+            (int(batch["batch"]), int(partition), int(start), int(end))
+            for batch in batches
+            for partition, (start, end) in batch["ranges"].items()
+            if int(end) > int(start)
+        ]
+        names = ("batch", "partition", "start", "end")
+        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
+        words = f"the batches of checkpoint.json are damaged: {failure!r}"
+        raise HarnessError(f"{words}. Run the scenario again") from failure
+
+
+def _places(places: Sequence[Placed]) -> pa.Table:
+    types = {name: pa.bool_() if name in ("late", "open") else pa.int64() for name in Placed._fields}
+    return pa.table({name: pa.array([getattr(p, name) for p in places], kind) for name, kind in types.items()})
+
+
+def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
+    """The first offset of each partition that does not count."""
+    partitions = sorted(set(source["partition"].to_pylist()))
+    everything = 2**62
+    ends = [everything if committed is None else committed.get(partition, 0) for partition in partitions]
+    try:
+        return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
+    except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
+        words = f"`committed` of checkpoint.json is damaged: {failure!r}"
+        raise HarnessError(f"{words}. Run the scenario again") from failure

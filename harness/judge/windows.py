@@ -1,0 +1,201 @@
+"""A sink whose query writes windows in append mode, judged by what its batches wrote and not by what they took.
+
+A window is written by a later batch than those that took its records: the first one whose watermark has passed its end.
+So the records are put into the order in which they were written, and every batch, snapshot and next offset is told in
+places of that order. The rest of the judge sees a source that was read in that order, and goes by the same rules.
+
+The watermarks are computed from the records and the batches' ranges. Spark's log is held against them, and never
+believed: a batch that ran under another one is a finding like any other. Where that was planned before anything was
+hit, no fault did it, and the scenario does not describe its pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from harness.checkers.closed_windows import WRITTEN, Closed, closed
+from harness.effect import Effects, Source
+from harness.judge.injections import Injection, Seen
+from harness.judge.progress_at_hit import may_feed
+from harness.judge.read_folder import CHECKPOINT, Run
+from harness.run_folder.snapshot import Batch, Offsets, Query, QueryState
+from harness.scenario import Finding, Kind, Sink
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByWriting:
+    """What a sink of windows is judged with. `unknown`: windows of which nobody can tell yet whether they were written;
+    `findings` and `error` are about watermarks."""
+
+    run: Run
+    injections: tuple[Injection, ...]
+    source: Source
+    unknown: list[str] = field(default_factory=list)
+    error: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def unclear(run: Run, sink: Sink) -> str:
+    """Why nobody can tell which batch wrote a window of a sink; empty if somebody can."""
+    why = _unclear(run, sink)
+    return f"nobody can tell which batch wrote a window of {sink.name}: {why}" if why else ""
+
+
+def by_writing(run: Run, injections: tuple[Injection, ...], source: Source, place: int) -> ByWriting:
+    """The same run in the order of writing, where that is clear. Raises UsageError if what the sink says of its windows
+    is no time."""
+    sink = run.scenario.sinks[place]
+    assert sink.watermark is not None
+    query = _feeding(run, sink)[0]
+    # By the batches of its own query: those of another one say nothing of it.
+    taken = replace(source, batches=_ranges(query))
+    with Effects(taken, where=f"scenario `{run.scenario.name}`") as effects:
+        records = effects.timed(sink.watermark)
+    found = closed([batch.batch for batch in query.batches], records, round(sink.watermark.delay_s * 1000))
+    written = replace(query, batches=tuple(_ranged(batch, found) for batch in query.batches))
+    unlike = _unlike(query, found)
+    return ByWriting(
+        run=_run(run, query, written, found),
+        injections=tuple(_hit(injection, written, found) for injection in injections),
+        source=replace(source, places=found.places, batches=_ranges(written)),
+        unknown=[*_unfinished(written, sink), *_due(found, sink)],
+        error=_misfit(unlike, injections, query, sink),
+        notes=_notes(found, sink),
+        findings=[_finding(each, place, sink) for each in unlike],
+    )
+
+
+def _notes(found: Closed, sink: Sink) -> list[str]:
+    """What is left out of the windows."""
+    late = sum(place.late for place in found.places)
+    words = {
+        f"{late} records came when their window had ended, and the watermark drops them": late,
+        f"{found.nowhere} records have no window (`closes` is NULL), and nothing is said of them": found.nowhere,
+    }
+    return [f"{sink.name}: {each}" for each, count in words.items() if count]
+
+
+def _feeding(run: Run, sink: Sink) -> list[Query]:
+    return [query for query in run.progressed.queries if query.ours and may_feed(query.checkpoint, sink)]
+
+
+def _unclear(run: Run, sink: Sink) -> str:
+    ours = _feeding(run, sink)
+    if run.scenario.pipeline.progress != CHECKPOINT:
+        return "the pipeline keeps its offsets itself, and batches are told by Spark's checkpoint"
+    if len(ours) != 1:
+        many = f"{len(ours)} checkpoints feed it, each with watermarks of its own"
+        return many if sink.query or not ours else f"{many}; name one in `query`"
+    numbers = [batch.batch for batch in ours[0].batches]
+    if not numbers or numbers != list(range(len(numbers))):
+        return f"of the batches up to {max(numbers, default=0)}, only {len(numbers)} were seen"
+    unseen = [batch.batch for batch in ours[0].batches if batch.watermark_ms is None]
+    return f"Spark's log was not seen to tell the watermark of batch {unseen[0]}" if unseen else ""
+
+
+@dataclass(frozen=True)
+class _Unlike:
+    """A batch that ran under another watermark than the records before it say."""
+
+    batch: int
+    words: str
+
+
+def _unlike(query: Query, found: Closed) -> list[_Unlike]:
+    """The first such batch: those after it may only follow."""
+    for batch in query.batches:
+        if batch.watermark_ms != found.watermarks[batch.batch]:
+            logged, ours = _told(batch.watermark_ms or 0), _told(found.watermarks[batch.batch])
+            words = f"batch {batch.batch} ran under the watermark {logged}, and by the records before it it is {ours}"
+            return [_Unlike(batch.batch, words)]
+    return []
+
+
+def _told(watermark_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(watermark_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{watermark_ms} ms"
+
+
+def _finding(unlike: _Unlike, place: int, sink: Sink) -> Finding:
+    # Without batch and times in what names it: control runs have other batches, and show the same all the same.
+    key = {"watermark": sink.watermark.of if sink.watermark else ""}
+    kind = Kind.WRONG_AGGREGATE
+    return Finding(kind=kind, sink=sink.name, position=place, key=key, batches=(unlike.batch,), note=unlike.words)
+
+
+def _misfit(unlike: Sequence[_Unlike], injections: Sequence[Injection], query: Query, sink: Sink) -> list[str]:
+    """Words for a watermark that was another one before any fault hit."""
+    hits = [_planned(injection, query) for injection in injections]
+    return [
+        f"the watermark of {sink.name} and the pipeline do not fit: {each.words}. Mend `watermark`, or the pipeline"
+        for each in unlike
+        if all(each.batch in planned for planned in hits)
+    ]
+
+
+def _planned(injection: Injection, query: Query) -> tuple[int, ...]:
+    """The batches that were planned when a fault hit, and whose watermark was in Spark's log by then."""
+    states = injection.at.snapshot.queries if injection.at is not None else ()
+    return next((state.offsets for state in states if state.checkpoint == query.checkpoint), ())
+
+
+def _unfinished(query: Query, sink: Sink) -> list[str]:
+    """A batch that was to write windows and is not committed."""
+    left = [
+        each.batch for each in query.batches if not each.committed and each.ranges[WRITTEN][1] > each.ranges[WRITTEN][0]
+    ]
+    return [f"batch {left[0]}, which writes windows of {sink.name}, was never committed"] if left else []
+
+
+def _due(found: Closed, sink: Sink) -> list[str]:
+    """Windows that Spark writes in a batch without a record, once the last one has moved the watermark."""
+    if not found.due:
+        return []
+    batch = max(found.watermarks) + 1
+    words = f"batch {batch}, which closes windows of {found.due} records of {sink.name}, was not seen"
+    return [f"{words}: it comes without a record, unless spark.sql.streaming.noDataMicroBatches.enabled is false"]
+
+
+def _ranged(batch: Batch, found: Closed) -> Batch:
+    """A batch with what it wrote."""
+    return replace(batch, ranges={WRITTEN: (found.ends.get(batch.batch - 1, 0), found.ends[batch.batch])})
+
+
+def _ranges(query: Query) -> list[dict[str, object]]:
+    return [{"batch": each.batch, "ranges": each.ranges} for each in query.batches]
+
+
+def _run(run: Run, query: Query, written: Query, found: Closed) -> Run:
+    end = {WRITTEN: found.ends[query.batches[-1].batch]}
+    queries = tuple(written if each is query else each for each in run.progressed.queries)
+    return replace(run, progressed=replace(run.progressed, queries=queries, batches=written.batches, end=end))
+
+
+def _hit(injection: Injection, query: Query, found: Closed) -> Injection:
+    return replace(injection, at=_seen(injection.at, query, found), restart=_seen(injection.restart, query, found))
+
+
+def _seen(seen: Seen | None, query: Query, found: Closed) -> Seen | None:
+    """A snapshot in the order of writing."""
+    if seen is None:
+        return None
+    states = tuple(
+        _state(each, found) if each.checkpoint == query.checkpoint else each for each in seen.snapshot.queries
+    )
+    return replace(seen, snapshot=replace(seen.snapshot, queries=states))
+
+
+def _state(state: QueryState, found: Closed) -> QueryState:
+    planned, committed = _end(state.offsets, found), _end(state.commits, found)
+    return replace(state, planned=planned, committed=committed, planned_most={}, committed_most={})
+
+
+def _end(batches: tuple[int, ...], found: Closed) -> Offsets:
+    """How far the newest of these batches wrote."""
+    newest = max(batches, default=-1)
+    return {WRITTEN: found.ends[newest]} if newest in found.ends else {}
