@@ -1,6 +1,6 @@
-"""Findings that have one cause, as one group: they share kind, sink, batches, faults and what is known of the cause.
+"""Findings that have one cause, as one group: they share kind, sink, faults and what is known of the cause.
 
-Pure. Batches count only where they are the reason: where nothing explains the findings, one group has them all.
+Pure. Batches do not divide a group: one fault may cost several of them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from harness.scenario import Finding, Kind, RecordRef
-
-MOST_BATCHES = 8
-"""A finding of more batches is grouped by its faults alone: totals over everything differ in every set of batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,17 +71,8 @@ def groups(findings: Sequence[Finding]) -> list[Group]:
     """The causes, the one with most findings first; what is legal last."""
     found: dict[tuple[object, ...], Group] = {}
     for finding in findings:
-        explained = finding.faults or finding.fits
-        batches = finding.batches if explained and len(finding.batches) <= MOST_BATCHES else ()
-        key = (
-            finding.kind,
-            finding.position,
-            finding.sink,
-            batches,
-            finding.faults,
-            finding.fits,
-            finding.without_faults,
-        )
+        where = (finding.position, finding.sink, finding.checkpoint)
+        key = (finding.kind, where, finding.faults, finding.fits, finding.without_faults)
         if key not in found:
             found[key] = Group(
                 kind=finding.kind,

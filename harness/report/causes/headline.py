@@ -119,8 +119,7 @@ def _violated(case: Case, told: Sequence[Group], word: str) -> Iterator[str]:
         mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
         yield f"{word}: {_wrong(case, mine)}." if first else f"{_capital(_wrong(case, mine))}."
         first = False
-        for group in mine[:MOST_CAUSES]:
-            yield from cause(case, group)
+        yield from dict.fromkeys(text for group in mine[:MOST_CAUSES] for text in cause(case, group))
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
 

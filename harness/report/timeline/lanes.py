@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from harness.report.escape import visible
 from harness.report.timeline import shapes
 from harness.report.timeline.happened import Attempt, Blow, Happened, Work
 from harness.report.timeline.shapes import Mark, Scale, Shape, Way
@@ -52,7 +53,7 @@ def lanes(run: Happened, cast: Cast, scale: Scale) -> Iterator[Lane]:
     yield _driver(run, cast, scale)
     yield _executors(run, cast, scale)
     for query in run.queries[:MOST_QUERIES]:
-        several = f" of {query}" if len(run.queries) > 1 else ""
+        several = f" of {visible(query, 40)}" if len(run.queries) > 1 else ""
         yield _batches(run, cast, scale, query, several)
     for component, role in cast.servers:
         yield _server(run, scale, component, role)
@@ -63,7 +64,7 @@ def _phases(run: Happened, scale: Scale) -> Lane:
     for place, phase in enumerate(run.phases):
         kind = "phase odd" if place % 2 else "phase"
         title = f"{phase.name}: {phase.begin:.2f} to {phase.end:.2f} s"
-        out.append(shapes.box(kind, scale, phase.begin, phase.end, BAR, title))
+        out.append(shapes.box(kind, scale, (phase.begin, phase.end), BAR, title))
         out += shapes.fitting(scale, phase.begin, phase.end, BASE, phase.name)
     return Lane(name="Phase of the run", shapes=out)
 
@@ -73,7 +74,7 @@ def _producer(run: Happened, scale: Scale) -> Lane:
         return Lane(name="Producer", remark="no send was recorded")
     (begin, _), (end, count) = run.sent[0], run.sent[-1]
     title = f"{count:,} records sent; counted from {begin:.2f} to {end:.2f} s"
-    out: list[Shape] = [shapes.box("producer", scale, begin, end, BAR, title)]
+    out: list[Shape] = [shapes.box("producer", scale, (begin, end), BAR, title)]
     path = shapes.combs([seconds for seconds, _ in run.sent], scale, HEIGHT)
     out.append(Way(kind="tick", y=TOP, height=HEIGHT, d=path))
     return Lane(name="Producer", remark=f"{count:,} records sent; a tick for each count", shapes=out)
@@ -84,7 +85,7 @@ def _driver(run: Happened, cast: Cast, scale: Scale) -> Lane:
     for attempt in run.attempts:
         end = run.end if attempt.end is None else attempt.end
         title = f"attempt {attempt.number}: launched at {attempt.begin:.2f} s, {_ended(attempt)}"
-        out.append(shapes.box("driver", scale, attempt.begin, end, BAR, title))
+        out.append(shapes.box("driver", scale, (attempt.begin, end), BAR, title))
         text = f"attempt {attempt.number}" + (", had waited ready" if attempt.standby else "")
         whole = shapes.fitting(scale, attempt.begin, end, BASE, text)
         out += whole or shapes.fitting(scale, attempt.begin, end, BASE, str(attempt.number))
@@ -103,14 +104,14 @@ def _ended(attempt: Attempt) -> str:
 
 def _told(attempts: Sequence[Attempt]) -> str:
     many = "1 attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
-    return f"{many}; × is a death" if any(each.end is not None for each in attempts) else many
+    return f"{many}; a cross is a death" if any(each.end is not None for each in attempts) else many
 
 
 def _executors(run: Happened, cast: Cast, scale: Scale) -> Lane:
     out: list[Shape] = []
     for attempt in run.attempts:
         end = run.end if attempt.end is None else attempt.end
-        out.append(shapes.level("unrecorded", scale, attempt.begin, end, MIDDLE))
+        out.append(shapes.level("unrecorded", scale, (attempt.begin, end), MIDDLE))
     hits = [blow for blow in run.blows if cast.impacts.get(blow.number) in EXECUTORS and blow.step.hit]
     for blow in hits:
         title = f"fault {blow.number}: {blow.step.name}"
@@ -135,7 +136,7 @@ def _batches(run: Happened, cast: Cast, scale: Scale, query: str, several: str) 
         out.append(Way(kind="tick", y=TOP, height=HEIGHT, d=shapes.combs(quiet, scale, HEIGHT)))
     for work in told:
         out += _work(work, begins.get(work.attempt, 0.0), run.end, scale)
-    remark = "outlined: planned; filled: in the sink, being committed; × cut off by a death"
+    remark = "outlined: planned; filled: in the sink, being committed; cross: cut off by a death"
     if many:
         remark = f"{len(works):,} in all, a tick for each commit; {remark}"
     return Lane(name=f"Micro-batches{several}", remark=remark, shapes=out)
@@ -148,11 +149,11 @@ def _work(work: Work, launched: float, last: float, scale: Scale) -> Iterator[Sh
     begin = work.planned
     if begin is None:
         begin = next((each for each in (work.in_sink, work.committed) if each is not None), end)
-        yield shapes.level("unrecorded", scale, min(launched, begin), begin, MIDDLE, title)
+        yield shapes.level("unrecorded", scale, (min(launched, begin), begin), MIDDLE, title)
     split = end if work.in_sink is None else max(begin, work.in_sink)
-    yield shapes.box("planned", scale, begin, split, BAR, title)
+    yield shapes.box("planned", scale, (begin, split), BAR, title)
     if work.in_sink is not None:
-        yield shapes.box("sunk", scale, split, end, BAR, title)
+        yield shapes.box("sunk", scale, (split, end), BAR, title)
     if work.committed is not None:
         yield shapes.upright("commit", scale, work.committed, BAR, title)
     elif work.ended is not None:
@@ -168,7 +169,7 @@ def _title(work: Work) -> str:
 
 
 def _server(run: Happened, scale: Scale, component: str, role: str) -> Lane:
-    out: list[Shape] = [shapes.level("unrecorded", scale, 0.0, run.end, MIDDLE)]
+    out: list[Shape] = [shapes.level("unrecorded", scale, (0.0, run.end), MIDDLE)]
     away = [blow for blow in run.blows if blow.step.hit and component in blow.step.evidence.signalled]
     for blow in away:
         out.append(_away(blow, scale))
@@ -178,7 +179,7 @@ def _server(run: Happened, scale: Scale, component: str, role: str) -> Lane:
 
 def _away(blow: Blow, scale: Scale) -> Shape:
     title = f"fault {blow.number}: {blow.step.name}, {blow.begin:.2f} to {blow.end:.2f} s"
-    return shapes.box("away", scale, blow.begin, blow.end, BAR, title)
+    return shapes.box("away", scale, (blow.begin, blow.end), BAR, title)
 
 
 def _numbers(blows: Sequence[Blow]) -> str:

@@ -108,9 +108,9 @@ def short(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def box(kind: str, scale: Scale, begin: float, end: float, place: tuple[int, int], title: str = "") -> Box:
+def box(kind: str, scale: Scale, span: tuple[float, float], place: tuple[int, int], title: str = "") -> Box:
     """A rectangle from one time to another; `place` is its top and its height."""
-    left, right = scale.at(begin), scale.at(end)
+    left, right = map(scale.at, span)
     y, height = place
     width = percent(max(0.0, right - left))
     return Box(kind=kind, x=percent(left), width=width, y=y, height=height, title=title)
@@ -122,9 +122,9 @@ def upright(kind: str, scale: Scale, seconds: float, place: tuple[int, int], tit
     return Stroke(kind=kind, x=scale.x(seconds), x2=scale.x(seconds), y=y, y2=y + height, title=title)
 
 
-def level(kind: str, scale: Scale, begin: float, end: float, y: int, title: str = "") -> Stroke:
+def level(kind: str, scale: Scale, span: tuple[float, float], y: int, title: str = "") -> Stroke:
     """A level line from one time to another."""
-    return Stroke(kind=kind, x=scale.x(begin), x2=scale.x(end), y=y, y2=y, title=title)
+    return Stroke(kind=kind, x=scale.x(span[0]), x2=scale.x(span[1]), y=y, y2=y, title=title)
 
 
 def fitting(scale: Scale, begin: float, end: float, y: int, text: str) -> list[Label]:
