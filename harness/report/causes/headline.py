@@ -78,31 +78,30 @@ def labels(steps: Sequence[StepOutcome]) -> dict[str, int]:
 
 
 def headline(case: Case) -> list[str]:
-    """The verdict, a sentence each; the first one gives the word."""
+    """The verdict, a sentence each. Its word is not in them: it stands before the first one."""
     verdict = case.verdict
-    word = verdict.word.value.capitalize()
     if verdict.word is Word.HELD:
-        return list(_held(case, word))
+        return list(_held(case))
     told = [group for group in case.groups if group.kind is not Kind.RECOVERED]
     if verdict.word is Word.VIOLATED and told:
-        return list(_violated(case, told, word))
+        return list(_violated(case, told))
     why = [text for reason in verdict.reasons[:2] for text in sentences(reason)[:2]]
-    return [f"{word}: {OPEN.get(verdict.word, 'the reasons stand below')}.", *why]
+    return [OPEN.get(verdict.word, "The reasons stand below."), *why]
 
 
 OPEN = {
-    Word.VOID: "nothing was tested",
-    Word.UNKNOWN: "the run could not tell",
-    Word.ERROR: "the run reached no verdict",
-    Word.VIOLATED: "the guarantee is disproved",
+    Word.VOID: "Nothing was tested.",
+    Word.UNKNOWN: "The run could not tell.",
+    Word.ERROR: "The run reached no verdict.",
+    Word.VIOLATED: "The guarantee is disproved.",
 }
 
 
-def _held(case: Case, word: str) -> Iterator[str]:
+def _held(case: Case) -> Iterator[str]:
     verdict, count = case.verdict, case.verdict.counts.get("records")
     took = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
-    which = f"each of the {count:,} records" if count else "each record"
-    yield f"{word}: {which} {took or 'took effect as claimed'}, in this one run."
+    which = f"Each of the {count:,} records" if count else "Each record"
+    yield f"{which} {took or 'took effect as claimed'}, in this one run."
     hits = [number for number, step in enumerate(verdict.steps, 1) if step.hit]
     counting = sorted({stake.step for stake in verdict.stakes if stake.counts})
     if hits:
@@ -113,12 +112,10 @@ def _held(case: Case, word: str) -> Iterator[str]:
         yield f"At {_faults(counting)}, {listed(harms)} would have shown in the sink, and did not happen."
 
 
-def _violated(case: Case, told: Sequence[Group], word: str) -> Iterator[str]:
-    first = True
+def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
     for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
         mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
-        yield f"{word}: {_wrong(case, mine)}." if first else f"{_capital(_wrong(case, mine))}."
-        first = False
+        yield f"{_capital(_wrong(case, mine))}."
         yield from dict.fromkeys(text for group in mine[:MOST_CAUSES] for text in cause(case, group))
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."

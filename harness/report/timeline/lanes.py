@@ -65,7 +65,7 @@ def _phases(run: Happened, scale: Scale) -> Lane:
         kind = "phase odd" if place % 2 else "phase"
         title = f"{phase.name}: {phase.begin:.2f} to {phase.end:.2f} s"
         out.append(shapes.box(kind, scale, (phase.begin, phase.end), BAR, title))
-        out += shapes.fitting(scale, phase.begin, phase.end, BASE, phase.name)
+        out += shapes.fitting(scale, (phase.begin, phase.end), BASE, phase.name)
     return Lane(name="Phase of the run", shapes=out)
 
 
@@ -87,8 +87,8 @@ def _driver(run: Happened, cast: Cast, scale: Scale) -> Lane:
         title = f"attempt {attempt.number}: launched at {attempt.begin:.2f} s, {_ended(attempt)}"
         out.append(shapes.box("driver", scale, (attempt.begin, end), BAR, title))
         text = f"attempt {attempt.number}" + (", had waited ready" if attempt.standby else "")
-        whole = shapes.fitting(scale, attempt.begin, end, BASE, text)
-        out += whole or shapes.fitting(scale, attempt.begin, end, BASE, str(attempt.number))
+        whole = shapes.fitting(scale, (attempt.begin, end), BASE, text)
+        out += whole or shapes.fitting(scale, (attempt.begin, end), BASE, str(attempt.number))
         if attempt.end is not None:
             out.append(Mark(kind="death", sign="cross", x=scale.x(attempt.end), y=MIDDLE, title=title))
     return Lane(name="Driver", remark=_told(run.attempts), shapes=out)
@@ -154,11 +154,13 @@ def _work(work: Work, launched: float, last: float, scale: Scale) -> Iterator[Sh
     yield shapes.box("planned", scale, (begin, split), BAR, title)
     if work.in_sink is not None:
         yield shapes.box("sunk", scale, (split, end), BAR, title)
+    if work.planned is None:
+        yield from shapes.fitting(scale, (min(launched, begin), begin), BASE, f"{work.batch} again", kind="in over")
     if work.committed is not None:
         yield shapes.upright("commit", scale, work.committed, BAR, title)
     elif work.ended is not None:
         yield Mark(kind="death", sign="cross", x=scale.x(work.ended), y=MIDDLE, title=title)
-    yield from shapes.fitting(scale, begin, max(split, end), BASE, str(work.batch))
+    yield from shapes.fitting(scale, (begin, max(split, end)), BASE, str(work.batch))
 
 
 def _title(work: Work) -> str:

@@ -127,14 +127,14 @@ def level(kind: str, scale: Scale, span: tuple[float, float], y: int, title: str
     return Stroke(kind=kind, x=scale.x(span[0]), x2=scale.x(span[1]), y=y, y2=y, title=title)
 
 
-def fitting(scale: Scale, begin: float, end: float, y: int, text: str) -> list[Label]:
+def fitting(scale: Scale, span: tuple[float, float], y: int, text: str, *, kind: str = "in") -> list[Label]:
     """A label in the middle of a box, where there is room for it."""
-    left, right = scale.at(begin), scale.at(end)
+    left, right = map(scale.at, span)
     room, need = right - left, LETTER * len(text) + 6
     if room * WIDE < need:
         return []
     middle = percent((left + right) / 2)
-    return [Label(kind="in", x=middle, y=y, text=text, anchor="middle", screen=room * NARROW < need)]
+    return [Label(kind=kind, x=middle, y=y, text=text, anchor="middle", screen=room * NARROW < need)]
 
 
 def ticks(end: float) -> list[float]:
