@@ -123,7 +123,7 @@ def _phases(events: Sequence[Event]) -> tuple[tuple[Phase, ...], float]:
     end = next((seconds for seconds, name in begun if name == "judging"), max(at(event) or 0.0 for event in events))
     kept = [each for each in begun if each[0] < end]
     ends = [*(seconds for seconds, _ in kept[1:]), end]
-    phases = [Phase(name=name, begin=seconds, end=last) for (seconds, name), last in zip(kept, ends, strict=True)]
+    phases = [Phase(name=name, begin=seconds, end=last) for (seconds, name), last in zip(kept, ends, strict=False)]
     return tuple(phases), end
 
 
