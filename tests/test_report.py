@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.report import claims, render, summary
-from harness.report.budget import FULL, MOST_BYTES
+from harness.report.budget import FULL
 from harness.report.page import LogText, Parts
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error

@@ -116,6 +116,8 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
     for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
         mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}."
+        if (kept := sum(len(group.findings) for group in mine)) < _count(case, mine):
+            yield f"The first {kept:,} were traced to a cause; the others were only counted."
         yield from dict.fromkeys(text for group in mine[:MOST_CAUSES] for text in cause(case, group))
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
@@ -125,22 +127,28 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
     """`104 of 600 rows in postgres payments are there twice`; counts are the verdict's own."""
     kind, sink = mine[0].kind, short(mine[0].sink)
     kept = sum(len(group.findings) for group in mine)
-    alone = len({group.position for group in case.groups}) == 1
-    # The count of findings beyond those that a verdict keeps is by kind, over all sinks.
-    many = case.verdict.counts.get(kind.value, kept) if alone else kept
+    many = _count(case, mine)
     if kind is Kind.STALLED:
         return "the pipeline stalled"
     expected = case.verdict.counts.get("expected_rows") if len(_positions(case)) == 1 else None
     what = "total" if kind is Kind.WRONG_AGGREGATE else "row"
     if kind is Kind.DUPLICATED:
         copies = sum(group.copies for group in mine)
-        ending = "there twice" if copies == kept else f"there more than once, {plural(copies, 'row')} too many"
+        ending = "there more than once" + ("" if many > kept else f", {plural(copies, 'row')} too many")
+        ending = "there twice" if copies == kept == many else ending
         ending = f"{'is' if many == 1 else 'are'} {ending}"
     else:
         ending = _agreeing(WRONG.get(kind, f"are {kind.value}"), many)
     of = f" of {expected:,}" if expected and expected >= many and kind is not Kind.UNEXPECTED else ""
     noun = f"{what}{'' if (expected or many) == 1 and (not of or expected == 1) else 's'}"
     return f"{many:,}{of} {noun} in {sink} {ending}"
+
+
+def _count(case: Case, mine: Sequence[Group]) -> int:
+    """How many findings there are; of those beyond what a verdict keeps it has one count, over all sinks."""
+    kept = sum(len(group.findings) for group in mine)
+    alone = len({group.position for group in case.groups}) == 1
+    return case.verdict.counts.get(mine[0].kind.value, kept) if alone else kept
 
 
 def _positions(case: Case) -> set[int]:
