@@ -39,7 +39,7 @@ def test_a_record_s_story_is_told_from_send_to_rows(stored: Path) -> None:
         "as number 15 of the input",
         "acknowledged at partition 0, offset 15",
         '{"id": 15',
-        "1 of checkpoint: seen in attempt",
+        "batch      1 of checkpoint: ",
         "committed in the end",
         "postgres payments: id=15",
         "hold 1 row",

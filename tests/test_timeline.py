@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from harness.report import render
 from harness.report.budget import MOST_BYTES
+from harness.report.page import Parts
 from harness.report.timeline import shapes
 from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts, read_counts
@@ -257,7 +258,7 @@ def test_a_page_of_everything_stays_small() -> None:
     row: dict[str, str | None] = {f"column {n} {'<' * 50}": "<'&" * 500 for n in range(60)}
     finding = replace(sample.duplicated(), expected=(row,), found=(row,), note="<" * 5000)
     findings = tuple(replace(finding, faults=(f"fault {n % 40}",)) for n in range(2000))
-    parts = render.page.Parts(
+    parts = Parts(
         folder="a",
         run={"stack": {f"setting {n}": "<" * 3000 for n in range(300)}},
         verdict=sample.verdict(findings=findings, reasons=("<" * 5000,) * 50, notes=("<" * 5000,) * 50),
