@@ -238,6 +238,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "1 of 1",
         "1 of 600 rows in postgres payments is there twice.",
         "The snapshots show that fault 1 did it.",
+        "id=17",
         "record 0/217 (partition/offset); batch 3",
         "fault 1: kill driver at sink-committed of batch 3, attempt 1",
         "at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
@@ -284,7 +285,11 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     ]
     assert not {"script", "link", "img", "iframe", "object", "form", "base"} & {tag for tag, _ in tags}
     assert not {"src", "style", "srcset", "action"} & {name for _, attrs in tags for name, _ in attrs}
-    assert {value for _, attrs in tags for name, value in attrs if name == "href"} == {"findings.csv", "#journal"}
+    assert {value for _, attrs in tags for name, value in attrs if name == "href"} == {
+        "findings.csv",
+        "#journal",
+        "#fault-1",
+    }
     assert set(re.findall(r"url\([^)]*\)", page)) == {"url(#hatch)"} and "@import" not in page
     assert "@media print" in page
 

@@ -43,6 +43,7 @@ COUNTS = {
     "sink_rows": "Rows that the sink holds",
     "acknowledged": "Sends acknowledged",
     "failed": "Sends refused",
+    "unseen": "Rows missing while records were not committed",
     "unknown": "Sends whose answer is unknown",
 }
 
@@ -168,10 +169,21 @@ def says(verdict: Verdict, guarantee: str) -> str:
     if verdict.word is Word.VIOLATED:
         return (
             "What it says: the rows above contradict the guarantee; one such row is enough. A fault caused a finding "
-            "only where it says “after”. It does not say how often this happens, nor that these are the only ways. "
+            "only where the text says that the snapshots show it. It does not say how often this happens, nor that "
+            "these are the only ways. "
             "It says nothing of:"
         )
     return "What it says: nothing about the guarantee, for the reasons above. It also says nothing of:"
+
+
+def explain(folder: str, verdict: Verdict) -> str:
+    """The command that tells the story of the first finding's record."""
+    keys = (finding.key for finding in verdict.findings if finding.key)
+    key = next(keys, {})
+    # A value with a comma in it would have to be quoted twice.
+    plain = all(name and value is not None and value.isalnum() for name, value in key.items())
+    text = ",".join(f"{name}={value}" for name, value in key.items()) if key and plain else "KEY"
+    return shlex.join(["onceproof", "explain", folder, text])
 
 
 BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible on `external`."

@@ -106,6 +106,7 @@ class Page:
     snapshots: list[SnapshotText]
     findings_said: str
     groups: list[GroupText]
+    explain: str
     attempts: list[AttemptText]
     points: list[PointsText]
     outcome: list[tuple[str, str]]
@@ -163,6 +164,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
     verdict, case = parts.verdict, case_of(parts)
     events = _telling(parts.journal)
     lead, *because = headline(case)
+    said_above = " ".join(because)
     steps = _steps(parts)
     return Page(
         scenario=str(parts.run.get("scenario", parts.plan.get("name", "a run without a name"))),
@@ -173,15 +175,19 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         agreement="The verdict is as expected." if verdict.as_expected else "The verdict is not as expected.",
         claim=claims.claim(parts.plan),
         lead=lead,
-        because=" ".join(because),
+        because=said_above,
         figures=claims.figures(verdict),
-        reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
+        # A reason that the verdict's own sentences give whole is not given twice.
+        reasons=[
+            text for reason in stakes.few(verdict.reasons) if (text := " ".join(sentences(reason))) not in said_above
+        ],
         notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
         picture=_picture(parts, case),
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],
         findings_said=said(case.groups, verdict.counts, budget),
         groups=shown(case, budget),
+        explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),
         points=[
             PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))

@@ -103,13 +103,17 @@ def _held(case: Case) -> Iterator[str]:
     which = f"Each of the {count:,} records" if count else "Each record"
     yield f"{which} {took or 'took effect as claimed'}, in this one run."
     hits = [number for number, step in enumerate(verdict.steps, 1) if step.hit]
-    counting = sorted({stake.step for stake in verdict.stakes if stake.counts})
     if hits:
         did = "fault hit its crash point" if len(hits) == 1 else "faults hit their crash points"
         yield f"{len(hits)} of {len(verdict.steps)} {did}."
-    if counting:
-        harms = [str(harm) for harm in Harm if any(s.harm is harm and s.counts for s in verdict.stakes)]
-        yield f"At {_faults(counting)}, {listed(harms)} would have shown in the sink, and did not happen."
+    allowed = [group for group in case.groups if group.kind is not Kind.RECOVERED]
+    for kind, sink in dict.fromkeys((group.kind, group.sink) for group in allowed):
+        mine = [group for group in allowed if (group.kind, group.sink) == (kind, sink)]
+        yield f"{_capital(_wrong(case, mine))}, which the guarantee allows."
+    for harm in Harm:
+        shown = sorted({stake.step for stake in verdict.stakes if stake.harm is harm and stake.counts})
+        if shown:
+            yield f"At {_faults(shown[:8])}, {harm} would have shown in the sink, and did not happen."
 
 
 def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
@@ -118,7 +122,10 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
         yield f"{_capital(_wrong(case, mine))}."
         if (kept := sum(len(group.findings) for group in mine)) < _count(case, mine):
             yield f"The first {kept:,} were traced to a cause; the others were only counted."
-        yield from dict.fromkeys(text for group in mine[:MOST_CAUSES] for text in cause(case, group))
+        for group in mine[:MOST_CAUSES]:
+            first, *rest = cause(case, group)
+            yield f"{len(group.findings):,} of them: {first}" if len(mine) > 1 else first
+            yield from rest
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
 
