@@ -176,7 +176,7 @@ def _server(run: Happened, scale: Scale, component: str, role: str) -> Lane:
     for blow in away:
         out.append(_away(blow, scale))
     remark = f"{role}; hit by {_numbers(away)}" if away else f"{role}; no fault hit it"
-    return Lane(name=component, remark=remark, shapes=out)
+    return Lane(name=visible(component, 40), remark=remark, shapes=out)
 
 
 def _away(blow: Blow, scale: Scale) -> Shape:
