@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.report import stakes
-from harness.report.causes.sentences import sentence
+from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.scenario import Verdict, Word
 from harness.stack import Start
@@ -52,7 +52,7 @@ def claim(plan: Mapping[str, Any]) -> list[str]:
     """The claim in a sentence or two."""
     guarantee = str(plan.get("guarantee", "exactly-once"))
     why = str(plan.get("why") or "")
-    return [GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}."), *([sentence(why)] if why else [])]
+    return [GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}."), *sentences(why)]
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+PART = 100_000
+"""Records that are looked at together."""
 
 
 class Counts:
@@ -40,10 +42,11 @@ def read_counts(path: Path) -> Counts | None:
     """The counts of `ledger/source.parquet`; None if it is not there, or not readable."""
     try:
         table = pq.read_table(path, columns=["partition", "offset"])
-        out = {}
-        for partition in sorted(pc.unique(table["partition"]).to_pylist()):
-            mine = table.filter(pc.equal(table["partition"], partition))["offset"].sort()
-            out[partition] = array("q", mine.to_pylist())
+        table = table.sort_by([("partition", "ascending"), ("offset", "ascending")])
+        out: dict[int, array[int]] = {}
+        for part in table.to_batches(max_chunksize=PART):
+            for partition, offset in zip(part["partition"].to_pylist(), part["offset"].to_pylist(), strict=True):
+                out.setdefault(partition, array("q")).append(offset)
     except (OSError, ValueError, TypeError, KeyError, OverflowError, pa.ArrowException):
         return None
     return Counts(out)
