@@ -61,7 +61,7 @@ def test_a_batch_that_was_passed_over_is_told() -> None:
     verdict = sample.verdict(findings=(lost,), stakes=(sample.loss(point="batch planned, sink not written"),))
     told = headline(case(verdict, progressed=progressed(1, first={1: 0, 2: 4})))
     assert told[0] == "1 of 600 rows in postgres payments is missing."
-    assert "Attempt 2 went on with batch 4, and did not run batch 3 again." in told
+    assert "Attempt 2 went on with batch 4; none was seen at batch 3 again." in told
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,12 @@ def test_a_batch_that_was_passed_over_is_told() -> None:
 def test_what_is_not_certain_says_so(changes: dict[str, Any], said: str) -> None:
     told = headline(case(sample.verdict(findings=(replace(sample.duplicated(), **changes),))))
     assert told[-1] == said
+
+
+def test_twice_is_said_only_of_rows_that_should_be_there_once() -> None:
+    shared = replace(sample.duplicated(), expected=(sample.row(17),) * 2)
+    told = headline(case(sample.verdict(findings=(shared,))))
+    assert told[0] == "1 of 600 rows in postgres payments is there more than once, 1 row too many."
 
 
 def test_two_faults_of_one_name_are_not_mixed_up() -> None:

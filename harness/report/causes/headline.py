@@ -135,6 +135,8 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
     kind, sink = mine[0].kind, short(mine[0].sink)
     kept = sum(len(group.findings) for group in mine)
     many = _count(case, mine)
+    if kind in (Kind.LOST, Kind.UNEXPECTED) and many == kept:
+        many = sum(group.copies for group in mine)
     if kind is Kind.STALLED:
         return "the pipeline stalled"
     expected = case.verdict.counts.get("expected_rows") if len(_positions(case)) == 1 else None
@@ -142,7 +144,8 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
     if kind is Kind.DUPLICATED:
         copies = sum(group.copies for group in mine)
         ending = "there more than once" + ("" if many > kept else f", {plural(copies, 'row')} too many")
-        ending = "there twice" if copies == kept == many else ending
+        single = all(finding.copies == len(finding.expected) == 1 for group in mine for finding in group.findings)
+        ending = "there twice" if single and kept == many else ending
         ending = f"{'is' if many == 1 else 'are'} {ending}"
     else:
         ending = _agreeing(WRONG.get(kind, f"are {kind.value}"), many)
@@ -226,7 +229,7 @@ def _after(case: Case, group: Group, step: StepOutcome, stakes: Sequence[Stake])
     elif again:
         yield f"Attempt {again[0]} ran batch {batch} again."
     elif later and query.first[later[0]] > batch:
-        yield f"Attempt {later[0]} went on with batch {query.first[later[0]]}, and did not run batch {batch} again."
+        yield f"Attempt {later[0]} went on with batch {query.first[later[0]]}; none was seen at batch {batch} again."
 
 
 def _query(case: Case, step: StepOutcome) -> Query | None:
