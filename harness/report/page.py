@@ -164,7 +164,6 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
     verdict, case = parts.verdict, case_of(parts)
     events = _telling(parts.journal)
     lead, *because = headline(case)
-    said_above = " ".join(because)
     steps = _steps(parts)
     return Page(
         scenario=str(parts.run.get("scenario", parts.plan.get("name", "a run without a name"))),
@@ -175,12 +174,9 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         agreement="The verdict is as expected." if verdict.as_expected else "The verdict is not as expected.",
         claim=claims.claim(parts.plan),
         lead=lead,
-        because=said_above,
+        because=" ".join(because),
         figures=claims.figures(verdict),
-        # A reason that the verdict's own sentences give whole is not given twice.
-        reasons=[
-            text for reason in stakes.few(verdict.reasons) if (text := " ".join(sentences(reason))) not in said_above
-        ],
+        reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
         picture=_picture(parts, case),
         steps=steps,

@@ -85,7 +85,7 @@ def headline(case: Case) -> list[str]:
     told = [group for group in case.groups if group.kind is not Kind.RECOVERED]
     if verdict.word is Word.VIOLATED and told:
         return list(_violated(case, told))
-    why = [text for reason in verdict.reasons[:2] for text in sentences(reason)[:2]]
+    why = [text for reason in verdict.reasons[:1] for text in sentences(reason)[:2]]
     return [OPEN.get(verdict.word, "The reasons stand below."), *why]
 
 
