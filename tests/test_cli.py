@@ -64,7 +64,19 @@ def calls(monkeypatch: pytest.MonkeyPatch, verb: str, answer: int | BaseExceptio
 def test_help_names_every_verb_and_exit_code() -> None:
     said = call("--help")
     assert said.exit_code == 0
-    for word in ("new", "validate", "list", "kinds", "run", "replay", "check", "report", "doctor", "130 interrupted"):
+    for word in (
+        "new",
+        "validate",
+        "list",
+        "kinds",
+        "run",
+        "replay",
+        "check",
+        "report",
+        "explain",
+        "doctor",
+        "130 interrupted",
+    ):
         assert word in said.stdout
     assert call("-h").stdout == said.stdout
 

@@ -110,12 +110,16 @@ def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folde
     sample.keep(folder, replace(sample.INJECTION, step=7), rows=0)
     sample.control(folder, "1", seconds=12, outcome={"drained": True})
     text = render.write(folder.path).read_text()
-    assert "<h3>Step 1: kill driver</h3>" in text
-    assert "<h3>Step 7: not in the schedule</h3>" in text
+    # The fault's own part holds its snapshot; that of a step that is in no schedule stands by itself.
+    fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]
+    assert "kill driver" in fault and "Snapshot: where everything stood then" in fault
+    assert "Snapshot of step 7, which is not in the schedule" in text
     assert "1 control run of the same input without faults" in text
 
 
 def test_a_snapshot_of_a_step_that_missed_says_so(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict(steps=(replace(sample.STEP, hit=False),)))
     sample.keep(folder, sample.INJECTION, rows=299)
-    assert "<h3>Step 1: kill driver, which missed</h3>" in render.write(folder.path).read_text()
+    text = render.write(folder.path).read_text()
+    fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]
+    assert "✗ missed" in fault and "Snapshot: where everything stood then" in fault

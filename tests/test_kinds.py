@@ -392,11 +392,15 @@ OTHERWISE = {
     "records": {  # how many: a key of `input`, of the journal, of a verdict's counts; a table of the effect
         "checkers/verdict.py", "effect/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
-        "report/failure_text.py", "suite/progress.py",
+        "report/causes/headline.py", "report/failure_text.py", "report/timeline/happened.py", "suite/progress.py",
     },
-    "rows": {"components/postgres/sink/tripwire.py", "report/snapshots.py", "sinks/table.py"},  # how many
+    "rows": {  # how many; what a mark of the timeline stands for
+        "components/postgres/sink/tripwire.py", "report/snapshots.py", "report/timeline/happened.py",
+        "report/timeline/picture.py", "sinks/table.py",
+    },
     "point": {  # the crash point of an event; the trigger that a fault implies
-        "report/summary.py", "run/progress/commit_gaps.py", "suite/progress.py", "triggers/base/__init__.py",
+        "report/summary.py", "report/timeline/happened.py", "run/progress/commit_gaps.py", "suite/progress.py",
+        "triggers/base/__init__.py",
     },
     "files": {  # of the Python daemon, of a program, of a run folder
         "components/spark/standalone_containers.py", "run/controls/runs.py", "run_folder/sealed.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.report import claims, render, summary
-from harness.report.page import MOST_EVENTS, MOST_FINDINGS, MOST_LINES, LogText, Parts
+from harness.report.budget import FULL
+from harness.report.page import LogText, Parts
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error
+from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
 from tests import sample_runs as sample
@@ -150,7 +153,12 @@ def parts_with(text: str) -> Parts:
         verdict=verdict,
         plan=plan,
         scenario_file="x" + "".join(text.split("\n")),
-        journal=[{"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}}],
+        journal=[
+            {"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}},
+            {"at_s": 1.5, "what": "tripwire", "table": text, "changes": text},
+            {"at_s": 2.0, "what": "batch", "batch": 1, "point": "batch-planned", "checkpoint": text, "attempt": 1},
+        ],
+        progressed=Progressed(queries=(Query(checkpoint=text, batches=(Batch(batch=1, ranges={}, committed=True),)),)),
         logs=[LogText(name=text, lines=[text])],
         snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
         controls=[ControlText(name=text, seconds=text, cached=text, drained=text)],
@@ -228,7 +236,11 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "rows the sink had been handed: 200",
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",
         "1 of 1",
-        "record 0/217 (partition/offset); batch 3; after kill driver at sink-committed of batch 3, attempt 1",
+        "1 of 600 rows in postgres payments is there twice.",
+        "The snapshots show that fault 1 did it.",
+        "id=17",
+        "record 0/217 (partition/offset); batch 3",
+        "fault 1: kill driver at sink-committed of batch 3, attempt 1",
         "at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
         "sink-committed (repetition; loss)",
         "while rows are written",
@@ -272,8 +284,13 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
         (policy, ("content", "default-src 'none'; style-src 'unsafe-inline'"))
     ]
     assert not {"script", "link", "img", "iframe", "object", "form", "base"} & {tag for tag, _ in tags}
-    assert not {"src", "href", "style", "srcset", "action"} & {name for _, attrs in tags for name, _ in attrs}
-    assert "url(" not in page and "@import" not in page
+    assert not {"src", "style", "srcset", "action"} & {name for _, attrs in tags for name, _ in attrs}
+    assert {value for _, attrs in tags for name, value in attrs if name == "href"} == {
+        "findings.csv",
+        "#journal",
+        "#fault-1",
+    }
+    assert set(re.findall(r"url\([^)]*\)", page)) == {"url(#hatch)"} and "@import" not in page
     assert "@media print" in page
 
 
@@ -300,15 +317,18 @@ def test_the_same_folder_gives_the_same_page(tmp_path: Path) -> None:
 
 def test_long_things_are_cut_and_counted() -> None:
     parts = parts_with("plain")
+    findings = tuple(sample.duplicated(number) for number in range(FULL.samples + FULL.folded + 7))
     many = replace(
         parts,
-        verdict=sample.verdict(findings=tuple(sample.duplicated(number) for number in range(MOST_FINDINGS + 7))),
-        journal=[{"at_s": float(number), "what": "batch"} for number in range(MOST_EVENTS + 5)],
-        scenario_file="a\n" * (MOST_LINES + 3),
+        verdict=sample.verdict(findings=findings),
+        journal=[{"at_s": float(number), "what": "batch"} for number in range(FULL.events + 5)],
+        scenario_file="a\n" * (FULL.lines + 3),
     )
     text = "".join(Skeleton(render.run_page(many)).text)
-    assert text.count("duplicated in postgres") == MOST_FINDINGS
-    assert f"57 findings, of which {MOST_FINDINGS} are shown" in text
+    assert text.count("duplicated in postgres") == FULL.samples
+    assert "160 findings, 1 cause." in text
+    assert "150 more of this cause" in text
+    assert "7 more findings in findings.csv and verdict.json." in text
     assert "5 lines more stand in journal.jsonl" in text
     assert "… 3 lines more in scenario.yaml" in text
 

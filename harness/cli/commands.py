@@ -210,6 +210,22 @@ def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
 
 
 @main.command()
+@click.argument("run", type=PATHS)
+@click.argument("key")
+def explain(run: Path, key: str) -> None:
+    """Tell the story of one record of the stored run RUN: sent when, answered how, in which batches, in which rows.
+
+    KEY is the key of a row (205, id=205, a=1,b=2), a record's place (@PARTITION/OFFSET) or its number (#204)."""
+    from harness.report.story.lines import lines
+    from harness.report.story.told import told
+    from harness.run_folder import sealed
+
+    know()
+    for line in lines(told(sealed.opened(run), key)):
+        click.echo(line)
+
+
+@main.command()
 @click.argument("paths", nargs=-1, type=PATHS, metavar="[PATH]...")
 @click.option(
     "--idle",

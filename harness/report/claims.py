@@ -6,10 +6,11 @@ Pure. "Held" is never "proved": the sentences say under what, on what, and with 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.report import stakes
+from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.scenario import Verdict, Word
 from harness.stack import Start
@@ -35,12 +36,14 @@ LIMITS = (
     "Other versions and settings than those listed below.",
     "Other inputs and other code paths of the same program.",
 )
+FIGURES = {"records": "records in the source", "expected_rows": "rows expected", "sink_rows": "rows in the sink"}
 COUNTS = {
     "records": "Records committed in the source",
     "expected_rows": "Rows that the sink should hold",
     "sink_rows": "Rows that the sink holds",
     "acknowledged": "Sends acknowledged",
     "failed": "Sends refused",
+    "unseen": "Rows missing while records were not committed",
     "unknown": "Sends whose answer is unknown",
 }
 
@@ -49,22 +52,22 @@ def claim(plan: Mapping[str, Any]) -> list[str]:
     """The claim in a sentence or two."""
     guarantee = str(plan.get("guarantee", "exactly-once"))
     why = str(plan.get("why") or "")
-    return [GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}."), *([why] if why else [])]
+    return [GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}."), *sentences(why)]
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Of which program, into which sinks, with which effect, fed with what."""
-    pipeline, fed = _mapping(plan.get("pipeline")), _mapping(plan.get("input"))
+    pipeline, fed = mapping(plan.get("pipeline")), mapping(plan.get("input"))
     out = [("Guarantee", str(plan.get("guarantee", "")))]
     program = [str(pipeline.get("entry") or ""), *map(str, pipeline.get("args") or ())]
     out.append(("Pipeline", " ".join(part for part in program if part)))
-    for number, sink in enumerate(map(_mapping, plan.get("sinks") or ()), start=1):
+    for number, sink in enumerate(map(mapping, plan.get("sinks") or ()), start=1):
         out.append((f"Sink {number}", f"{sink.get('kind', '')}: {sink.get('target', '')}"))
         out.append((f"Its effect {number}", str(sink.get("effect") or "")))
         out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
     if fed:
         words, more = (
-            [f"{name} {value}" for name, value in _mapping(fed.get(key)).items()]
+            [f"{name} {value}" for name, value in mapping(fed.get(key)).items()]
             for key in ("options", "source_options")
         )
         many = f"{fed.get('records') or 'all its'} records"
@@ -72,8 +75,63 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in out if text]
 
 
-def _mapping(part: Any) -> Mapping[str, Any]:
+def mapping(part: Any) -> Mapping[str, Any]:
+    """A part of JSON that should be an object; an empty one if it is not."""
     return part if isinstance(part, Mapping) else {}
+
+
+def mappings(part: Any) -> list[Mapping[str, Any]]:
+    """A part of JSON that should be a list of objects."""
+    return [mapping(each) for each in part] if isinstance(part, (list, tuple)) else []
+
+
+def executors(plan: Mapping[str, Any]) -> int:
+    """How many executors the plan asks for."""
+    count = mapping(plan.get("pipeline")).get("executors", 1)
+    return count if isinstance(count, int) else 1
+
+
+def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the input goes into and the sinks lie in, each once, with what it is here."""
+    roles: dict[str, dict[str, None]] = {}
+    if source := str(mapping(plan.get("input")).get("source") or ""):
+        roles.setdefault(source, {})["source"] = None
+    for sink in mappings(plan.get("sinks")):
+        if kind := str(sink.get("kind") or ""):
+            roles.setdefault(kind, {})["sink"] = None
+    return [(kind, " and ".join(role)) for kind, role in roles.items()]
+
+
+def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the harness changed of the system under test, a sentence each; settings stand in tables of their own."""
+    out = [
+        f"In {event.get('table', 'the sink')}, Onceproof {event['changes']}."
+        for event in journal
+        if isinstance(event.get("changes"), str)
+    ]
+    spark, stack = mapping(run.get("spark")), mapping(run.get("stack"))
+    if spark:
+        out.append(f"Onceproof gave Spark {plural(len(spark), 'setting')}: “Spark's settings” below lists them.")
+    for name, part in stack.items():
+        if settings := mapping(mapping(part).get("settings")):
+            out.append(f"The {name} of the stack ran with {plural(len(settings), 'setting')} of Onceproof's.")
+    if flags := mapping(stack.get("flags")):
+        out.append(f"The JVMs of {', '.join(map(str, flags))} ran with flags of Onceproof's.")
+    return [*out, *warm(run)]
+
+
+def figures(verdict: Verdict) -> list[tuple[str, str]]:
+    """The few figures that are read first."""
+    counts, hit = verdict.counts, sum(step.hit for step in verdict.steps)
+    names = (
+        ("records", "records in the source"),
+        ("expected_rows", "rows expected"),
+        ("sink_rows", "rows in the sink"),
+    )
+    out = [(f"{counts[name]:,}", text) for name, text in names if name in counts]
+    out.append((f"{hit} of {len(verdict.steps)}", "faults hit"))
+    found = f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)}" if verdict.self_tests else "none"
+    return [*out, (found, "self-tests found")]
 
 
 def outcome(verdict: Verdict) -> list[tuple[str, str]]:
@@ -111,10 +169,21 @@ def says(verdict: Verdict, guarantee: str) -> str:
     if verdict.word is Word.VIOLATED:
         return (
             "What it says: the rows above contradict the guarantee; one such row is enough. A fault caused a finding "
-            "only where it says “after”. It does not say how often this happens, nor that these are the only ways. "
+            "only where the text says that the snapshots show it. It does not say how often this happens, nor that "
+            "these are the only ways. "
             "It says nothing of:"
         )
     return "What it says: nothing about the guarantee, for the reasons above. It also says nothing of:"
+
+
+def explain(folder: str, verdict: Verdict) -> str:
+    """The command that tells the story of the first finding's record."""
+    keys = (finding.key for finding in verdict.findings if finding.key)
+    key = next(keys, {})
+    # A value with a comma in it would have to be quoted twice.
+    plain = all(name and value is not None and value.isalnum() for name, value in key.items())
+    text = ",".join(f"{name}={value}" for name, value in key.items()) if key and plain else "KEY"
+    return shlex.join(["onceproof", "explain", folder, text])
 
 
 BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible on `external`."
@@ -135,7 +204,7 @@ def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
 
 def warm(run: Mapping[str, Any]) -> list[str]:
     """That a driver waited ready for a restart, where one did."""
-    starts = map(_mapping, _mapping(run.get("outcome")).get("starts") or ())
+    starts = map(mapping, mapping(run.get("outcome")).get("starts") or ())
     ready = [str(each.get("number")) for each in starts if each.get("start") == Start.WARM]
     return [WARM.format(", ".join(ready))] if ready else []
 

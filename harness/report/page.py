@@ -1,26 +1,34 @@
 """What the page of one run says, as plain texts: `build` turns the parts of a run folder into a `Page`.
 
-Pure. The template only places these texts; it decides nothing. Bounds: `MOST_FINDINGS` findings in full,
-`MOST_EVENTS` lines of timeline, `MOST_LINES` lines of the scenario file; what is left out is counted.
+Pure. The template only places these texts; it decides nothing. A `Budget` says how much is shown; what is left out is
+counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
 from harness.report import claims, stakes
+from harness.report.budget import FULL, Budget
+from harness.report.causes.groups import groups
+from harness.report.causes.headline import Case, headline, labels
+from harness.report.causes.sentences import sentences
+from harness.report.causes.shown import GroupText, said, shown
 from harness.report.escape import dictionary, plural
-from harness.report.failure_text import evidence_lines, meaning, place, title
-from harness.report.row_diff import row_diff
+from harness.report.failure_text import evidence_lines, meaning
 from harness.report.snapshots import ControlText, SnapshotText
-from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word
+from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
+from harness.report.timeline.counts import Counts
+from harness.report.timeline.curves import curves
+from harness.report.timeline.happened import happened
+from harness.report.timeline.lanes import Cast
+from harness.report.timeline.picture import Picture, picture
+from harness.run_folder.snapshot import Progressed
+from harness.scenario import Impact, StepOutcome, Verdict, Word
 
-MOST_FINDINGS = 50
-MOST_EVENTS = 400
-MOST_LINES = 300
 # The proof of a step stands with the step.
 UNTOLD = frozenset({"n", "at_s", "what", "evidence"})
 MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN: "?", Word.ERROR: "!"}
@@ -28,23 +36,19 @@ MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN:
 
 @dataclass(frozen=True, kw_only=True)
 class StepText:
-    """One step of the schedule and its proof."""
+    """One step of the schedule: what was hit where, its proof, what it put at stake, and what the snapshots held."""
 
+    number: int
     name: str
     point: str
     batch: str
     attempt: str
     hit: str
+    struck: bool
     at: str
     evidence: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HitText:
-    """What one hit put at stake."""
-
-    title: str
-    lines: list[str]
+    stakes: list[str]
+    snapshot: list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,33 +61,20 @@ class PointsText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LineText:
-    """One column of the compared rows."""
-
-    mark: str
-    differs: bool
-    column: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindingText:
-    """One finding with its rows side by side."""
-
-    title: str
-    place: list[str]
-    heads: tuple[str, ...]
-    lines: list[LineText]
-    more: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class EventText:
     """One line of the timeline."""
 
     at: str
     what: str
     details: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsText:
+    """Settings that belong together, as (name, text)."""
+
+    title: str
+    lines: list[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,25 +96,32 @@ class Page:
     expect: str
     agreement: str
     claim: list[str]
-    claimed: list[tuple[str, str]]
-    steps: list[StepText]
-    hits: list[HitText]
-    points: list[PointsText]
-    snapshots: list[SnapshotText]
-    controls: list[ControlText]
-    controls_said: str
+    lead: str
+    because: str
+    figures: list[tuple[str, str]]
     reasons: list[str]
     notes: list[str]
-    outcome: list[tuple[str, str]]
+    picture: Picture | None
+    steps: list[StepText]
+    snapshots: list[SnapshotText]
     findings_said: str
-    findings: list[FindingText]
+    groups: list[GroupText]
+    explain: str
+    attempts: list[AttemptText]
+    points: list[PointsText]
+    outcome: list[tuple[str, str]]
+    self_tests: list[tuple[str, str]]
+    controls: list[ControlText]
+    controls_said: str
     says: str
     limits: list[str]
     again: list[str]
+    claimed: list[tuple[str, str]]
+    changes: list[str]
+    settings: list[SettingsText]
+    file: list[str]
     events: list[EventText]
     events_said: str
-    settings: list[tuple[str, str]]
-    file: list[str]
     logs: list[LogText]
     run_id: str
     started: str
@@ -143,12 +141,30 @@ class Parts:
     logs: Sequence[LogText] = ()
     snapshots: Sequence[SnapshotText] = ()
     controls: Sequence[ControlText] = ()
+    progressed: Progressed | None = None
+    counts: Counts | None = None
 
 
-def build(parts: Parts) -> Page:
+def case_of(parts: Parts) -> Case:
+    """What the verdict's sentences are made from."""
+    steps = claims.mappings(parts.plan.get("schedule"))
+    impacts = [str(claims.mapping(step.get("do")).get("impact", "")) for step in steps]
+    return Case(
+        verdict=parts.verdict,
+        groups=groups(parts.verdict.findings),
+        guarantee=str(parts.plan.get("guarantee", "exactly-once")),
+        impacts={number: Impact(each) for number, each in enumerate(impacts, 1) if each in list(Impact)},
+        labels=labels(parts.verdict.steps),
+        progressed=parts.progressed,
+    )
+
+
+def build(parts: Parts, budget: Budget = FULL) -> Page:
     """The page of one run."""
-    verdict = parts.verdict
+    verdict, case = parts.verdict, case_of(parts)
     events = _telling(parts.journal)
+    lead, *because = headline(case)
+    steps = _steps(parts)
     return Page(
         scenario=str(parts.run.get("scenario", parts.plan.get("name", "a run without a name"))),
         word=verdict.word.value,
@@ -157,56 +173,78 @@ def build(parts: Parts) -> Page:
         expect=verdict.expect,
         agreement="The verdict is as expected." if verdict.as_expected else "The verdict is not as expected.",
         claim=claims.claim(parts.plan),
-        claimed=claims.details(parts.plan),
-        steps=[_step(step) for step in verdict.steps],
-        hits=_hits(verdict),
+        lead=lead,
+        because=" ".join(because),
+        figures=claims.figures(verdict),
+        reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
+        notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
+        picture=_picture(parts, case),
+        steps=steps,
+        snapshots=[each for each in parts.snapshots if each.step > len(steps)],
+        findings_said=said(case.groups, verdict.counts, budget),
+        groups=shown(case, budget),
+        explain=claims.explain(parts.folder, case.verdict),
+        attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),
         points=[
             PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
             for each in stakes.points(verdict)
         ],
-        snapshots=[replace(each, title=_titled(verdict, each.step)) for each in parts.snapshots],
+        outcome=claims.outcome(verdict),
+        self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
         controls=list(parts.controls),
         controls_said=_controls_said(len(parts.controls)),
-        reasons=list(verdict.reasons),
-        notes=stakes.few(verdict.notes),
-        outcome=claims.outcome(verdict),
-        findings_said=_findings_said(verdict.findings),
-        findings=[_finding(finding, verdict.steps) for finding in _worst_first(verdict.findings)[:MOST_FINDINGS]],
-        says=claims.says(verdict, str(parts.plan.get("guarantee", "exactly-once"))),
+        says=claims.says(verdict, case.guarantee),
         limits=claims.limits(verdict, parts.run),
         again=claims.again(parts.folder, parts.run),
-        events=[_event(event) for event in events[:MOST_EVENTS]],
-        events_said=_left_out(len(events) - MOST_EVENTS, len(parts.journal)),
-        settings=dictionary({name: part for name, part in parts.run.items() if name not in {"scenario", "stage"}}),
-        file=_lines(parts.scenario_file),
+        claimed=claims.details(parts.plan),
+        changes=claims.changes(parts.run, parts.journal),
+        settings=_settings(parts.run, budget),
+        file=_lines(parts.scenario_file, budget.lines),
+        events=[_event(event) for event in events[: budget.events]],
+        events_said=_left_out(len(events) - budget.events, len(parts.journal)),
         logs=list(parts.logs),
         run_id=str(parts.run.get("run_id", "without an id")),
         started=str(parts.run.get("started", "at an unknown time")),
     )
 
 
-def _step(step: StepOutcome) -> StepText:
+def _picture(parts: Parts, case: Case) -> Picture | None:
+    run = happened(parts.journal, parts.verdict.steps)
+    if run is None:
+        return None
+    cast = Cast(
+        impacts=case.impacts,
+        executors=claims.executors(parts.plan),
+        servers=claims.servers(parts.plan),
+        batches=frozenset(batch for group in case.groups for batch in group.batches),
+    )
+    return picture(
+        run, cast, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
+    )
+
+
+def _steps(parts: Parts) -> list[StepText]:
+    seen = {each.step: each.lines for each in parts.snapshots}
+    return [
+        _step(number, step, stakes.of_step(parts.verdict, number), seen.get(number, []))
+        for number, step in enumerate(parts.verdict.steps, 1)
+    ]
+
+
+def _step(number: int, step: StepOutcome, own: list[str], snapshot: list[tuple[str, str, str]]) -> StepText:
     return StepText(
+        number=number,
         name=step.name,
         point=step.point or "-",
         batch="-" if step.batch is None else str(step.batch),
         attempt=str(step.attempt or "-"),
         hit="✓ hit" if step.hit else "✗ missed",
+        struck=step.hit,
         at="-" if step.at_s is None else f"{step.at_s:.2f} s",
         evidence=evidence_lines(step.evidence) or ["none"],
+        stakes=own,
+        snapshot=snapshot,
     )
-
-
-def _hits(verdict: Verdict) -> list[HitText]:
-    lines = {number: stakes.of_step(verdict, number) for number in range(1, len(verdict.steps) + 1)}
-    return [HitText(title=_titled(verdict, number), lines=own) for number, own in lines.items() if own]
-
-
-def _titled(verdict: Verdict, number: int) -> str:
-    if not 0 < number <= len(verdict.steps):
-        return f"Step {number}: not in the schedule"
-    step = verdict.steps[number - 1]
-    return f"Step {number}: {step.name}{'' if step.hit else ', which missed'}"
 
 
 def _controls_said(count: int) -> str:
@@ -215,31 +253,20 @@ def _controls_said(count: int) -> str:
     return f"{plural(count, 'control run')} of the same input without faults; what each showed is in the findings."
 
 
-def _findings_said(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return "None."
-    if len(findings) <= MOST_FINDINGS:
-        return f"{plural(len(findings), 'finding')}."
-    return f"{plural(len(findings), 'finding')}, of which {MOST_FINDINGS} are shown; verdict.json has them all."
+SETTINGS = (("spark", "Spark's settings"), ("stack", "The stack"), ("outcome", "How the run ended"))
+HIDDEN = frozenset({"scenario", "stage"})
 
 
-def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: finding.kind is Kind.RECOVERED)
-
-
-def _finding(finding: Finding, steps: Sequence[StepOutcome]) -> FindingText:
-    both = row_diff(finding, pairs=3)
-    where = "; ".join(place(finding, steps))
-    return FindingText(
-        title=title(finding),
-        place=[text for text in (where, finding.note) if text],
-        heads=both.heads,
-        lines=[
-            LineText(mark=line.mark, differs=line.mark != " ", column=line.column, cells=line.cells)
-            for line in both.lines
-        ],
-        more=f"and {plural(both.more, 'more row')}; verdict.json has them all" if both.more else "",
-    )
+def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
+    """`run.json`, divided into what is looked for together."""
+    apart = {name for name, _ in SETTINGS}
+    rest = {name: part for name, part in run.items() if name not in HIDDEN | apart}
+    # The steps stand above, with their evidence.
+    ended = {name: part for name, part in claims.mapping(run.get("outcome")).items() if name != "steps"}
+    kept = {name: run[name] for name, _ in SETTINGS if name in run} | ({"outcome": ended} if ended else {})
+    out = [("Versions, seed and program", dictionary(rest))]
+    out += [(title, dictionary({name: kept[name]})) for name, title in SETTINGS if name in kept]
+    return [SettingsText(title=title, lines=lines[: budget.settings]) for title, lines in out if lines]
 
 
 def _telling(journal: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -265,8 +292,8 @@ def _left_out(more: int, total: int) -> str:
     return f"From the run's journal; seconds since the run began, by a clock that never jumps.{left}"
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str, most: int) -> list[str]:
     # Only real line ends count: a form feed or U+2028 must not break a line that an editor shows whole.
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n") if text else []
-    left = len(lines) - MOST_LINES
-    return lines[:MOST_LINES] + ([f"… {plural(left, 'line')} more in scenario.yaml"] if left > 0 else [])
+    left = len(lines) - most
+    return lines[:most] + ([f"… {plural(left, 'line')} more in scenario.yaml"] if left > 0 else [])

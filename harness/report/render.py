@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from harness import __version__
-from harness.report import page, snapshots, table
+from harness.errors import UsageError
+from harness.report import budget, page, snapshots, table
+from harness.report.causes import table_file
+from harness.report.causes.groups import groups
 from harness.report.escape import tail, visible
 from harness.report.summary import Run
+from harness.report.timeline.counts import read_counts
 from harness.run_folder import journal, store
+from harness.run_folder.snapshot import Progressed
 from harness.scenario import Verdict, plain
 
 if TYPE_CHECKING:
@@ -32,13 +37,24 @@ def write(folder: Path) -> Path:
 
     Raises UsageError if it is no run folder, HarnessError when the disk refuses."""
     found = store.RunFolder.open(folder)
-    store.write(found.report_html, run_page(_parts(found)))
+    parts = _parts(found)
+    store.write(found.report_html, run_page(parts))
+    table = found.path / table_file.NAME
+    if parts.verdict.findings:
+        store.write(table, table_file.table_file(groups(parts.verdict.findings)))
+    elif table.is_file():
+        table.unlink()
     return found.report_html
 
 
 def run_page(parts: page.Parts) -> str:
-    """The page as text."""
-    return _environment().get_template("report.html.j2").render(page=page.build(parts))
+    """The page as text, of `budget.MOST_BYTES` at most."""
+    for each in budget.EVERY:
+        template = _environment(each.text).get_template("report.html.j2")
+        text = template.render(page=page.build(parts, each), table_file=table_file.NAME)
+        if len(text.encode()) <= budget.MOST_BYTES:
+            break
+    return text
 
 
 def index(reports: Path, runs: Sequence[Run]) -> Path:
@@ -56,7 +72,7 @@ def index_page(folder: Path, runs: Sequence[Run]) -> str:
         {"cells": table.cells(run), "word": run.verdict.word.value, "link": _link(folder, run.folder)}
         for run in ordered
     ]
-    template = _environment().get_template("index.html.j2")
+    template = _environment(LONGEST).get_template("index.html.j2")
     return template.render(tally=table.tally(runs), heads=table.HEADS, rows=rows, made_by=__version__)
 
 
@@ -74,7 +90,17 @@ def _parts(found: store.RunFolder) -> page.Parts:
         logs=[] if verdict.as_expected else _logs(found, verdict),
         snapshots=snapshots.snapshots(found.path),
         controls=snapshots.controls(found.path),
+        progressed=_progressed(stored.get("checkpoint")),
+        counts=read_counts(found.source),
     )
+
+
+def _progressed(checkpoint: Any) -> Progressed | None:
+    """What checkpoint.json says; None if it is not there, or of another version."""
+    try:
+        return None if checkpoint is None else store.noun(Progressed, checkpoint, "checkpoint.json")
+    except UsageError:
+        return None
 
 
 def _events(path: Path) -> list[Mapping[str, Any]]:
@@ -99,18 +125,18 @@ def _link(folder: Path, run: Path | None) -> str | None:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(longest: int) -> Environment:
     # Late, because the harness is imported by many commands that write no page.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
-        finalize=_finalize,
+        finalize=partial(_finalize, longest),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
 
 
-def _finalize(value: Any) -> Any:
-    return visible(str(value), LONGEST)
+def _finalize(longest: int, value: Any) -> Any:
+    return visible(str(value), longest)

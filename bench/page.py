@@ -1,0 +1,108 @@
+"""The page of a large run: how long it takes, what memory it needs, how large it is.
+
+    PYTHONPATH=. .venv/bin/python bench/page.py [--records 1000000] [--findings 100000] [--kept 1000] [--batches 2000]
+
+The run folder is made by hand, sealed, and its page written by `onceproof report` in a process of its own. The judge
+keeps the first 1,000 findings of a kind and counts the others; `--kept 100000` asks what it would cost to keep all.
+Exit code 1 if it takes more than 10 CPU-seconds, 500 MB or 300 KB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from time import monotonic
+
+import pyarrow as pa
+
+from harness.judge.examine import FINDINGS_MAX
+from harness.run_folder import ledger, sealed
+from harness.run_folder.store import RunFolder
+from harness.scenario import plain
+from tests import sample_runs as sample
+
+PARTITIONS = 3
+MOST_CPU_S, MOST_MB, MOST_BYTES = 10.0, 500, 300_000
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__)
+    for name, count in (("records", 1_000_000), ("findings", 100_000), ("kept", FINDINGS_MAX), ("batches", 2000)):
+        asked.add_argument(f"--{name}", type=int, default=count)
+    given = asked.parse_args()
+    with tempfile.TemporaryDirectory() as room:
+        folder = made(Path(room), given)
+        began = monotonic()
+        command = [sys.executable, "-m", "harness", "report", str(folder.path)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=600)
+        took, used = monotonic() - began, getrusage(RUSAGE_CHILDREN)
+        size = folder.report_html.stat().st_size
+        table = (folder.path / "findings.csv").stat().st_size
+        peak, cpu = used.ru_maxrss // 1024, used.ru_utime + used.ru_stime
+        print(f"{given.records:,} records, {given.findings:,} findings, {given.batches:,} batches:")
+        print(f"{took:.1f} s ({cpu:.1f} CPU-s), peak {peak} MB, page {size:,} bytes, findings.csv {table:,} bytes")
+        return int(cpu > MOST_CPU_S or peak > MOST_MB or size > MOST_BYTES)
+
+
+def made(room: Path, given: argparse.Namespace) -> RunFolder:
+    """The folder of a run in which the findings' records were written twice."""
+    records, findings, batches = given.records, given.findings, given.batches
+    counts = {"records": records, "expected_rows": records, "sink_rows": records + findings, "duplicated": findings}
+    kept = sample.verdict(findings=tuple(map(sample.duplicated, range(given.kept))), counts=counts)
+    folder = sample.stored(room, kept)
+    ledger.write_source(folder.source, source(records))
+    each = -(-records // PARTITIONS // batches)
+    spans = [(n, dict.fromkeys(range(PARTITIONS), (n * each, (n + 1) * each))) for n in range(batches)]
+    said = [{"batch": n, "ranges": span, "committed": True, "attempts": [1]} for n, span in spans]
+    query = {"checkpoint": "checkpoint", "batches": said, "first": {1: 0}}
+    folder.save(1, checkpoint={"queries": [query], "batches": said, "drained": True})
+    lines = (json.dumps(event) for event in events(records, batches))
+    folder.journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    folder.save(2, run={"seconds": 1.0})
+    sealed.write(folder.path)
+    return folder
+
+
+def source(records: int) -> Iterator[pa.RecordBatch]:
+    """The records, 100,000 at a time."""
+    for first in range(0, records, 100_000):
+        numbers = range(first, min(records, first + 100_000))
+        columns = [
+            [n % PARTITIONS for n in numbers],
+            [n // PARTITIONS for n in numbers],
+            [0 for _ in numbers],
+            [None for _ in numbers],
+            [b'{"id": %d}' % n for n in numbers],
+            list(numbers),
+        ]
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, ledger.SOURCE, strict=True)]
+        yield pa.record_batch(arrays, schema=ledger.SOURCE)
+
+
+def events(records: int, batches: int) -> Iterator[dict[str, object]]:
+    """The journal of one attempt that did every batch."""
+    yield {"n": 0, "at_s": 0.0, "what": "launched", "number": 1, "standby": False}
+    for n in range(batches):
+        at = 1.0 + n
+        yield {"at_s": at, "what": "sent", "records": records * (n + 1) // batches, "total": records}
+        for place, point in enumerate(("batch-planned", "sink-committed", "batch-committed")):
+            yield {
+                "at_s": at + 0.3 * place,
+                "what": "batch",
+                "batch": n,
+                "point": point,
+                "checkpoint": "checkpoint",
+                "attempt": 1,
+            }
+    yield {"what": "step", **plain(sample.STEP), "at_s": 12.4}
+    yield {"at_s": batches + 2.0, "what": "phase", "name": "judging"}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

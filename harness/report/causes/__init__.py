@@ -1,0 +1,7 @@
+"""Findings by cause: what went wrong once, however many rows show it.
+
+groups.py      findings that share a kind, a sink and faults, as one cause
+headline.py    the verdict in plain sentences, each from evidence in the run folder
+sentences.py   how such a sentence is made, and how a long reason becomes short sentences
+table_file.py  every finding as a row of a CSV file beside the page
+"""

@@ -1,0 +1,249 @@
+"""The verdict in plain sentences: what is wrong with how many rows, what the fault did, what the next attempt did.
+
+Pure. Each sentence rests on something in the run folder, named where it is made; where nothing shows the cause, a
+sentence says so. No verdict depends on what stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
+from harness.report.causes.groups import Group
+from harness.report.causes.sentences import listed, sentences, short
+from harness.report.escape import plural, visible
+from harness.run_folder.snapshot import Progressed, Query
+from harness.scenario import Guarantee, Harm, Impact, Kind, Stake, StepOutcome, Verdict, Word
+
+MOST_CAUSES = 3
+"""Causes that the verdict tells; the others stand below it."""
+DONE = {
+    Impact.DRIVER_KILLED: "the driver was killed",
+    Impact.DRIVER_STOPPED: "the driver was told to stop",
+    Impact.DRIVER_PAUSED: "the driver was paused",
+    Impact.DRIVER_CUT_OFF: "the driver was cut off from the network",
+    Impact.EXECUTOR_KILLED: "an executor was killed",
+    Impact.EXECUTORS_KILLED: "all executors were killed",
+}
+HELD = {
+    Guarantee.EXACTLY_ONCE: "took effect exactly once",
+    Guarantee.AT_LEAST_ONCE: "took effect at least once",
+    Guarantee.AT_MOST_ONCE: "took effect at most once",
+}
+WRONG = {
+    Kind.CORRUPTED: "differ from what was sent",
+    Kind.UNEXPECTED: "belong to no record",
+    Kind.MISORDERED: "are out of order",
+    Kind.WRONG_AGGREGATE: "are wrong",
+    Kind.LOST: "are missing",
+}
+STOOD = {
+    PLANNED: "{what} was planned, and nothing of it was in the sink, when {did} (fault {number}).",
+    WRITING: "{what} was in the sink in part when {did} (fault {number}).",
+    WRITTEN: "{what} was in the sink; {did} before its offsets were committed (fault {number}).",
+    COMMITTED: "every planned batch was committed when {did} (fault {number}).",
+    EARLY: "the offsets of {what} were saved, and the sink did not have it, when {did} (fault {number}).",
+}
+"""By what the snapshot showed."""
+SHOWS = "The snapshots show that {} did it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What the sentences are made from. `labels` has the number of the step that findings name so; a label that several
+    steps share is left out."""
+
+    verdict: Verdict
+    groups: Sequence[Group]
+    guarantee: str = Guarantee.EXACTLY_ONCE
+    impacts: Mapping[int, Impact] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
+    progressed: Progressed | None = None
+
+
+def labels(steps: Sequence[StepOutcome]) -> dict[str, int]:
+    """How findings name each hit (as the judge's injections do), by number of its step."""
+    out: dict[str, int] = {}
+    twice: set[str] = set()
+    for number, step in enumerate(steps, 1):
+        batch = "" if step.batch is None else f" of batch {step.batch}"
+        for of in dict.fromkeys(("", f" of {step.checkpoint}" if batch and step.checkpoint else "")):
+            where = f" at {step.point}{batch}{of}" if step.point else f"{batch}{of}"
+            label = f"{step.name}{where}" + (f", attempt {step.attempt}" if step.attempt else "")
+            if label in out and out[label] != number:
+                twice.add(label)
+            out[label] = number
+    return {label: number for label, number in out.items() if label not in twice}
+
+
+def headline(case: Case) -> list[str]:
+    """The verdict, a sentence each. Its word is not in them: it stands before the first one."""
+    verdict = case.verdict
+    if verdict.word is Word.HELD:
+        return list(_held(case))
+    told = [group for group in case.groups if group.kind is not Kind.RECOVERED]
+    if verdict.word is Word.VIOLATED and told:
+        return list(_violated(case, told))
+    why = [text for reason in verdict.reasons[:1] for text in sentences(reason)[:2]]
+    return [OPEN.get(verdict.word, "The reasons stand below."), *why]
+
+
+OPEN = {
+    Word.VOID: "Nothing was tested.",
+    Word.UNKNOWN: "The run could not tell.",
+    Word.ERROR: "The run reached no verdict.",
+    Word.VIOLATED: "The guarantee is disproved.",
+}
+
+
+def _held(case: Case) -> Iterator[str]:
+    verdict, count = case.verdict, case.verdict.counts.get("records")
+    took = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
+    which = f"Each of the {count:,} records" if count else "Each record"
+    yield f"{which} {took or 'took effect as claimed'}, in this one run."
+    hits = [number for number, step in enumerate(verdict.steps, 1) if step.hit]
+    if hits:
+        did = "fault hit its crash point" if len(hits) == 1 else "faults hit their crash points"
+        yield f"{len(hits)} of {len(verdict.steps)} {did}."
+    allowed = [group for group in case.groups if group.kind is not Kind.RECOVERED]
+    for kind, sink in dict.fromkeys((group.kind, group.sink) for group in allowed):
+        mine = [group for group in allowed if (group.kind, group.sink) == (kind, sink)]
+        yield f"{_capital(_wrong(case, mine))}, which the guarantee allows."
+    for harm in Harm:
+        shown = sorted({stake.step for stake in verdict.stakes if stake.harm is harm and stake.counts})
+        if shown:
+            yield f"At {_faults(shown[:8])}, {harm} would have shown in the sink, and did not happen."
+
+
+def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
+    for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
+        mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
+        yield f"{_capital(_wrong(case, mine))}."
+        if (kept := sum(len(group.findings) for group in mine)) < _count(case, mine):
+            yield f"The first {kept:,} were traced to a cause; the others were only counted."
+        for group in mine[:MOST_CAUSES]:
+            first, *rest = cause(case, group)
+            yield f"{len(group.findings):,} of them: {first}" if len(mine) > 1 else first
+            yield from rest
+        if len(mine) > MOST_CAUSES:
+            yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
+
+
+def _wrong(case: Case, mine: Sequence[Group]) -> str:
+    """`104 of 600 rows in postgres payments are there twice`; counts are the verdict's own."""
+    kind, sink = mine[0].kind, short(mine[0].sink)
+    kept = sum(len(group.findings) for group in mine)
+    many = _count(case, mine)
+    if kind in (Kind.LOST, Kind.UNEXPECTED) and many == kept:
+        many = sum(group.copies for group in mine)
+    if kind is Kind.STALLED:
+        return "the pipeline stalled"
+    expected = case.verdict.counts.get("expected_rows") if len(_positions(case)) == 1 else None
+    what = "total" if kind is Kind.WRONG_AGGREGATE else "row"
+    if kind is Kind.DUPLICATED:
+        copies = sum(group.copies for group in mine)
+        ending = "there more than once" + ("" if many > kept else f", {plural(copies, 'row')} too many")
+        single = all(finding.copies == len(finding.expected) == 1 for group in mine for finding in group.findings)
+        ending = "there twice" if single and kept == many else ending
+        ending = f"{'is' if many == 1 else 'are'} {ending}"
+    else:
+        ending = _agreeing(WRONG.get(kind, f"are {kind.value}"), many)
+    of = f" of {expected:,}" if expected and expected >= many and kind is not Kind.UNEXPECTED else ""
+    noun = f"{what}{'' if (expected or many) == 1 and (not of or expected == 1) else 's'}"
+    return f"{many:,}{of} {noun} in {sink} {ending}"
+
+
+def _count(case: Case, mine: Sequence[Group]) -> int:
+    """How many findings there are; of those beyond what a verdict keeps it has one count, over all sinks."""
+    kept = sum(len(group.findings) for group in mine)
+    alone = len({group.position for group in case.groups}) == 1
+    return case.verdict.counts.get(mine[0].kind.value, kept) if alone else kept
+
+
+def _positions(case: Case) -> set[int]:
+    """The sinks that the verdict speaks of at all."""
+    return {group.position for group in case.groups} | {stake.position for stake in case.verdict.stakes}
+
+
+def _agreeing(words: str, count: int) -> str:
+    singular = {"are": "is", "differ": "differs", "belong": "belongs"}
+    first, _, rest = words.partition(" ")
+    return f"{singular.get(first, first)} {rest}" if count == 1 else words
+
+
+def cause(case: Case, group: Group) -> list[str]:
+    """What is known of why, a sentence each."""
+    if group.without_faults:
+        return ["Every control run without faults shows it too, so no fault caused it."]
+    if group.kind is Kind.STALLED:
+        return [text for finding in group.findings[:1] for text in sentences(finding.note)]
+    numbers = [case.labels[fault] for fault in group.faults if fault in case.labels]
+    if numbers and len(numbers) == len(group.faults):
+        out = [text for number in numbers[:2] for text in _blow(case, group, number)]
+        return [*out, SHOWS.format(_faults(numbers))]
+    if group.faults:
+        return [f"The snapshots show what did it: {visible(group.faults[0], 120)}."]
+    if group.fits:
+        fits = [case.labels[fault] for fault in group.fits if fault in case.labels]
+        which = _faults(fits[:4]).capitalize() if fits else "A fault"
+        return [f"{which} may explain it; nothing shows that it does."]
+    return ["Nothing in the run folder shows the cause."]
+
+
+def _blow(case: Case, group: Group, number: int) -> Iterator[str]:
+    """What the fault of a step did, and what came after."""
+    step = case.verdict.steps[number - 1]
+    did = DONE.get(case.impacts.get(number, Impact.NONE), f"“{visible(step.name, 60)}” was injected")
+    mine = [s for s in case.verdict.stakes if s.step == number and s.position == group.position]
+    points = {stake.point for stake in mine}
+    batch = next((stake.batch for stake in mine if stake.batch is not None), None)
+    if len(points) == 1:
+        # The point is what the snapshot of the sink and the checkpoint showed, not what was asked for.
+        text = STOOD.get(points.pop(), "")
+        what = "the slice in flight" if batch is None else f"batch {batch}"
+        if text:
+            yield _capital(text.format(what=what, did=did, number=number))
+            yield from _after(case, group, step, mine)
+            return
+    where = f" at {visible(step.point, 60)}" if step.point else ""
+    of = "" if step.batch is None else f" of batch {step.batch}"
+    yield f"{_capital(did)}{where}{of} (fault {number})."
+    yield from _after(case, group, step, mine)
+
+
+def _after(case: Case, group: Group, step: StepOutcome, stakes: Sequence[Stake]) -> Iterator[str]:
+    """What the next attempt did with the batch, as the watch of the checkpoint saw it."""
+    if any(stake.harm is Harm.REPETITION and stake.point == COMMITTED for stake in stakes):
+        yield "The next attempt began before records that were committed already."
+        return
+    query = _query(case, step)
+    batch = next((stake.batch for stake in stakes if stake.batch is not None), step.batch)
+    if query is None or batch is None or not step.attempt:
+        return
+    workers = next((each.attempts for each in query.batches if each.batch == batch), ())
+    again = [attempt for attempt in workers if attempt > step.attempt]
+    later = [attempt for attempt in sorted(query.first) if attempt > step.attempt]
+    if again and group.kind is Kind.DUPLICATED:
+        yield f"Attempt {again[0]} ran batch {batch} again, and wrote it once more."
+    elif again:
+        yield f"Attempt {again[0]} ran batch {batch} again."
+    elif later and query.first[later[0]] > batch:
+        yield f"Attempt {later[0]} went on with batch {query.first[later[0]]}; none was seen at batch {batch} again."
+
+
+def _query(case: Case, step: StepOutcome) -> Query | None:
+    """The query that a step hit; None if its checkpoint was begun anew, so that batches have no one meaning."""
+    known = [
+        query for query in (case.progressed.queries if case.progressed else ()) if query.checkpoint == step.checkpoint
+    ]
+    return known[0] if len(known) == 1 else None
+
+
+def _faults(numbers: Sequence[int]) -> str:
+    """`fault 1`, `faults 1 and 2`."""
+    return f"fault{'' if len(numbers) == 1 else 's'} {listed([str(number) for number in numbers])}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,151 @@
+"""The causes as the page shows them: what is known of each, three findings with their rows, the others a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.report.budget import FULL, Budget
+from harness.report.causes.groups import Group
+from harness.report.causes.headline import Case, cause
+from harness.report.causes.sentences import batches, sentences
+from harness.report.escape import plural, visible
+from harness.report.failure_text import place, records, title
+from harness.report.row_diff import Line, row_diff
+from harness.report.stakes import few
+from harness.scenario import Finding, Kind
+
+MOST_NOTES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineText:
+    """One column of the compared rows."""
+
+    mark: str
+    differs: bool
+    column: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingText:
+    """One finding with its rows side by side."""
+
+    title: str
+    place: list[str]
+    heads: tuple[str, ...]
+    lines: list[LineText]
+    more: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupText:
+    """One cause. `facts` are (name, text), `folded` the findings without their rows: key, rows, batches, records."""
+
+    title: str
+    told: str
+    facts: list[tuple[str, str]]
+    notes: list[str]
+    samples: list[FindingText]
+    folded: list[tuple[str, str, str, str]]
+    more: str
+
+
+def shown(case: Case, budget: Budget = FULL) -> list[GroupText]:
+    """Every cause that has room, the largest first."""
+    out, room = [], budget.folded
+    for group in case.groups[: budget.groups]:
+        text = _group(case, group, budget, room)
+        room -= len(text.folded)
+        out.append(text)
+    return out
+
+
+def said(groups: Sequence[Group], counts: Mapping[str, int], budget: Budget = FULL) -> str:
+    """How many findings there are, of how many causes, and where those are that are not shown."""
+    kept = sum(len(group.findings) for group in groups)
+    if not kept:
+        return "None."
+    cut = [f"of {counts[kind]:,} {kind}, " for kind in Kind if counts.get(kind, 0) > kept]
+    out = f"{plural(kept, 'finding')}{f' ({cut[0]}the first ones)' if cut else ''}, {plural(len(groups), 'cause')}."
+    left = len(groups) - budget.groups
+    return f"{out} {plural(left, 'more cause')} stand in findings.csv." if left > 0 else out
+
+
+def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
+    samples = group.findings[: budget.samples]
+    rest = group.findings[budget.samples :]
+    folded = rest[: max(0, room)]
+    left = len(rest) - len(folded)
+    return GroupText(
+        title=f"{group.kind.capitalize()} in {visible(group.sink, 100)}: {plural(len(group.findings), 'finding')}",
+        told=" ".join(cause(case, group)),
+        facts=list(_facts(case, group)),
+        notes=_notes(group),
+        samples=[finding_text(finding, case, budget) for finding in samples],
+        folded=[_line(finding, budget) for finding in folded],
+        more=f"{plural(left, 'more finding')} in findings.csv and verdict.json." if left else "",
+    )
+
+
+def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
+    if group.batches:
+        yield "Batches", batches(group.batches, group.checkpoint)
+    ranges = [str(each) for each in group.ranges()]
+    if ranges:
+        yield "Records", "; ".join(few(ranges, 8))
+    for fault in group.faults[:4]:
+        yield "Fault", _fault(case, fault)
+    for fault in group.fits[:4]:
+        yield "May fit", _fault(case, fault)
+    yield "Rows", plural(group.copies, "row") + (" missing" if group.kind is Kind.LOST else " concerned")
+
+
+def _fault(case: Case, label: str) -> str:
+    number = case.labels.get(label)
+    return f"fault {number}: {label}" if number else label
+
+
+def _notes(group: Group) -> list[str]:
+    """The notes of its findings, each once."""
+    notes = list(dict.fromkeys(finding.note for finding in group.findings if finding.note))
+    left = len(notes) - MOST_NOTES
+    told = [" ".join(sentences(note)) for note in notes[:MOST_NOTES]]
+    return told + ([f"{plural(left, 'more note')} in findings.csv."] if left > 0 else [])
+
+
+def finding_text(finding: Finding, case: Case, budget: Budget = FULL) -> FindingText:
+    """One finding with its rows side by side."""
+    both = row_diff(finding, pairs=2, limit=budget.cell)
+    # What they share stands above them.
+    where = "; ".join(place(replace(finding, faults=(), fits=(), without_faults=False), case.verdict.steps))
+    left = len(both.lines) - budget.columns
+    # What differs comes before what only fills the row.
+    lines = sorted(both.lines, key=lambda line: line.mark == " ")[: budget.columns] if left > 0 else both.lines
+    more = [f"{plural(both.more, 'more row')}"] if both.more else []
+    more += [f"{plural(left, 'more column')}"] if left > 0 else []
+    return FindingText(
+        title=title(finding),
+        place=[text for text in (where, finding.note) if text],
+        heads=both.heads,
+        lines=[_compared(line) for line in lines],
+        more=f"and {' and '.join(more)}; verdict.json has them all" if more else "",
+    )
+
+
+def _compared(line: Line) -> LineText:
+    return LineText(mark=line.mark, differs=line.mark != " ", column=line.column, cells=line.cells)
+
+
+def _line(finding: Finding, budget: Budget) -> tuple[str, str, str, str]:
+    key = ", ".join(
+        f"{visible(column, 40)}={'NULL' if value is None else visible(value, budget.cell)}"
+        for column, value in finding.key.items()
+    )
+    return (
+        key or "-",
+        f"{finding.copies:,}",
+        " ".join(map(str, finding.batches[:8])) or "-",
+        records(finding.records, 4).removesuffix(" (partition/offset)") if finding.records else "-",
+    )

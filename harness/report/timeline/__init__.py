@@ -1,0 +1,11 @@
+"""The timeline of a run, drawn from its journal: a lane for each part, faults as numbered bands, curves below them.
+
+    happened.py   the journal's events as attempts, batches, faults, phases
+    counts.py     how many records of the source a batch took
+    curves.py     records sent and committed, rows read in the sinks, lag, over time
+    shapes.py     what a picture is made of, and how seconds become places
+    lanes.py      the lanes
+    picture.py    all of it as one picture, which a template turns into SVG
+
+Nothing is drawn that the run folder does not hold; what was not recorded is a dotted line that says so.
+"""

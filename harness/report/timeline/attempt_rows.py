@@ -1,0 +1,75 @@
+"""What each attempt of the driver did: when it began and ended, its batches, its commits, and how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.report.escape import visible
+from harness.report.failure_text import numbers
+from harness.report.timeline.counts import Counts
+from harness.report.timeline.happened import Attempt, Happened
+from harness.run_folder.snapshot import Progressed, Query
+
+MOST = 40
+PARTITIONS = 12
+NOTHING = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptText:
+    """One attempt and one query. `records` is how many its commits cover, `next` the next offset by partition after the
+    last of them."""
+
+    attempt: str
+    began: str
+    ended: str
+    query: str
+    worked: str
+    committed: str
+    records: str
+    next: str
+
+
+def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Counts | None) -> list[AttemptText]:
+    """A row for each attempt and each query that it worked on."""
+    if run is None:
+        return []
+    queries = {query.checkpoint: query for query in (progressed.queries if progressed else ())}
+    out = []
+    for attempt in run.attempts:
+        mine = {work.query for work in run.works if work.attempt == attempt.number}
+        worked = [query for query in run.queries if query in mine]
+        out += [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
+    return out[:MOST]
+
+
+def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts: Counts | None) -> AttemptText:
+    works = [work for work in run.works if work.attempt == attempt.number and work.query == name]
+    done = sorted({work.batch for work in works if work.committed is not None})
+    ranges = {batch.batch: batch.ranges for batch in (query.batches if query else ())}
+    known = [ranges[batch] for batch in done if batch in ranges]
+    took = sum(counts.within(each) for each in known) if counts is not None and known else None
+    return AttemptText(
+        attempt=str(attempt.number) + (" (had waited ready)" if attempt.standby else ""),
+        began=f"{attempt.begin:.2f} s",
+        ended=_ended(attempt),
+        query=visible(name, 60) or NOTHING,
+        worked=numbers(sorted({work.batch for work in works})) if works else NOTHING,
+        committed=numbers(done) if done else "none",
+        records=NOTHING if took is None else f"{took:,}",
+        next=_next(known[-1].items()) if known else NOTHING,
+    )
+
+
+def _ended(attempt: Attempt) -> str:
+    if attempt.end is None:
+        return "when all was read"
+    status = "" if attempt.status is None else f", status {attempt.status}"
+    return f"{attempt.end:.2f} s{status}, {'by a fault' if attempt.scheduled else 'by no fault'}"
+
+
+def _next(ranges: Iterable[tuple[int, Sequence[int]]]) -> str:
+    each = [f"{partition}/{end}" for partition, (_, end) in sorted(ranges)]
+    left = len(each) - PARTITIONS
+    return " ".join(each[:PARTITIONS]) + (f" and {left} more" if left > 0 else "")

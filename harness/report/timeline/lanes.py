@@ -1,0 +1,188 @@
+"""The lanes of a timeline: phases, producer, driver, executors, batches of each query, and the servers of the run.
+
+Pure. A lane is a name, a remark and shapes; its own top is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.report.escape import visible
+from harness.report.timeline import shapes
+from harness.report.timeline.happened import Attempt, Blow, Happened, Work
+from harness.report.timeline.shapes import Mark, Scale, Shape, Way
+from harness.scenario import Impact
+
+TOP, HEIGHT, LANE = 18, 14, 40
+BAR = (TOP, HEIGHT)
+MIDDLE = TOP + HEIGHT // 2
+BASE = TOP + HEIGHT - 3
+"""Where the letters of a label in a bar stand."""
+MOST_BATCHES = 150
+"""Batches of one query that are drawn one by one; of more, those that were committed at once are a tick each."""
+MOST_QUERIES = 6
+EXECUTORS = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """One lane."""
+
+    name: str
+    remark: str = ""
+    shapes: list[Shape] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cast:
+    """Who takes part, as plan and verdict say it: what each step's fault does to the driver, how many executors were
+    asked for, what the source and the sinks lie in (`kafka`, `postgres`), which batches findings name."""
+
+    impacts: Mapping[int, Impact] = field(default_factory=dict)
+    executors: int = 1
+    servers: Sequence[tuple[str, str]] = ()
+    """(component, what it is here: `source`, `sink`)."""
+    batches: frozenset[int] = frozenset()
+
+
+def lanes(run: Happened, cast: Cast, scale: Scale) -> Iterator[Lane]:
+    """Every lane, from top to bottom."""
+    yield _phases(run, scale)
+    yield _producer(run, scale)
+    yield _driver(run, cast, scale)
+    yield _executors(run, cast, scale)
+    for query in run.queries[:MOST_QUERIES]:
+        several = f" of {visible(query, 40)}" if len(run.queries) > 1 else ""
+        yield _batches(run, cast, scale, query, several)
+    for component, role in cast.servers:
+        yield _server(run, scale, component, role)
+
+
+def _phases(run: Happened, scale: Scale) -> Lane:
+    out: list[Shape] = []
+    for place, phase in enumerate(run.phases):
+        kind = "phase odd" if place % 2 else "phase"
+        title = f"{phase.name}: {phase.begin:.2f} to {phase.end:.2f} s"
+        out.append(shapes.box(kind, scale, (phase.begin, phase.end), BAR, title))
+        out += shapes.fitting(scale, (phase.begin, phase.end), BASE, phase.name)
+    return Lane(name="Phase of the run", shapes=out)
+
+
+def _producer(run: Happened, scale: Scale) -> Lane:
+    if not run.sent:
+        return Lane(name="Producer", remark="no send was recorded")
+    (begin, _), (end, count) = run.sent[0], run.sent[-1]
+    title = f"{count:,} records sent; counted from {begin:.2f} to {end:.2f} s"
+    out: list[Shape] = [shapes.box("producer", scale, (begin, end), BAR, title)]
+    path = shapes.combs([seconds for seconds, _ in run.sent], scale, HEIGHT)
+    out.append(Way(kind="tick", y=TOP, height=HEIGHT, d=path))
+    return Lane(name="Producer", remark=f"{count:,} records sent; a tick for each count", shapes=out)
+
+
+def _driver(run: Happened, cast: Cast, scale: Scale) -> Lane:
+    out: list[Shape] = []
+    for attempt in run.attempts:
+        end = run.end if attempt.end is None else attempt.end
+        title = f"attempt {attempt.number}: launched at {attempt.begin:.2f} s, {_ended(attempt)}"
+        out.append(shapes.box("driver", scale, (attempt.begin, end), BAR, title))
+        text = f"attempt {attempt.number}" + (", had waited ready" if attempt.standby else "")
+        whole = shapes.fitting(scale, (attempt.begin, end), BASE, text)
+        out += whole or shapes.fitting(scale, (attempt.begin, end), BASE, str(attempt.number))
+        if attempt.end is not None:
+            out.append(Mark(kind="death", sign="cross", x=scale.x(attempt.end), y=MIDDLE, title=title))
+    return Lane(name="Driver", remark=_told(run.attempts), shapes=out)
+
+
+def _ended(attempt: Attempt) -> str:
+    if attempt.end is None:
+        return "alive until the sinks were read"
+    by = "by a fault" if attempt.scheduled else "by no fault"
+    status = "" if attempt.status is None else f", exit status {attempt.status}"
+    return f"dead at {attempt.end:.2f} s, {by}{status}"
+
+
+def _told(attempts: Sequence[Attempt]) -> str:
+    many = "1 attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
+    return f"{many}; a cross is a death" if any(each.end is not None for each in attempts) else many
+
+
+def _executors(run: Happened, cast: Cast, scale: Scale) -> Lane:
+    out: list[Shape] = []
+    for attempt in run.attempts:
+        end = run.end if attempt.end is None else attempt.end
+        out.append(shapes.level("unrecorded", scale, (attempt.begin, end), MIDDLE))
+    hits = [blow for blow in run.blows if cast.impacts.get(blow.number) in EXECUTORS and blow.step.hit]
+    for blow in hits:
+        title = f"fault {blow.number}: {blow.step.name}"
+        out.append(Mark(kind="death", sign="cross", x=scale.x(blow.begin), y=MIDDLE, title=title))
+    asked = "1 executor" if cast.executors == 1 else f"{cast.executors} executors"
+    return Lane(name="Executors", remark=f"{asked} asked for; dotted: not recorded", shapes=out)
+
+
+def _batches(run: Happened, cast: Cast, scale: Scale, query: str, several: str) -> Lane:
+    works = [work for work in run.works if work.query == query]
+    begins = {attempt.number: attempt.begin for attempt in run.attempts}
+    many = len(works) > MOST_BATCHES
+    struck = {blow.step.batch for blow in run.blows}
+    told = [
+        work
+        for work in works
+        if not many or work.committed is None or work.batch in struck or work.batch in cast.batches
+    ][:MOST_BATCHES]
+    out: list[Shape] = []
+    if many:
+        quiet = [work.committed for work in works if work.committed is not None]
+        out.append(Way(kind="tick", y=TOP, height=HEIGHT, d=shapes.combs(quiet, scale, HEIGHT)))
+    for work in told:
+        out += _work(work, begins.get(work.attempt, 0.0), run.end, scale)
+    remark = "outlined: planned; filled: in the sink, being committed; cross: cut off by a death"
+    if many:
+        remark = f"{len(works):,} in all, a tick for each commit; {remark}"
+    return Lane(name=f"Micro-batches{several}", remark=remark, shapes=out)
+
+
+def _work(work: Work, launched: float, last: float, scale: Scale) -> Iterator[Shape]:
+    """A batch from its plan to its commit, split at its crash points."""
+    title = _title(work)
+    end = next((each for each in (work.committed, work.ended) if each is not None), last)
+    begin = work.planned
+    if begin is None:
+        begin = next((each for each in (work.in_sink, work.committed) if each is not None), end)
+        yield shapes.level("unrecorded", scale, (min(launched, begin), begin), MIDDLE, title)
+    split = end if work.in_sink is None else max(begin, work.in_sink)
+    yield shapes.box("planned", scale, (begin, split), BAR, title)
+    if work.in_sink is not None:
+        yield shapes.box("sunk", scale, (split, end), BAR, title)
+    if work.planned is None:
+        yield from shapes.fitting(scale, (min(launched, begin), begin), BASE, f"{work.batch} again", kind="in over")
+    if work.committed is not None:
+        yield shapes.upright("commit", scale, work.committed, BAR, title)
+    elif work.ended is not None:
+        yield Mark(kind="death", sign="cross", x=scale.x(work.ended), y=MIDDLE, title=title)
+    yield from shapes.fitting(scale, (begin, max(split, end)), BASE, str(work.batch))
+
+
+def _title(work: Work) -> str:
+    known = (("planned", work.planned), ("in the sink", work.in_sink), ("committed", work.committed))
+    told = [f"{words} at {seconds:.2f} s" for words, seconds in known if seconds is not None]
+    told += [f"cut off at {work.ended:.2f} s"] if work.ended is not None else []
+    return f"batch {work.batch}, attempt {work.attempt}: {', '.join(told)}"
+
+
+def _server(run: Happened, scale: Scale, component: str, role: str) -> Lane:
+    out: list[Shape] = [shapes.level("unrecorded", scale, (0.0, run.end), MIDDLE)]
+    away = [blow for blow in run.blows if blow.step.hit and component in blow.step.evidence.signalled]
+    for blow in away:
+        out.append(_away(blow, scale))
+    remark = f"{role}; hit by {_numbers(away)}" if away else f"{role}; no fault hit it"
+    return Lane(name=visible(component, 40), remark=remark, shapes=out)
+
+
+def _away(blow: Blow, scale: Scale) -> Shape:
+    title = f"fault {blow.number}: {blow.step.name}, {blow.begin:.2f} to {blow.end:.2f} s"
+    return shapes.box("away", scale, (blow.begin, blow.end), BAR, title)
+
+
+def _numbers(blows: Sequence[Blow]) -> str:
+    return ", ".join(f"fault {blow.number}" for blow in blows)

@@ -1,0 +1,162 @@
+"""What a picture is made of. Across, a place is a share of the width in per cent, so that the picture fits a telephone
+and a wide screen while its letters keep their size; down, it is in pixels.
+
+Classes are ours; data stands only in `text` and `title`, which the template escapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+LETTER = 6.8
+"""Pixels that a letter of a label takes."""
+WIDE, NARROW = 7.0, 3.4
+"""Pixels that one per cent has on a screen, and on a telephone."""
+STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
+TICKS = 12
+GRID = 1000
+"""The width of the inner co-ordinates of a path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A rectangle."""
+
+    kind: str
+    x: str
+    width: str
+    y: int
+    height: int
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """A text; `anchor` is `start`, `middle` or `end`. `screen`: it has no room on a telephone."""
+
+    kind: str
+    x: str
+    y: int
+    text: str
+    anchor: str = "start"
+    screen: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stroke:
+    """An upright or level line."""
+
+    kind: str
+    x: str
+    x2: str
+    y: int
+    y2: int
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A sign at one place: `cross` for a death, `diamond` for a reading."""
+
+    kind: str
+    sign: str
+    x: str
+    y: int
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A path in a box of its own, `GRID` wide."""
+
+    kind: str
+    y: int
+    height: int
+    d: str
+
+
+Shape = Box | Label | Stroke | Mark | Way
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Seconds to places."""
+
+    end: float
+
+    def at(self, seconds: float) -> float:
+        """Per cent of the width."""
+        return 100 * min(max(seconds, 0.0), self.end) / self.end if self.end > 0 else 0.0
+
+    def x(self, seconds: float) -> str:
+        """The same as an attribute."""
+        return percent(self.at(seconds))
+
+    def grid(self, seconds: float) -> str:
+        """The same within a path."""
+        return short(self.at(seconds) * GRID / 100)
+
+
+def percent(share: float) -> str:
+    """`12.3%`."""
+    return f"{short(share)}%"
+
+
+def short(value: float) -> str:
+    """Two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def box(kind: str, scale: Scale, span: tuple[float, float], place: tuple[int, int], title: str = "") -> Box:
+    """A rectangle from one time to another; `place` is its top and its height."""
+    left, right = map(scale.at, span)
+    y, height = place
+    width = percent(max(0.0, right - left))
+    return Box(kind=kind, x=percent(left), width=width, y=y, height=height, title=title)
+
+
+def upright(kind: str, scale: Scale, seconds: float, place: tuple[int, int], title: str = "") -> Stroke:
+    """An upright line at a time."""
+    y, height = place
+    return Stroke(kind=kind, x=scale.x(seconds), x2=scale.x(seconds), y=y, y2=y + height, title=title)
+
+
+def level(kind: str, scale: Scale, span: tuple[float, float], y: int, title: str = "") -> Stroke:
+    """A level line from one time to another."""
+    return Stroke(kind=kind, x=scale.x(span[0]), x2=scale.x(span[1]), y=y, y2=y, title=title)
+
+
+def fitting(scale: Scale, span: tuple[float, float], y: int, text: str, *, kind: str = "in") -> list[Label]:
+    """A label in the middle of a box, where there is room for it."""
+    left, right = map(scale.at, span)
+    room, need = right - left, LETTER * len(text) + 6
+    if room * WIDE < need:
+        return []
+    middle = percent((left + right) / 2)
+    return [Label(kind=kind, x=middle, y=y, text=text, anchor="middle", screen=room * NARROW < need)]
+
+
+def ticks(end: float) -> list[float]:
+    """Round seconds from 0, `TICKS` at most."""
+    step = next((step for step in STEPS if end / step <= TICKS), end / TICKS or 1.0)
+    return [place * step for place in range(int(end / step) + 1)]
+
+
+def staircase(points: Sequence[tuple[float, int]], scale: Scale, most: int, height: int) -> str:
+    """A curve that keeps its value until the next point, as a path from the first point to the end."""
+    if not points or most <= 0:
+        return ""
+
+    def down(count: int) -> str:
+        return short(height - height * count / most)
+
+    first, *rest = points
+    out = [f"M{scale.grid(first[0])} {short(height)}V{down(first[1])}"]
+    out += [f"H{scale.grid(seconds)}V{down(count)}" for seconds, count in rest]
+    return "".join([*out, f"H{GRID}"])
+
+
+def combs(times: Iterable[float], scale: Scale, height: int) -> str:
+    """Upright lines at these times, as one path."""
+    return "".join(f"M{place} 0V{height}" for place in dict.fromkeys(map(scale.grid, times)))

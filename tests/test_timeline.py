@@ -1,0 +1,269 @@
+"""The timeline draws what the journal holds, where it holds it, and the same twice."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report import render
+from harness.report.budget import MOST_BYTES
+from harness.report.page import Parts
+from harness.report.timeline import shapes
+from harness.report.timeline.attempt_rows import attempt_rows
+from harness.report.timeline.counts import Counts, read_counts
+from harness.report.timeline.curves import MOST_POINTS, curves, thinned, value
+from harness.report.timeline.happened import Happened, happened
+from harness.report.timeline.lanes import Cast
+from harness.report.timeline.picture import LEVELS, levels, picture
+from harness.run_folder.snapshot import Batch, Position, Progressed, Query
+from harness.scenario import Evidence, Impact, StepOutcome
+from tests import sample_runs as sample
+
+EMPTY = Counts({})
+
+
+def event(at_s: float, what: str, **fields: Any) -> dict[str, Any]:
+    return {"at_s": at_s, "what": what, **fields}
+
+
+def batch(at_s: float, number: int, point: str, attempt: int = 1, query: str = "checkpoint") -> dict[str, Any]:
+    return event(at_s, "batch", batch=number, point=point, attempt=attempt, checkpoint=query)
+
+
+JOURNAL = [
+    event(0.1, "phase", name="set up"),
+    event(0.2, "launched", number=1, standby=False),
+    event(1.0, "sent", records=60, total=100),
+    batch(1.0, 0, "batch-planned"),
+    batch(2.0, 0, "sink-committed"),
+    batch(2.1, 0, "batch-committed"),
+    batch(2.2, 1, "batch-planned"),
+    event(2.5, "sent", records=100, total=100),
+    batch(3.0, 1, "sink-committed"),
+    event(3.05, "died", number=1, status=-9, scheduled=True),
+    event(3.2, "snapshot", step=1, moment="injection", seconds=0.1, rows=100),
+    event(3.3, "step", name="kill driver"),
+    event(3.4, "launched", number=2, standby=True),
+    batch(5.0, 1, "sink-committed", 2),
+    batch(5.1, 1, "batch-committed", 2),
+    event(6.0, "phase", name="judging"),
+    event(9.0, "control", number=1),
+]
+STEP = replace(sample.STEP, at_s=3.3, batch=1)
+PROGRESSED = Progressed(
+    queries=(
+        Query(
+            checkpoint="checkpoint",
+            batches=(
+                Batch(batch=0, ranges={0: (0, 40)}, committed=True, attempts=(1,)),
+                Batch(batch=1, ranges={0: (40, 100)}, committed=True, attempts=(1, 2)),
+            ),
+            first={1: 0, 2: 1},
+        ),
+    )
+)
+COUNTS = Counts({0: array("q", range(100))})
+
+
+def run(journal: list[dict[str, Any]] | None = None, *steps: StepOutcome) -> Happened:
+    found = happened(journal or JOURNAL, steps or (STEP,))
+    assert found is not None
+    return found
+
+
+def test_the_journal_tells_attempts_batches_and_faults() -> None:
+    told = run()
+    first, second = told.attempts
+    assert (first.begin, first.end, first.status, first.scheduled) == (0.2, 3.05, -9, True)
+    assert (second.end, second.standby) == (None, True)
+    assert [
+        (work.batch, work.attempt, work.planned, work.in_sink, work.committed, work.ended) for work in told.works
+    ] == [
+        (0, 1, 1.0, 2.0, 2.1, None),
+        (1, 1, 2.2, 3.0, None, 3.05),
+        (1, 2, None, 5.0, 5.1, None),
+    ]
+    (blow,) = told.blows
+    # From the death that it was seen to cause until the harness was done with it.
+    assert (blow.number, blow.begin, blow.end) == (1, 3.05, 3.3)
+    # What comes after the sinks were read is not drawn.
+    assert told.end == 6.0
+
+
+def test_an_outage_lasts_from_the_look_until_the_server_is_back() -> None:
+    journal = [
+        event(4.0, "snapshot", step=1, moment="injection", seconds=0.5, rows=1),
+        event(7.0, "phase", name="judging"),
+    ]
+    (blow,) = run(journal, replace(STEP, at_s=6.0)).blows
+    assert (blow.begin, blow.end) == (3.5, 6.0)
+
+
+def test_a_step_that_never_came_is_no_band() -> None:
+    assert run(None, replace(STEP, hit=False, at_s=None)).blows == ()
+
+
+@pytest.mark.parametrize("journal", [[], [{}], [{"what": "sent", "records": 3}], [{"at_s": "soon", "what": "phase"}]])
+def test_a_journal_without_times_is_no_picture(journal: list[dict[str, Any]]) -> None:
+    assert happened(journal, ()) is None
+
+
+VALUES = st.one_of(
+    st.none(), st.integers(-5, 5), st.floats(), st.text(max_size=3), st.booleans(), st.just("batch-planned")
+)
+EVENTS = st.dictionaries(
+    st.sampled_from(
+        [
+            "at_s",
+            "what",
+            "name",
+            "number",
+            "batch",
+            "attempt",
+            "point",
+            "checkpoint",
+            "records",
+            "rows",
+            "step",
+            "moment",
+            "seconds",
+        ]
+    ),
+    VALUES | st.sampled_from(["phase", "launched", "died", "batch", "sent", "snapshot", "judging"]),
+)
+
+
+@given(st.lists(EVENTS, max_size=12))
+def test_any_journal_is_drawn_or_passed_over(journal: list[dict[str, Any]]) -> None:
+    found = happened(journal, (STEP,))
+    if found is not None:
+        over_time = curves(found, PROGRESSED, COUNTS, sink_rows=3)
+        drawn = picture(found, Cast(servers=[("kafka", "source")]), over_time)
+        for shape in drawn.shapes:
+            for name in ("x", "x2"):
+                assert 0 <= float(getattr(shape, name, "0%").rstrip("%")) <= 100
+        attempt_rows(found, PROGRESSED, COUNTS)
+
+
+def test_committed_counts_the_records_of_the_batches_in_spark_s_log() -> None:
+    told = curves(run(), PROGRESSED, COUNTS, sink_rows=160)
+    assert list(told.sent) == [(1.0, 60), (2.5, 100)]
+    assert list(told.committed) == [(2.1, 40), (5.1, 100)]
+    assert list(told.lag) == [(1.0, 60), (2.1, 20), (2.5, 60), (5.1, 0)]
+    assert list(told.rows) == [(3.2, 100), (6.0, 160)]
+
+
+def test_a_log_with_holes_is_counted_by_its_records() -> None:
+    counts = Counts({0: array("q", [0, 1, 50, 99])})
+    assert list(curves(run(), PROGRESSED, counts, sink_rows=None).committed) == [(2.1, 2), (5.1, 4)]
+
+
+def test_a_pipeline_s_own_offsets_are_its_commits() -> None:
+    positions = tuple(
+        Position(attempt=1, at_s=at, next={0: end}) for at, end in ((0.0, 0), (2.0, 30), (2.5, 30), (4.0, 100))
+    )
+    told = curves(run(), Progressed(positions=positions), COUNTS, sink_rows=None)
+    assert list(told.committed) == [(0.0, 0), (2.0, 30), (4.0, 100)]
+    assert "own offsets" in told.by
+
+
+def test_of_several_queries_the_slowest_has_committed() -> None:
+    other = replace(PROGRESSED.queries[0], checkpoint="other", batches=PROGRESSED.queries[0].batches[:1])
+    journal = sorted([*JOURNAL, batch(4.0, 0, "batch-committed", 2, "other")], key=lambda each: each["at_s"])
+    two = Progressed(queries=(PROGRESSED.queries[0], other))
+    assert value(curves(run(journal), two, COUNTS, sink_rows=None).committed, 6.0) == 40
+
+
+def test_without_a_source_nothing_is_said_of_commits() -> None:
+    told = curves(run(), PROGRESSED, None, sink_rows=None)
+    assert not told.committed and not told.lag and told.sent
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.integers(0, 10**6)), max_size=2000).map(sorted))
+def test_a_thinned_curve_keeps_its_peak_and_its_end(curve: list[tuple[float, int]]) -> None:
+    kept = thinned(curve)
+    assert len(kept) <= MOST_POINTS
+    if curve:
+        assert kept[-1] == curve[-1]
+        assert max(count for _, count in kept) == max(count for _, count in curve)
+
+
+@given(st.lists(st.floats(0, 100), max_size=LEVELS))
+def test_no_number_covers_another(places: list[float]) -> None:
+    lines = levels(places)
+    for one in range(len(places)):
+        for other in range(one):
+            assert lines[one] != lines[other] or abs(places[one] - places[other]) >= 2.6
+
+
+@pytest.mark.parametrize("end", [0.01, 0.7, 5.0, 26.3, 119.0, 3600.0, 1e6])
+def test_the_axis_has_round_seconds_and_not_too_many(end: float) -> None:
+    ticks = shapes.ticks(end)
+    assert 1 <= len(ticks) <= shapes.TICKS + 1 and ticks[0] == 0 and ticks[-1] <= end
+
+
+def test_lanes_are_those_of_the_run() -> None:
+    away = replace(STEP, evidence=Evidence(signalled={"postgres": "gone after SIGKILL, back after 2 s"}))
+    cast = Cast(impacts={1: Impact.NONE}, executors=2, servers=[("kafka", "source"), ("postgres", "sink")])
+    drawn = picture(run(None, away), cast, curves(run(), PROGRESSED, COUNTS, sink_rows=None))
+    texts = {shape.text for shape in drawn.shapes if isinstance(shape, shapes.Label)}
+    assert {"Producer", "Driver", "Executors", "Micro-batches", "kafka", "postgres"} <= texts
+    assert {"source; no fault hit it", "sink; hit by fault 1", "2 executors asked for; dotted: not recorded"} <= texts
+    assert "1 again" in texts
+
+
+def test_each_attempt_has_its_batches_and_commits() -> None:
+    first, second = attempt_rows(run(), PROGRESSED, COUNTS)
+    assert (first.ended, first.worked, first.committed, first.records, first.next) == (
+        "3.05 s, status -9, by a fault",
+        "0 1",
+        "0",
+        "40",
+        "0/40",
+    )
+    assert (second.attempt, second.committed, second.records) == ("2 (had waited ready)", "1", "60")
+
+
+def drawn_twice(folder: Path) -> tuple[bytes, bytes]:
+    return render.write(folder).read_bytes(), render.write(folder).read_bytes()
+
+
+def test_the_picture_is_the_same_twice_and_is_xml(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    one, other = drawn_twice(folder.path)
+    assert one == other
+    svg = re.search(r'<svg class="timeline".*?\n</svg>', one.decode(), re.DOTALL)
+    assert svg is not None
+    ElementTree.fromstring(svg[0])
+
+
+def test_a_source_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "source.parquet"
+    assert read_counts(path) is None
+    path.write_bytes(b"PAR1 and nothing more")
+    assert read_counts(path) is None
+
+
+def test_a_page_of_everything_stays_small() -> None:
+    """Long texts everywhere, thousands of findings, batches and events."""
+    journal = [batch(float(n), n, point) for n in range(3000) for point in ("batch-planned", "batch-committed")]
+    row: dict[str, str | None] = {f"column {n} {'<' * 50}": "<'&" * 500 for n in range(60)}
+    finding = replace(sample.duplicated(), expected=(row,), found=(row,), note="<" * 5000)
+    findings = tuple(replace(finding, faults=(f"fault {n % 40}",)) for n in range(2000))
+    parts = Parts(
+        folder="a",
+        run={"stack": {f"setting {n}": "<" * 3000 for n in range(300)}},
+        verdict=sample.verdict(findings=findings, reasons=("<" * 5000,) * 50, notes=("<" * 5000,) * 50),
+        plan={},
+        scenario_file="<" * 500_000,
+        journal=journal,
+    )
+    assert len(render.run_page(parts).encode()) <= MOST_BYTES
