@@ -51,7 +51,8 @@ JOURNAL = [
     event(3.05, "died", number=1, status=-9, scheduled=True),
     event(3.2, "snapshot", step=1, moment="injection", seconds=0.1, rows=100),
     event(3.3, "step", name="kill driver"),
-    event(3.4, "launched", number=2, standby=True),
+    event(3.4, "launched", number=2, standby=True, after_s=0.35, orphans=["executor 17"]),
+    event(4.5, "standby taken", number=2, got="warm session"),
     batch(5.0, 1, "sink-committed", 2),
     batch(5.1, 1, "batch-committed", 2),
     event(6.0, "phase", name="judging"),
@@ -229,7 +230,8 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
         "40",
         "0/40",
     )
-    assert (second.attempt, second.committed, second.records) == ("2 (had waited ready)", "1", "60")
+    assert (second.attempt, second.committed, second.records) == ("2", "1", "60")
+    assert (first.how, second.how) == ("cold", "warm session, 0.35 s after the death, 1 of a dead attempt alive")
 
 
 def drawn_twice(folder: Path) -> tuple[bytes, bytes]:

@@ -23,6 +23,7 @@ class AttemptText:
 
     attempt: str
     began: str
+    how: str
     ended: str
     query: str
     worked: str
@@ -51,8 +52,9 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
     known = [ranges[batch] for batch in done if batch in ranges]
     took = sum(counts.within(each) for each in known) if counts is not None and known else None
     return AttemptText(
-        attempt=str(attempt.number) + (" (had waited ready)" if attempt.standby else ""),
+        attempt=str(attempt.number),
         began=f"{attempt.begin:.2f} s",
+        how=_how(attempt),
         ended=_ended(attempt),
         query=visible(name, 60) or NOTHING,
         worked=numbers(sorted({work.batch for work in works})) if works else NOTHING,
@@ -60,6 +62,12 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
         records=NOTHING if took is None else f"{took:,}",
         next=_next(known[-1].items()) if known else NOTHING,
     )
+
+
+def _how(attempt: Attempt) -> str:
+    after = "" if attempt.after_s is None else f", {attempt.after_s:.2f} s after the death"
+    beside = f", {attempt.orphans} of a dead attempt alive" if attempt.orphans else ""
+    return f"{attempt.start}{after}{beside}"
 
 
 def _ended(attempt: Attempt) -> str:

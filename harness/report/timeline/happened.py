@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.scenario import CrashPoint, StepOutcome
+from harness.stack import Start
 
 Event = Mapping[str, Any]
 
@@ -17,7 +18,8 @@ Event = Mapping[str, Any]
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One start of the driver. `end` is when it was seen dead, None if it was not; `status` its exit status then;
-    `scheduled`: a fault ended it; `standby`: it had waited ready."""
+    `scheduled`: a fault ended it; `standby`: it had waited ready; `start`: what its program got of that, `cold` where
+    nobody waited. `after_s` is how long after the death before it began, `orphans` how many of dead attempts lived."""
 
     number: int
     begin: float
@@ -25,6 +27,9 @@ class Attempt:
     status: int | None = None
     scheduled: bool = False
     standby: bool = False
+    start: Start = Start.COLD
+    after_s: float | None = None
+    orphans: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +105,11 @@ def happened(journal: Sequence[Event], steps: Sequence[StepOutcome]) -> Happened
 
 def at(event: Event) -> float | None:
     """When it was, None if it does not say."""
-    seconds = event.get("at_s")
-    return float(seconds) if isinstance(seconds, (int, float)) and 0 <= seconds < 1e9 else None
+    return _time(event.get("at_s"))
+
+
+def _time(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and 0 <= value < 1e9 else None
 
 
 def number(event: Event, name: str) -> int | None:
@@ -129,16 +137,31 @@ def _phases(events: Sequence[Event]) -> tuple[tuple[Phase, ...], float]:
 
 def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
     deaths = {number(event, "number"): (seconds, event) for seconds, event in _of(events, "died")}
+    taken = {number(event, "number"): event for _, event in _of(events, "standby taken")}
     for seconds, event in _of(events, "launched"):
         which = number(event, "number")
         if which is None:
             continue
-        attempt = Attempt(number=which, begin=seconds, standby=event.get("standby") is True)
+        attempt = Attempt(
+            number=which,
+            begin=seconds,
+            standby=event.get("standby") is True,
+            start=_start(event, taken.get(which)),
+            after_s=_time(event.get("after_s")),
+            orphans=len(orphans) if isinstance(orphans := event.get("orphans"), list) else 0,
+        )
         if which in deaths:
             end, death = deaths[which]
             scheduled = death.get("scheduled") is True
             attempt = replace(attempt, end=end, status=number(death, "status"), scheduled=scheduled)
         yield attempt
+
+
+def _start(launched: Event, taken: Event | None) -> Start:
+    if launched.get("standby") is not True:
+        return Start.COLD
+    got = taken.get("got") if taken is not None else None
+    return Start(str(got)) if got in [*Start] else Start.UNASKED
 
 
 POINTS = {
