@@ -234,6 +234,25 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     assert "interrupted by" in json.loads(run.read_text())["outcome"]["error"]
 
 
+@pytest.mark.parametrize(("server", "word_of_it"), [("kafka", "kafka.Kafka"), ("postgres", "/postgres -D")])
+def test_a_server_that_dies_though_nobody_hurt_it_is_an_error_and_no_verdict(
+    temporary: Path, server: str, word_of_it: str
+) -> None:
+    word = temporary.name
+    harness = start(temporary, word, "--keep", "all")
+    try:
+        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=300.0)
+        processes = [psutil.Process(int(each.split()[0])) for each in ours(word)]
+        (victim,) = [each for each in processes if word_of_it in " ".join(each.cmdline())]
+        victim.kill()
+        assert harness.wait(240) == 4
+    finally:
+        harness.kill()
+    assert f"{server} ended with signal 9" in (temporary / "said").read_text()
+    assert not [*(temporary / "reports").glob("*/latest/verdict.json")]
+    until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+
+
 def reaper_of(harness: subprocess.Popen[bytes]) -> int:
     """The pid of its living reaper; 0 if it has none."""
     with contextlib.suppress(psutil.NoSuchProcess):
