@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness import __version__
-from harness.cli import main
+from harness.cli import doctor, main
 from harness.cli.doctor import Requirement
 from harness.errors import Interrupted, StackError
 from harness.load import load
+from harness.machine import cache, jars
 from harness.suite.options import Options
 from tests.strategies import project
 
@@ -272,3 +273,16 @@ def test_the_command_line_starts_light() -> None:
         " 'ruamel.yaml') if m in sys.modules])"
     )
     assert start("-c", code).stdout == "\n"
+
+
+def test_doctor_tells_which_jars_a_scenario_would_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+
+    def told() -> str:
+        return next(each.found for each in doctor.check() if each.name == "more jars")
+
+    assert told() == "none; not mariadb, opensearch, spark-delta, spark-iceberg"
+    monkeypatch.setattr(jars, "on_demand", lambda: {"mariadb": True, "opensearch": False})
+    assert told() == "mariadb; not opensearch"
+    monkeypatch.setattr(jars, "on_demand", lambda: {"mariadb": True, "opensearch": True})
+    assert told() == "mariadb, opensearch"

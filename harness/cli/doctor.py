@@ -83,6 +83,13 @@ def _looks() -> list[Look]:
         *_of_components(),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
         Look(
+            "more jars",
+            "fetched when a scenario first asks for them",
+            _more_jars,
+            "run a scenario that has them, with a network",
+            optional=True,
+        ),
+        Look(
             "archives",
             "class-data archives (speed only)",
             _class_archives,
@@ -143,6 +150,13 @@ def _jars() -> str:
     if found is None:
         raise _Unmet("not fetched yet")
     return f"{len(found.broker)} for the broker, {len(found.spark)} for Spark, in {cache.root() / 'jars'}"
+
+
+def _more_jars() -> str:
+    there = jars.on_demand()
+    if lacking := [name for name, fetched in there.items() if not fetched]:
+        raise _Unmet(f"{', '.join(name for name in there if name not in lacking) or 'none'}; not {', '.join(lacking)}")
+    return ", ".join(there)
 
 
 def _class_archives() -> str:

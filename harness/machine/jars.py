@@ -100,6 +100,13 @@ def cached() -> Jars | None:
     return _jars(*map(verified, folders))
 
 
+def on_demand() -> dict[str, bool]:
+    """The class paths that are fetched when a scenario first asks for them, and whether each is there."""
+    always = [each.name for each in jar_folders()]
+    names = [name for name in sorted(asked()) if name not in always]
+    return {name: (cache.root() / "jars" / _jar_folder(name).key() / MANIFEST).is_file() for name in names}
+
+
 def fetched(name: str, found: java.Java | None = None) -> tuple[Path, ...]:
     """The jars of one more class path, which only those need who ask for it. Raises StackError as `resolve` does."""
     return tuple(_ready(_jar_folder(name), found))
