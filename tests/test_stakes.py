@@ -69,7 +69,8 @@ def test_what_only_some_sources_of_a_query_had_is_not_in_flight(make: Make) -> N
     bench = make()
     apart = replace(reach(2, 2), batch=1, partial=batch(1))
     assert hit(bench, bench.first(2), apart).why == (
-        "the sources of its query stood at different offsets, and no record was in flight of all of them"
+        "the sources of its query stood at different offsets, or one had gone back, "
+        "and no record was in flight of all of them"
     )
     far = replace(reach(2, 1), partial=(Span(0, 5, 8),))
     out = hit(bench, bench.rows(*batch(0), Span(0, 5, 8)), far)
