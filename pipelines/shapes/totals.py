@@ -20,6 +20,8 @@ STATE = "total decimal(14, 2)"
 
 def running(payments: DataFrame) -> DataFrame:
     """Each payment with the total of its account up to it, in the order of the topic."""
+    # PySpark 4.0.0 hands pyarrow 26 a float for an integer where an Arrow batch has more rows than accounts.
+    payments.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
     by_account = payments.groupBy("account")
     return by_account.applyInPandasWithState(_adding(), ROW, STATE, "update", "NoTimeout")
 
