@@ -57,7 +57,7 @@ class Run:
     @property
     def reached(self) -> bool:
         """Has each query of the newest attempt committed the whole source, as far as checkpoints say?"""
-        if self.scenario.pipeline.progress != CHECKPOINT:
+        if not self.scenario.pipeline.in_checkpoint:
             return True
         # A checkpoint that was deleted and begun anew comes again: the last one counts.
         ours = {query.checkpoint: query for query in self.progressed.queries if query.ours}.values()

@@ -203,7 +203,8 @@ def planned(claim: Claim) -> Planned:
         records=limit(claim),
         timeout_s=lasting(claim),
         countable=any(counted) or not claim.sinks_are_known,
-        checkpoint=progress in (None, "checkpoint"),
+        checkpoint=progress in (None, "checkpoint", "async"),
+        late_log=progress == "async",
     )
 
 

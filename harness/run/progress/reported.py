@@ -29,8 +29,8 @@ class Progress:
 def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progress:
     """The progress that the scenario names. Raises StackError."""
     kind = scenario.pipeline.progress
-    if kind == "checkpoint":
-        return Progress(kind, observer.planned, observer.committed, lambda: None)
+    if scenario.pipeline.in_checkpoint:
+        return Progress("checkpoint", observer.planned, observer.committed, lambda: None)
     if kind == "group":
         label = grouped(scenario)
         found: Followed = able(label, KeepsGroups, "has no consumer groups").group(own.part(label))
