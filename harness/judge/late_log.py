@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from harness.judge.read_folder import Run
+from harness.scenario.progress import ASYNC, IN_CHECKPOINT
 
 DECLARED = "progress is async: Spark logs offsets late, and not for every batch"
 UNPROVEN = "so nothing says what a hit had in flight"
@@ -16,9 +17,9 @@ UNPROVEN = "so nothing says what a hit had in flight"
 
 def late_log(run: Run) -> str:
     """Why the offset log says nothing of what was in flight; empty if it does, or if the pipeline keeps its own."""
-    if run.scenario.pipeline.late_log:
+    if run.scenario.pipeline.progress == ASYNC:
         return f"{DECLARED}, {UNPROVEN}"
-    if not run.scenario.pipeline.in_checkpoint:
+    if run.scenario.pipeline.progress not in IN_CHECKPOINT:
         return ""
     for query in run.progressed.queries:
         numbers = sorted(batch.batch for batch in query.batches) if query.ours else []

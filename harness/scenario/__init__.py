@@ -102,23 +102,12 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
     progress: str = "checkpoint"
-    """How far it says it is: `checkpoint` (Spark's), `async` (Spark's, logged late and not for every batch), `group`
-    (what `{group}` committed), or a query that gives (partition, next offset), put to the component `progress_in`:
-    empty where only one may be meant."""
+    """How far it says it is: `checkpoint` or `async` (Spark's), `group` (what `{group}` committed), or a query that gives
+    (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     interval_s: float | None = None
     """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
     that a control run has to show it."""
-
-    @property
-    def late_log(self) -> bool:
-        """Does it say that Spark logs offsets late, and not for every batch?"""
-        return self.progress == "async"
-
-    @property
-    def in_checkpoint(self) -> bool:
-        """Is its progress read from Spark's checkpoints?"""
-        return self.progress == "checkpoint" or self.late_log
 
 
 @dataclass(frozen=True, kw_only=True)
