@@ -220,14 +220,14 @@ CASES = [
         "wrong progress",
         ("name: n\npipeline: {entry: pipelines/pay.py, progress: checkpiont}\nsink: {console: true}\n"),
         [
-            "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
+            "2:47: pipeline.progress must be checkpoint, async, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
         ],
     ),
     Case(
         "progress that is a list",
         ("name: n\npipeline: {entry: pipelines/pay.py, progress: []}\nsink: {console: true}\n"),
         [
-            "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not a list"
+            "2:47: pipeline.progress must be checkpoint, async, group or a query (select, with) for the next offsets, not a list"
         ],
     ),
     Case(
@@ -677,6 +677,23 @@ CASES = [
         ],
     ),
     Case(
+        "Spark's log is a position and no plan",
+        (
+            "name: n\n"
+            "pipeline: {entry: pipelines/pay.py, progress: async}\n"
+            "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
+            "schedule:\n"
+            "  - {when: {point: batch-planned, batch: 3}, do: kill driver}\n"
+            "  - {when: {batch: 3}, do: crash before offset commit}\n"
+            "  - {when: {failpoint: f}, do: crash before offset commit}\n"
+            "  - {when: {records: 50}, do: kill driver}\n"
+        ),
+        [
+            "5:20: schedule[0].when.point cannot be told: progress is async, so Spark logs offsets late, and not for every batch; use records, elapsed, rows or a failpoint",
+            "6:12: crash before offset commit needs schedule[1].when.failpoint: progress is async, so Spark logs offsets late, and not for every batch",
+        ],
+    ),
+    Case(
         "a wrong part hides nothing and invents nothing",
         (
             "name: n\n"
@@ -694,7 +711,7 @@ CASES = [
             "  - {when: {point: sink-committed, batch: 3}, do: kill driver}\n"
         ),
         [
-            "2:47: pipeline.progress must be checkpoint, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
+            "2:47: pipeline.progress must be checkpoint, async, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
             "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T'",
             "5:18: input.records must be a whole number from 1 to 10000000, not 'all'",
             "6:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'at-leest-once'; did you mean 'at-least-once'?",
@@ -734,7 +751,7 @@ HEADERS = [
         [
             "2:14: executors must be a whole number from 1 to 64, not 'none'",
             "3:19: input.replay names 'nope.csv', and there is no such file in ROOT",
-            "4:13: progress must be checkpoint, group or a query (select, with) for the next offsets, not '{x}'",
+            "4:13: progress must be checkpoint, async, group or a query (select, with) for the next offsets, not '{x}'",
         ],
     ),
     Case(

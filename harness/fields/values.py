@@ -31,7 +31,7 @@ NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?")
 RATE = re.compile(rf"({NUMBER.pattern})/s")
 IDENTIFIER = r"[a-z_][a-z0-9_]{0,62}"
 TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
-OWN_PROGRESS = ("checkpoint", "group")
+OWN_PROGRESS = ("checkpoint", "async", "group")
 """How far a pipeline is, where no query says it."""
 QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
 A_RATE = "a rate such as 200/s"
@@ -40,7 +40,7 @@ A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
 A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
 A_QUERY = "a query (select or with)"
-A_PROGRESS = "checkpoint, group or a query (select, with) for the next offsets"
+A_PROGRESS = "checkpoint, async, group or a query (select, with) for the next offsets"
 
 Schema = dict[str, Any]
 

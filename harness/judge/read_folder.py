@@ -12,6 +12,7 @@ from harness.errors import HarnessError, UsageError
 from harness.run_folder import store
 from harness.run_folder.snapshot import Offsets, Progressed, Query
 from harness.scenario import Scenario, StepOutcome
+from harness.scenario.progress import IN_CHECKPOINT
 
 CHECKPOINT = "checkpoint"
 """What is committed by a pipeline whose offsets are in Spark's checkpoints."""
@@ -57,7 +58,7 @@ class Run:
     @property
     def reached(self) -> bool:
         """Has each query of the newest attempt committed the whole source, as far as checkpoints say?"""
-        if self.scenario.pipeline.progress != CHECKPOINT:
+        if self.scenario.pipeline.progress not in IN_CHECKPOINT:
             return True
         # A checkpoint that was deleted and begun anew comes again: the last one counts.
         ours = {query.checkpoint: query for query in self.progressed.queries if query.ours}.values()

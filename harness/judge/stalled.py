@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from harness.judge.control import CONTROLS_MAX, FAILED_MIN, SLOWER, Control, Decided
 from harness.judge.injections import Injection, moved
+from harness.judge.late_log import late_log
 from harness.judge.read_folder import Run
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
@@ -31,6 +32,8 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since = _since(run, injections)
     labels = tuple(injection.label for injection in since)
+    if not dead and (late := late_log(run)):
+        return Decided(unknown=[f"{words}; {late}"])
     sure = len(since) == 1 and (since[0].died or _planned(since[0]) is not None)
     blamed = replace(finding, faults=labels) if sure else replace(finding, fits=labels)
     interval = run.scenario.pipeline.interval_s

@@ -102,7 +102,7 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
     progress: str = "checkpoint"
-    """How far it says it is: `checkpoint` (Spark's), `group` (what `{group}` committed), or a query that gives
+    """How far it says it is: `checkpoint` or `async` (Spark's), `group` (what `{group}` committed), or a query giving
     (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     interval_s: float | None = None

@@ -12,7 +12,7 @@ from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger, Victim
 from harness.stack import Process
-from harness.triggers.base import POINT, Planned, Trait, at_point, wait_until
+from harness.triggers.base import LATE_LOG, POINT, Planned, Trait, at_point, wait_until
 
 
 class CrashPointTrigger:
@@ -36,6 +36,9 @@ class CrashPointTrigger:
             yield Refusal("batch", "is missing: the crash point of which batch?")
         if not planned.checkpoint:
             words = "never comes: progress is not checkpoint, so none is watched; use a failpoint or rows"
+            yield Refusal(self.about.name, words)
+        if planned.late_log:
+            words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:

@@ -11,6 +11,7 @@ from harness.fields.placeholders import filled
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.scenario import Scenario
+from harness.scenario.progress import CHECKPOINT, IN_CHECKPOINT
 from harness.stacks.needed_parts import asked, grouped
 
 
@@ -29,8 +30,8 @@ class Progress:
 def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progress:
     """The progress that the scenario names. Raises StackError."""
     kind = scenario.pipeline.progress
-    if kind == "checkpoint":
-        return Progress(kind, observer.planned, observer.committed, lambda: None)
+    if kind in IN_CHECKPOINT:
+        return Progress(CHECKPOINT, observer.planned, observer.committed, lambda: None)
     if kind == "group":
         label = grouped(scenario)
         found: Followed = able(label, KeepsGroups, "has no consumer groups").group(own.part(label))
