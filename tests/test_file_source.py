@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.components.files import dropped
 from harness.components.files.dropped import Dropped
 from harness.components.files.forms import FORMS, Afterwards, Format
 from harness.components.files.source import OpenFolder
@@ -223,6 +224,22 @@ def test_a_file_is_renamed_or_written_anew_once_a_batch_has_taken_it(
     assert source.offsets('{"logOffset":1}', log) == {0: 2}, "a file of another name is no partition"
     assert source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 2}
     assert pq.read_table(tmp_path / "source.parquet")["value"].to_pylist() == [b"0", b"1"]
+
+
+def test_a_file_whose_batch_is_not_done_yet_is_not_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dropped, "TAKEN_S", 0.1)
+    source = OpenFolder(Dropped(tmp_path), 1, afterwards=Afterwards.RENAMED)
+    sender = source.sender()
+    sender.send([sender.placed(Record(0, None, b"a"))])
+    sender.send([sender.placed(Record(1, None, b"b"))])
+    sender.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [named(0), named(1)]
+    checkpoint = tmp_path / "c"
+    (checkpoint / "commits").mkdir(parents=True)
+    source.dropped.is_planned(0, checkpoint)
+    (checkpoint / "commits" / "0").touch()
+    sender.close()
+    assert (tmp_path / f"moved-{named(0)}").exists() and (tmp_path / named(1)).exists()
 
 
 @pytest.mark.parametrize("other", ["format: parquet", "afterwards: renamed"])

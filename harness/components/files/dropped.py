@@ -89,14 +89,18 @@ class FileSender:
 
     def _go_on(self) -> None:
         deadline = Deadline(TAKEN_S)
+        left: dict[int, Callable[[Path], object]] = {}
         for number, change in self._later.items():
             file = self._into.file(number)
             with suppress(WaitError):
                 until(f"{file.name} to be taken", partial(self._into.taken, number), within_s=deadline.left_s())
+            # One whose batch is still to be done would be gone for it; a writer in place goes on all the same.
+            if self._afterwards is not Afterwards.NOTHING and not self._into.taken(number):
+                left[number] = change
             # Who takes files away does so once their batch is committed.
-            if file.exists():
+            elif file.exists():
                 change(file)
-        self._later = {}
+        self._later = left
 
     def _next(self) -> None:
         self._number, self._placed = self._number + 1, 0
