@@ -501,8 +501,9 @@ def are_as_fine(own: Own, path: Path) -> None:
         kind.set_up(own[label], text)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
-    with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
-        for each in scenario.sinks:
+    for each in scenario.sinks:
+        source = Source(parquet=None, columns=names, places=() if each.watermark else None)
+        with Effects(source, where=path.name) as effects:
             there = reading.columns(each, own)
             assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
             if there is not None and each.effect is not None:
