@@ -19,7 +19,7 @@ NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 
 BOTH = """
     append_before_offset_commit autocommit_executor_killed offsets_together_at_sink_written partition_ledger_mid_sink
-    two_systems_upsert_between mariadb_added_before_offset_commit opensearch_away_retried
+    two_systems_upsert_between mariadb_added_before_offset_commit
     python_sqlite_with_batch_mid_batch
 """
 CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
