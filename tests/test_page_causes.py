@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.report import render
@@ -139,6 +139,7 @@ def test_a_reason_becomes_sentences_and_loses_no_word(reason: str) -> None:
 
 
 @given(st.text())
+@example(reason=",")
 def test_any_reason_is_divided_in_the_end(reason: str) -> None:
     assert all(sentences(reason))
 

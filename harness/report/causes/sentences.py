@@ -29,7 +29,7 @@ def sentence(text: str) -> str:
 def sentences(reason: str) -> list[str]:
     """A reason as plain sentences. What is no prose (a line of a log, say) stays one line each."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    return [part for line in lines for whole in ENDS.split(line) for part in _short(whole)]
+    return [part for line in lines for whole in ENDS.split(line) for part in _short(whole) if part]
 
 
 def _short(text: str) -> Iterator[str]:
