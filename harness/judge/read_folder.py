@@ -14,9 +14,6 @@ from harness.run_folder.snapshot import Offsets, Progressed, Query
 from harness.scenario import Scenario, StepOutcome
 from harness.scenario.progress import IN_CHECKPOINT
 
-CHECKPOINT = "checkpoint"
-"""What is committed by a pipeline whose offsets are in Spark's checkpoints."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:

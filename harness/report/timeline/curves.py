@@ -34,7 +34,7 @@ def curves(run: Happened, progressed: Progressed | None, counts: Counts | None, 
     """The curves of a run; `sink_rows` is what the sinks held in the end, None if nobody knows."""
     committed, by = _committed(run, progressed, counts)
     sent = _rising(run.sent)
-    rows = [*run.read, *([(_read_at(run), sink_rows)] if sink_rows is not None else [])]
+    rows = [*run.read, *([(run.end, sink_rows)] if sink_rows is not None else [])]
     return Curves(
         sent=thinned(sent),
         committed=thinned(committed),
@@ -42,10 +42,6 @@ def curves(run: Happened, progressed: Progressed | None, counts: Counts | None, 
         rows=[each for each in rows if each[0] <= run.end],
         by=by,
     )
-
-
-def _read_at(run: Happened) -> float:
-    return run.end
 
 
 def _rising(curve: Curve) -> list[tuple[float, int]]:

@@ -18,18 +18,22 @@ Event = Mapping[str, Any]
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One start of the driver. `end` is when it was seen dead, None if it was not; `status` its exit status then;
-    `scheduled`: a fault ended it; `standby`: it had waited ready; `start`: what its program got of that, `cold` where
-    nobody waited. `after_s` is how long after the death before it began, `orphans` how many of dead attempts lived."""
+    `scheduled`: a fault ended it; `start`: what its program got of a driver that waited, `cold` where none did.
+    `after_s` is how long after the death before it began, `orphans` how many of dead attempts lived."""
 
     number: int
     begin: float
     end: float | None = None
     status: int | None = None
     scheduled: bool = False
-    standby: bool = False
     start: Start = Start.COLD
     after_s: float | None = None
     orphans: int = 0
+
+    @property
+    def standby(self) -> bool:
+        """Had it waited ready?"""
+        return self.start is not Start.COLD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +149,6 @@ def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
         attempt = Attempt(
             number=which,
             begin=seconds,
-            standby=event.get("standby") is True,
             start=_start(event, taken.get(which)),
             after_s=_time(event.get("after_s")),
             orphans=len(orphans) if isinstance(orphans := event.get("orphans"), list) else 0,
@@ -185,7 +188,7 @@ def _works(events: Sequence[Event], attempts: Mapping[int, Attempt]) -> Iterator
 
 def _blows(events: Sequence[Event], steps: Sequence[StepOutcome], attempts: Sequence[Attempt]) -> Iterator[Blow]:
     looks = {
-        number(event, "step"): seconds - _seconds(event)
+        number(event, "step"): seconds - (_time(event.get("seconds")) or 0.0)
         for seconds, event in _of(events, "snapshot")
         if event.get("moment") == "injection"
     }
@@ -199,11 +202,6 @@ def _blows(events: Sequence[Event], steps: Sequence[StepOutcome], attempts: Sequ
             if each.number == step.attempt and each.scheduled and each.end is not None and step.hit
         ]
         yield Blow(number=place, step=step, begin=max(0.0, min(begins)), end=step.at_s)
-
-
-def _seconds(event: Event) -> float:
-    seconds = event.get("seconds")
-    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
 
 
 def _counts(events: Iterable[tuple[float, Event]], name: str) -> Iterator[tuple[float, int]]:
