@@ -42,9 +42,19 @@ def told(failure: HarnessError) -> int:
     words = f"Error: {failure}"
     if isinstance(failure, ScenarioError):
         count, files = len(failure.mistakes), len({mistake.file for mistake in failure.mistakes})
+        annotate(failure)
         words = f"{failure}\nError: {counted(count, 'mistake')} in {counted(files, 'file')}"
     click.echo(words, err=True)
     return failure.exit_code
+
+
+def annotate(failure: ScenarioError) -> None:
+    """Where GitHub Actions runs this, show each mistake on its line; on stderr, since what is on stdout is read."""
+    from harness.report.ci import github
+
+    if github.here():
+        for line in github.of_mistakes(failure.mistakes):
+            click.echo(line, err=True)
 
 
 def surprised(failure: Exception) -> int:
