@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import Mistake, UsageError
+from harness.errors import HarnessError, Mistake, UsageError
 from harness.fields.shards import Shard
 from harness.report.ci import github, junit, markdown, places, sarif, told
 from harness.report.summary import Run, error
@@ -146,6 +146,16 @@ def test_junit_has_a_case_for_each_run_with_what_it_says() -> None:
     assert str(failure.text).endswith("again:  onceproof run 'scenarios/a b.yaml' --seed 7")
     assert [case.find("failure") is None and case.find("error") is None for case in (second, third)] == [True, False]
     assert third.find("error") is not None
+
+
+def test_the_junit_of_an_earlier_suite_is_nobodys(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "junit.xml"
+    junit.begin(path)
+    junit.write(path, [failed()])
+    junit.begin(path)
+    assert not path.exists()
+    with pytest.raises(HarnessError, match="could not write"):
+        junit.begin(tmp_path)
 
 
 @given(st.text())

@@ -166,6 +166,7 @@ def test_github_is_shown_each_mistake_on_its_line(here: Path, monkeypatch: pytes
     line = GOOD.splitlines().index("seed: 5") + 1
     assert f"\n::error file=scenarios/other.yaml,line={line},col=7::" in f"\n{said.stderr}"
     assert said.exit_code == 2
+    assert "\n::error::asked for the scenario nope; saw" in f"\n{call('validate', 'nope').stderr}"
 
 
 def test_run_without_options(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -342,6 +342,47 @@ def test_github_is_told_once_and_on_the_scenarios_own_line(
     assert "2 runs: 1 as expected, 1 not (1 violated); exit code 1" in text
 
 
+APART = """\
+import sys
+sys.path.insert(0, {house!r})
+import pytest
+from harness.run import loop
+from tests import sample_runs as sample
+
+def run(scenario, stack, *, reports, seed, listener=None):
+    folder = sample.stored(reports, sample.verdict(), asked=scenario, run_id=scenario.name)
+    return loop.Result(verdict=sample.verdict(), folder=folder.path, seconds=1.5)
+
+loop.run = run
+
+@pytest.fixture(scope="session")
+def stack():
+    return None
+"""
+
+
+def test_workers_of_xdist_leave_telling_to_their_controller(
+    pytester: pytest.Pytester, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        project(f"scenarios/{name}.yaml")
+    project("wrong/scenarios/c.yaml", text=FILE.format(name="x", tags="").replace("do: kill driver", "do: kil"))
+    pytester.makeconftest(APART.format(house=str(Path(__file__).parents[1])))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
+    words = (sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider")
+    result = pytester.run(*words, "scenarios", timeout=120)
+    result.assert_outcomes(failed=2)
+    told = sorted(line.partition(",")[0] for line in result.stdout.lines if line.startswith("::error"))
+    assert told == ["::error file=scenarios/a.yaml", "::error file=scenarios/b.yaml"]
+    assert (pytester.path / "step.md").read_text().count("## Onceproof\n") == 1
+    result = pytester.run(*words, "wrong", timeout=120)
+    told = [line.partition("::")[2].partition("::")[0] for line in result.stdout.lines if line.startswith("::error")]
+    # The folder above has no program either.
+    assert told == [f"error file=wrong/scenarios/c.yaml,line={line}" for line in ("2,col=11", "9,col=51")]
+
+
 def test_github_is_shown_the_mistakes_of_collection(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

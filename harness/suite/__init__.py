@@ -101,6 +101,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     jobs, work = fitted(options, work)
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
+        if options.junit is not None:
+            junit.begin(options.junit)
         suite = Suite(options, progress(jobs=jobs))
 
         def play(number: int, scenario: Scenario) -> None:
@@ -124,6 +126,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                 # What ended it is what is told.
                 with suppress(Exception):
                     render.index(options.reports, suite.runs)
+                    github.tell(suite.runs)
             raise
         index = render.index(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():

@@ -16,10 +16,16 @@ from harness.scenario import Word
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:
-    """Write the file, and its folder if it is not there. Raises HarnessError when the disk refuses."""
+    """Write the file, whole or not at all. Raises HarnessError when the disk refuses."""
+    store.write(path, text(runs))
+
+
+def begin(path: Path) -> None:
+    """Take away what an earlier suite left, which nobody may read as this one's. Raises HarnessError if the file could
+    not be written either."""
     with store.disk("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    store.write(path, text(runs))
+        path.unlink(missing_ok=True)
 
 
 def text(runs: Sequence[Run]) -> str:
