@@ -7,7 +7,8 @@
                "points_hit": [crash point], "untried": [crash point], "notes",
                "file", "seed", "exit_code"}], "exit_code"}
 
-Written again after each scenario, so that a suite that is killed leaves what it had.
+The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
+had.
 """
 
 from __future__ import annotations

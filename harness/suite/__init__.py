@@ -121,18 +121,28 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
                         play(number, scenario)
-        except BaseException:
+        except BaseException as failure:
+            # What ended it is what is told.
             if suite.runs:
-                # What ended it is what is told.
                 with suppress(Exception):
                     render.index(options.reports, suite.runs)
-                    github.tell(suite.runs)
+            with suppress(Exception):
+                cut_short(suite.runs, failure, options)
             raise
         index = render.index(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
         show(suite.runs, index)
     github.tell(suite.runs)
     return exit_code(suite.runs)
+
+
+def cut_short(runs: Sequence[Run], failure: BaseException, options: Options) -> None:
+    """Tell CI that the rest did not run: its silence would be taken for a pass."""
+    words = str(failure) if isinstance(failure, HarnessError) else type(failure).__name__
+    rest = Run(scenario="the rest of the suite", verdict=error(f"it did not run: {words}"), stack=options.stack)
+    if options.junit is not None:
+        junit.write(options.junit, [*runs, rest])
+    github.tell([*runs, rest])
 
 
 def confirmed(
