@@ -329,12 +329,13 @@ def test_github_is_told_once_and_on_the_scenarios_own_line(
 ) -> None:
     project("scenarios/bad.yaml", name="an append")
     project("scenarios/good.yaml")
-    world.answers["an append"] = sample.verdict()
+    world.answers["an append"] = sample.verdict(reasons=("the end of driver-1.log:\n::warning::x\n##[error]y",))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path))
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
     result = run(pytester, "scenarios")
-    (line,) = [each for each in result.stdout.lines if each.startswith("::error")]
+    (line,) = [each for each in result.stdout.lines if each.lstrip().startswith("::") or "\n##[" in f"\n{each}"]
+    result.stdout.fnmatch_lines(["*: :warning: :x", "*## [[]error]y"])
     assert line.startswith("::error file=scenarios/bad.yaml,line=10,title=VIOLATED (1 duplicated%2C 1 corrupted%2C")
     assert line.partition("%0Aagain:  ")[2].startswith("onceproof replay reports/an-append/")
     text = (pytester.path / "step.md").read_text()

@@ -86,7 +86,9 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
         _properties(item, failed)
         report.user_properties = list(item.user_properties)
     if words is not None:
-        report.longrepr = words + (_again(item) if isinstance(error, HarnessError) else "")
+        from harness.report.ci.github import guarded
+
+        report.longrepr = guarded(words + (_again(item) if isinstance(error, HarnessError) else ""))
     if RUNS in item.stash and report.failed and words is None:
         report.sections += [("Onceproof", text) for text in _told(item)]
     if RUNS in item.stash:
@@ -99,8 +101,9 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
 def _told(item: pytest.Item) -> list[str]:
     """What each run of a test says in full: an assertion on its verdict shows the word alone."""
     from harness.report.ci import told
+    from harness.report.ci.github import guarded
 
-    return [told.failure(run) for run in _done(item)]
+    return [guarded(told.failure(run)) for run in _done(item)]
 
 
 def _again(item: pytest.Item) -> str:

@@ -2,7 +2,7 @@
 of the step. Nothing happens elsewhere: each is asked for by the variables that GitHub sets.
 
 A runner takes a line of output that begins with `::` for a command, whoever wrote it. So data under test is printed
-between `no_commands`, and stands in an annotation escaped.
+between `no_commands` or `guarded`, and stands in an annotation escaped.
 """
 
 from __future__ import annotations
@@ -46,6 +46,14 @@ def no_commands() -> Iterator[None]:
         yield
     finally:
         print(f"\n::{token}::", flush=True)
+
+
+def guarded(text: str) -> str:
+    """A text for output that others print: no line of it is a command to GitHub's runner. Elsewhere it stays."""
+    if not here():
+        return text
+    lines = (line.replace("::", ": :") if line.lstrip().startswith("::") else line for line in text.split("\n"))
+    return "\n".join(lines).replace("##[", "## [")
 
 
 def tell(runs: Sequence[Run], say: Callable[[str], None] = print) -> None:
