@@ -125,11 +125,48 @@ def test_a_dry_run_prints_the_plan_and_touches_nothing(here: Path) -> None:
 
 def test_run_hands_everything_to_the_suite(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = calls(monkeypatch, "run", 3)
-    words = ["--stack", "containers", "--seed", "4", "--repeat", "2", "--reports", "r", "--keep", "failed"]
+    words = [
+        "--stack",
+        "containers",
+        "--seed",
+        "4",
+        "--repeat",
+        "2",
+        "--reports",
+        "r",
+        "--keep",
+        "failed",
+        "--junit",
+        "j.xml",
+    ]
     assert call("run", "scenarios", *words).exit_code == 3
     files = [Path("scenarios/good.yaml"), Path("scenarios/other.yaml")]
-    asked = Options(stack="containers", seed=4, repeat=2, reports=Path("r"), keep="failed")
+    asked = Options(stack="containers", seed=4, repeat=2, reports=Path("r"), keep="failed", junit=Path("j.xml"))
     assert seen == [(files, asked)]
+
+
+def test_a_shard_is_run_alone_and_one_without_scenarios_is_not_green(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = calls(monkeypatch, "run", 0)
+    assert [call("run", "scenarios", "--shard", each).exit_code for each in ("1/2", "2/2", "3/3")] == [0, 0, 2]
+    assert [files for files, _ in seen] == [[Path("scenarios/good.yaml")], [Path("scenarios/other.yaml")]]
+    for wrong in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2"):
+        said = call("run", "scenarios", "--shard", wrong)
+        assert (said.exit_code, said.stdout) == (2, "")
+        assert f"--shard must be i/n, the i-th of n parts, such as 1/3, not {wrong!r}" in said.stderr
+
+
+def test_github_is_shown_each_mistake_on_its_line(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "scenarios" / "other.yaml").write_text(GOOD.replace("seed: 5", "seed: five"), encoding="utf-8")
+    assert "::error" not in call("validate", "scenarios").stderr
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(here))
+    said = call("validate", "scenarios")
+    line = GOOD.splitlines().index("seed: 5") + 1
+    assert f"\n::error file=scenarios/other.yaml,line={line},col=7::" in f"\n{said.stderr}"
+    assert said.exit_code == 2
+    assert "\n::error::asked for the scenario nope; saw" in f"\n{call('validate', 'nope').stderr}"
 
 
 def test_run_without_options(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +180,7 @@ def test_the_other_verbs_go_to_the_suite(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [call("replay", "r", "--repeat", "2").exit_code, call("check", "r").exit_code] == [1, 1]
     assert call("report", "r", "s").exit_code == 1
     assert replayed == [(Path("r"), Options(repeat=2))]
-    assert (checked, reported) == ([(Path("r"),)], [((Path("r"), Path("s")),)])
+    assert (checked, reported) == ([(Path("r"),)], [((Path("r"), Path("s")), None)])
 
 
 @pytest.mark.parametrize(

@@ -167,8 +167,8 @@ def test_the_failure_text_is_ours_and_nothing_else(
             "  1. duplicated in postgres payments: id=17, 1 row too many",
             "     record 0/217 (partition/offset); batch 3; after kill driver at *",
             "     !  amount   10.00   10.01",
-            "again:  onceproof replay reports/an-append/*-r1",
             "report: reports/an-append/*-r1/report.html",
+            "again:  onceproof replay reports/an-append/*-r1",
             "!!  an append *",
         ]
     )
@@ -295,8 +295,119 @@ def test_junit_knows_seed_verdict_folder_and_faults(
     found = {each.get("name"): each.get("value") for each in tree.iter("property")}
     assert found["seed"] == "7"
     assert found["verdict"] == "held"
+    assert found["exit_code"] == "0"
     assert found["faults"] == "kill driver (sink-committed): hit"
+    assert found["crash_points"] == "postgres payments: sink-committed (repetition; loss)"
     assert (pytester.path / str(found["run_folder"]) / "verdict.json").is_file()
+
+
+def test_junit_and_the_end_have_our_word_and_code_and_pytest_has_its_own(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World
+) -> None:
+    project("scenarios/a.yaml")
+    project("scenarios/b.yaml")
+    world.answers["a"] = sample.verdict(word=Word.VOID, findings=(), reasons=("the reason",))
+    world.answers["b"] = SetupError("the pipeline committed no batch")
+    result = run(pytester, "scenarios", "--junitxml=junit.xml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["again:  onceproof run scenarios/b.yaml --seed 0", "exit code of onceproof: 4 *"])
+    tree = ElementTree.parse(pytester.path / "junit.xml")
+    found = {
+        case.get("name"): {each.get("name"): each.get("value") for each in case.iter("property")}
+        for case in tree.iter("testcase")
+    }
+    assert [(found[name]["verdict"], found[name]["exit_code"]) for name in "ab"] == [("void", "3"), ("error", "4")]
+    texts = [str(each.text) for each in tree.iter("failure")]
+    assert [text.splitlines()[-1].partition(" scenarios")[0][:27] for text in texts] == [
+        "again:  onceproof replay re",
+        "again:  onceproof run",
+    ]
+
+
+def test_github_is_told_once_and_on_the_scenarios_own_line(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project("scenarios/bad.yaml", name="an append")
+    project("scenarios/good.yaml")
+    world.answers["an append"] = sample.verdict(reasons=("the end of driver-1.log:\n::warning::x\n##[error]y",))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
+    result = run(pytester, "scenarios")
+    (line,) = [each for each in result.stdout.lines if each.lstrip().startswith("::") or "\n##[" in f"\n{each}"]
+    result.stdout.fnmatch_lines(["*: :warning: :x", "*## [[]error]y"])
+    assert line.startswith("::error file=scenarios/bad.yaml,line=10,title=VIOLATED (1 duplicated%2C 1 corrupted%2C")
+    assert line.partition("%0Aagain:  ")[2].startswith("onceproof replay reports/an-append/")
+    text = (pytester.path / "step.md").read_text()
+    assert text.count("## Onceproof\n") == 1
+    assert "2 runs: 1 as expected, 1 not (1 violated); exit code 1" in text
+
+
+APART = """\
+import sys
+sys.path.insert(0, {house!r})
+import pytest
+from harness.run import loop
+from tests import sample_runs as sample
+
+def run(scenario, stack, *, reports, seed, listener=None):
+    folder = sample.stored(reports, sample.verdict(), asked=scenario, run_id=scenario.name)
+    return loop.Result(verdict=sample.verdict(), folder=folder.path, seconds=1.5)
+
+loop.run = run
+
+@pytest.fixture(scope="session")
+def stack():
+    return None
+"""
+
+
+def test_workers_of_xdist_leave_telling_to_their_controller(
+    pytester: pytest.Pytester, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        project(f"scenarios/{name}.yaml")
+    project("wrong/scenarios/c.yaml", text=FILE.format(name="x", tags="").replace("do: kill driver", "do: kil"))
+    pytester.makeconftest(APART.format(house=str(Path(__file__).parents[1])))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
+    words = (sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider")
+    result = pytester.run(*words, "scenarios", timeout=120)
+    result.assert_outcomes(failed=2)
+    told = sorted(line.partition(",")[0] for line in result.stdout.lines if line.startswith("::error"))
+    assert told == ["::error file=scenarios/a.yaml", "::error file=scenarios/b.yaml"]
+    assert (pytester.path / "step.md").read_text().count("## Onceproof\n") == 1
+    result = pytester.run(*words, "wrong", timeout=120)
+    told = [line.partition("::")[2].partition("::")[0] for line in result.stdout.lines if line.startswith("::error")]
+    # The folder above has no program either.
+    assert told == [f"error file=wrong/scenarios/c.yaml,line={line}" for line in ("2,col=11", "9,col=51")]
+
+
+def test_github_is_shown_the_mistakes_of_collection(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project("scenarios/wrong.yaml", text=FILE.format(name="x", tags="").replace("do: kill driver", "do: kil driver"))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path))
+    result = run(pytester, "scenarios")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    (line,) = [each for each in result.stdout.lines if each.startswith("::error")]
+    assert line.startswith("::error file=scenarios/wrong.yaml,line=9,col=")
+
+
+def test_shards_have_each_scenario_once_and_every_other_test(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World
+) -> None:
+    for name in "abc":
+        project(f"scenarios/{name}.yaml")
+    pytester.makepyfile("def test_theirs(): pass")
+    run(pytester, "--harness-shard", "1/2").assert_outcomes(passed=3, deselected=1)
+    run(pytester, "--harness-shard", "2/2").assert_outcomes(passed=2, deselected=2)
+    assert [name for name, _ in world.asked] == ["a", "c", "b"]
+    result = run(pytester, "--harness-shard", "3/2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--harness-shard must be i/n, the i-th of n parts, such as 1/3, not '3/2'"])
 
 
 def test_a_test_of_the_users_own_runs_scenarios(

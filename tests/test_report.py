@@ -382,7 +382,7 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     path = summary.write(tmp_path, [Run.read(folder.path)])
     assert path == tmp_path / "latest" / "summary.json"
     data = json.loads(path.read_text())
-    assert list(data) == ["runs"]
+    assert (list(data), data["exit_code"]) == (["runs", "exit_code"], 1)
     (entry,) = data["runs"]
     assert list(entry)[:7] == ["scenario", "expect", "verdict", "as_expected", "findings", "faults", "seconds"]
     assert entry["findings"] == {"duplicated": 1, "corrupted": 1, "lost": 1}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -173,6 +174,43 @@ def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(
     assert json.loads(folder.run_json.read_text())["stage"] == 0
 
 
+def test_ci_is_told_of_each_run_once_and_how_to_repeat_one_whose_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
+        verdict = sample.held() if scenario.name == "a" else sample.verdict(word=Word.VOID, reasons=("::error::x",))
+        return Result(verdict=verdict, folder=sample.stored(reports, verdict, run_id=scenario.name).path, seconds=1.0)
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", nullcontext)
+    monkeypatch.setattr(suite, "wants_another", lambda result: False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
+    work = [replace(SCENARIO, name=name, path=f"scenarios/{name}.yaml") for name in "ab"]
+    options = Options(reports=tmp_path / "r", jobs=1, seed=5, keep="none", junit=tmp_path / "out" / "junit.xml")
+    assert suite.run_all(work, options) == 3
+    out = capsys.readouterr().out
+    fence = out.partition("::stop-commands::")[2].partition("\n")[0]
+    fenced, _, after = out.partition(f"::stop-commands::{fence}\n")[2].partition(f"\n::{fence}::\n")
+    assert "because: ::error::x" in fenced
+    (line,) = after.splitlines()
+    assert line.startswith("::error file=scenarios/b.yaml,line=1,title=VOID")
+    assert line.endswith("again:  onceproof run scenarios/b.yaml --seed 5")
+    assert Path("step.md").read_text().count("## Onceproof\n") == 1
+    (tests,) = ElementTree.parse("out/junit.xml").getroot()
+    assert [tests.get(name) for name in ("tests", "failures", "errors")] == ["2", "1", "0"]
+    data = json.loads((tmp_path / "r" / "latest" / "summary.json").read_text())
+    assert [(run["file"], run["seed"], run["exit_code"]) for run in data["runs"]] == [
+        ("scenarios/a.yaml", 5, 0),
+        ("scenarios/b.yaml", 5, 3),
+    ]
+    assert data["exit_code"] == 3
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_suite_that_is_cut_short_has_shown_what_was_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
@@ -207,7 +245,9 @@ def test_a_suite_that_is_cut_short_has_shown_what_was_over(
     monkeypatch.setattr("harness.suite.progress.progress", lambda **rest: Shown())
     work = [replace(SCENARIO, name=name) for name in "abcd"]
     with pytest.raises(StackError, match="the broker died"):
-        suite.run_all(work, Options(reports=tmp_path, jobs=jobs))
+        suite.run_all(work, Options(reports=tmp_path, jobs=jobs, junit=tmp_path / "junit.xml"))
+    cases = [each.get("name") for each in ElementTree.parse(tmp_path / "junit.xml").iter("testcase")]
+    assert cases == ["a", "the rest of the suite"]
     assert begun == ["a", "b", "c"][: jobs + 1]
     summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert len(summary["runs"]) == 1

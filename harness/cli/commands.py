@@ -13,6 +13,7 @@ from harness.cli.error_lines import CarefulGroup, counted
 from harness.errors import UsageError
 from harness.fields.own_kinds import load_own_kinds
 from harness.fields.paths import find
+from harness.fields.shards import Shard
 from harness.stacks.addresses import AT, SAID, STACKS, where
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def know() -> None:
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `run` and `replay` share."""
     for option in (
+        click.option("--junit", type=PATHS, default=None, metavar="FILE",
+                     help="Write JUnit's XML too, one test case a run."),
         click.option("--keep", type=click.Choice(["failed", "all", "none"]), default="all", show_default=True,
                      help="Which run folders stay."),
         click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
@@ -134,14 +137,23 @@ def kinds(markdown: bool) -> None:
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("-k", "words", multiple=True, metavar="WORD", help="Only files whose name holds WORD (or another -k).")
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+@click.option("--shard", metavar="I/N", help="Only the I-th of N parts, by the sorted paths of the files.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and touch nothing.")
 @running
 @click.pass_context
 def run(
-    ctx: click.Context, /, paths: tuple[Path, ...], words: tuple[str, ...], seed: int | None, dry_run: bool, **rest: Any
+    ctx: click.Context,
+    /,
+    *,
+    paths: tuple[Path, ...],
+    words: tuple[str, ...],
+    shard: str | None,
+    seed: int | None,
+    dry_run: bool,
+    **rest: Any,
 ) -> None:
     """Put scenarios to the test."""
-    files = chosen(paths, words)
+    files = chosen(paths, words, shard)
     if dry_run:
         from harness.load import load_all
         from harness.stacks.supported import Named, refuse, unsupported
@@ -156,13 +168,20 @@ def run(
     ctx.exit(suite.run(files, options(seed=seed, **rest)))
 
 
-def chosen(paths: Sequence[Path], words: Sequence[str]) -> list[Path]:
-    """The scenario files among `paths` that one of `words` picks. Raises UsageError if it is none."""
+def chosen(paths: Sequence[Path], words: Sequence[str], shard: str | None = None) -> list[Path]:
+    """The scenario files among `paths` that one of `words` picks, of the part `shard`. Raises UsageError if it is
+    none: a machine that tested nothing must not be green."""
+    part = None if shard is None else Shard.parse(shard, "--shard")
     there = find(paths)
     files = [file for file in there if not words or any(word in file.stem for word in words)]
     if not files:
         names = ", ".join(file.stem for file in there)
         raise UsageError(f"asked for -k {' -k '.join(words)}; saw no such scenario among {names}")
+    if part is not None:
+        count = len(files)
+        files = part.pick(files, lambda file: file)
+        if not files:
+            raise UsageError(f"asked for --shard {part} of {counted(count, 'scenario')}; it has none. Use fewer shards")
     load_own_kinds(files)
     return files
 
@@ -200,13 +219,14 @@ def check(ctx: click.Context, /, run: Path) -> None:
 
 @main.command()
 @click.argument("runs", nargs=-1, required=True, type=PATHS, metavar="RUN...")
+@click.option("--sarif", type=PATHS, metavar="FILE", help="Write what failed as SARIF 2.1.0 too, for code scanning.")
 @click.pass_context
-def report(ctx: click.Context, /, runs: tuple[Path, ...]) -> None:
+def report(ctx: click.Context, /, runs: tuple[Path, ...], sarif: Path | None) -> None:
     """Write the HTML reports of stored runs again."""
     from harness import suite
 
     know()
-    ctx.exit(suite.report(runs))
+    ctx.exit(suite.report(runs, sarif))
 
 
 @main.command()

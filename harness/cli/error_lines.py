@@ -40,11 +40,23 @@ def told(failure: HarnessError) -> int:
     if os.environ.get(DEBUG):
         traceback.print_exception(failure)
     words = f"Error: {failure}"
+    annotate(failure)
     if isinstance(failure, ScenarioError):
         count, files = len(failure.mistakes), len({mistake.file for mistake in failure.mistakes})
         words = f"{failure}\nError: {counted(count, 'mistake')} in {counted(files, 'file')}"
     click.echo(words, err=True)
     return failure.exit_code
+
+
+def annotate(failure: HarnessError) -> None:
+    """Where GitHub Actions runs this, show the error, each mistake in a file on its line; on stderr, since what is on
+    stdout is read by other programs."""
+    from harness.report.ci import github
+
+    if github.here():
+        mistakes = failure.mistakes if isinstance(failure, ScenarioError) else ()
+        for line in github.of_mistakes(mistakes) or [github.command("error", str(failure))]:
+            click.echo(line, err=True)
 
 
 def surprised(failure: Exception) -> int:

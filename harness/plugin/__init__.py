@@ -51,6 +51,17 @@ def pytest_runtest_makereport(
     return runs.tell(item, call, report)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if isinstance(collector, files.ScenarioFile) and collector.mistakes:
+        # Plain data, so that it also travels from a worker of pytest-xdist.
+        report.onceproof_mistakes = collector.mistakes  # type: ignore[attr-defined]
+    return report
+
+
 @pytest.fixture(scope="session")
 def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[Stack]:
     """Real servers, brought up once for all tests that ask. Override it to bring your own."""

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.errors import ScenarioError
 from harness.plugin.suite import SUITE, NotAsExpected, said, short
 
 if TYPE_CHECKING:
@@ -67,7 +69,9 @@ def _below_root(path: Path, root: Path) -> tuple[str, ...]:
 
 class ScenarioFile(pytest.File):
     """Holds one test, called like the file. A wrong file is an error of collection: better now than after minutes
-    on a stack."""
+    on a stack. `mistakes` are what is wrong with it, as a worker of pytest-xdist can send them."""
+
+    mistakes: tuple[tuple[str, int, int, str], ...] = ()
 
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
@@ -87,6 +91,8 @@ class ScenarioFile(pytest.File):
         yield item
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, ScenarioError):
+            self.mistakes = tuple((each.file, each.line, each.column, each.text) for each in excinfo.value.mistakes)
         return said(excinfo.value) or super().repr_failure(excinfo)
 
 
@@ -100,16 +106,24 @@ class ScenarioItem(pytest.Function):
 
 
 def _proof(scenario: Scenario) -> Callable[..., None]:
-    def prove(run_scenario: Callable[..., Result]) -> None:
-        from harness.report import failure_text
-        from harness.report.summary import asked
-
+    def prove(request: pytest.FixtureRequest, run_scenario: Callable[..., Result]) -> None:
         result = run_scenario(scenario)
         if not result.verdict.as_expected:
-            folder = short(result.folder)
-            raise NotAsExpected(failure_text.failure(scenario.name, result.verdict, folder, asked=asked(result.folder)))
+            raise NotAsExpected(_failure(scenario, result, request.config))
 
     return prove
+
+
+def _failure(scenario: Scenario, result: Result, config: pytest.Config) -> str:
+    from harness.report.ci import told
+    from harness.report.summary import Run
+
+    chosen = config.stash[SUITE].settings
+    seed = scenario.seed if chosen.seed is None else chosen.seed
+    # One that goes with the session is no place to send anybody.
+    folder = None if chosen.keep == "none" else short(result.folder)
+    run = Run(scenario=scenario.name, verdict=result.verdict, folder=folder, stack=chosen.stack)
+    return told.failure(replace(run, file=scenario.path, seed=seed))
 
 
 def _register(config: pytest.Config, tag: str) -> None:

@@ -30,14 +30,16 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
 
     chosen = item.config.stash[SUITE].settings
     first = _once(item, stack, with_standby(scenario) if chosen.standby else scenario, seed=seed)
-    _remember(item, _row(scenario.name, first, chosen.stack))
+    row = _row(item, scenario, first)
+    _remember(item, row)
     if not wants_another(first):
-        _properties(item, first)
+        _properties(item, row)
         return first
     second = _once(item, stack, cold(scenario), seed=seed)
     second = replace(second, verdict=compared(second.verdict, first.verdict, first.folder))
-    _properties(item, second)
-    _remember(item, _row(scenario.name + AGAIN, second, chosen.stack))
+    row = replace(_row(item, scenario, second), scenario=scenario.name + AGAIN)
+    _properties(item, row)
+    _remember(item, row)
     return second
 
 
@@ -50,30 +52,43 @@ def _once(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | No
         from harness.run.loop import run as run_one
 
     chosen = item.config.stash[SUITE].settings
+    seed = chosen.seed if seed is None else seed
     try:
-        result = run_one(scenario, stack, reports=chosen.reports, seed=chosen.seed if seed is None else seed)
+        result = run_one(scenario, stack, reports=chosen.reports, seed=seed)
     except HarnessError as error:
         if error.folder is not None:
             render.write(error.folder)
-        _remember(item, replace(_failed(scenario, str(error)), folder=error.folder))
+        failed = replace(_failed(item, scenario, str(error)), folder=error.folder)
+        if seed is not None:
+            failed = replace(failed, seed=seed)
+        _remember(item, failed)
+        _properties(item, failed)
         raise
     render.write(result.folder)
     return result
 
 
-def _row(name: str, result: Result, stack: str) -> Run:
+def _row(item: pytest.Item, scenario: Scenario, result: Result) -> Run:
     from harness.report.summary import Run
 
-    return Run(scenario=name, verdict=result.verdict, folder=result.folder, seconds=result.seconds, stack=stack)
+    stored = Run.read(result.folder)
+    row = replace(stored, scenario=scenario.name, verdict=result.verdict, folder=result.folder, file=scenario.path)
+    return replace(row, seconds=result.seconds, stack=item.config.stash[SUITE].settings.stack)
 
 
 def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> pytest.TestReport:
     """Put the item's runs on its report, and our own errors in their own words instead of a traceback."""
-    words = None if call.excinfo is None else said(call.excinfo.value)
-    if words is not None:
-        report.longrepr = words
+    error = None if call.excinfo is None else call.excinfo.value
+    words = None if error is None else said(error)
     if words is not None and call.when == "setup" and isinstance(item, ScenarioItem):
-        _remember(item, _failed(item.scenario, words))
+        failed = _failed(item, item.scenario, words)
+        _remember(item, failed)
+        _properties(item, failed)
+        report.user_properties = list(item.user_properties)
+    if words is not None:
+        from harness.report.ci.github import guarded
+
+        report.longrepr = guarded(words + (_again(item) if isinstance(error, HarnessError) else ""))
     if RUNS in item.stash and report.failed and words is None:
         report.sections += [("Onceproof", text) for text in _told(item)]
     if RUNS in item.stash:
@@ -85,14 +100,27 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
 
 def _told(item: pytest.Item) -> list[str]:
     """What each run of a test says in full: an assertion on its verdict shows the word alone."""
-    from harness.report.failure_text import failure
-    from harness.report.summary import Run, asked
+    from harness.report.ci import told
+    from harness.report.ci.github import guarded
 
-    done = [Run.unpack(run) for run in item.stash[RUNS]]
-    return [
-        failure(run.scenario, run.verdict, None if run.folder is None else short(run.folder), asked=asked(run.folder))
-        for run in done
-    ]
+    return [guarded(told.failure(run)) for run in _done(item)]
+
+
+def _again(item: pytest.Item) -> str:
+    """How to repeat a run that ended in an error; the last lines of what is said of it."""
+    from harness.report.ci import told
+
+    commands = [told.command(run) for run in _done(item)[-1:]]
+    return "".join(f"\n\nagain:  {command}" for command in commands if command)
+
+
+def _done(item: pytest.Item) -> list[Run]:
+    """The item's runs so far, as a command typed here would name their folders; none that goes with the session."""
+    from harness.report.summary import Run
+
+    done = [Run.unpack(run) for run in item.stash.get(RUNS, [])]
+    gone = item.config.stash[SUITE].settings.keep == "none"
+    return [replace(run, folder=None if gone or run.folder is None else short(run.folder)) for run in done]
 
 
 def _remember(item: pytest.Item, done: Run) -> None:
@@ -100,21 +128,17 @@ def _remember(item: pytest.Item, done: Run) -> None:
     item.stash.setdefault(RUNS, []).append(json.loads(json.dumps(done.pack())))
 
 
-def _failed(scenario: Scenario, why: str) -> Run:
+def _failed(item: pytest.Item, scenario: Scenario, why: str) -> Run:
     from harness.report.summary import Run, error
 
-    return Run(scenario=scenario.name, verdict=error(why, expect=str(scenario.expect)))
+    chosen = item.config.stash[SUITE].settings
+    seed = scenario.seed if chosen.seed is None else chosen.seed
+    verdict = error(why, expect=str(scenario.expect))
+    return Run(scenario=scenario.name, verdict=verdict, stack=chosen.stack, file=scenario.path, seed=seed)
 
 
-def _properties(item: pytest.Item, done: Result) -> None:
+def _properties(item: pytest.Item, done: Run) -> None:
     """What JUnit shows of the run."""
-    from harness.run_folder.store import RunFolder
+    from harness.report.ci import told
 
-    stored = RunFolder.open(done.folder).read()["run"]
-    steps = done.verdict.steps
-    item.user_properties += [
-        ("seed", stored.get("seed", "")),
-        ("verdict", done.verdict.word.value),
-        ("run_folder", str(short(done.folder))),
-        ("faults", "; ".join(f"{step.name} ({step.point}): {'hit' if step.hit else 'MISSED'}" for step in steps)),
-    ]
+    item.user_properties += told.properties(replace(done, folder=done.folder and short(done.folder)))

@@ -7,17 +7,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.errors import HarnessError
 from harness.stacks.addresses import AT, SAID, Where, where
+
+if TYPE_CHECKING:
+    from harness.fields.shards import Shard
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
     "standby": ("yes|no", "yes: a driver waits ready for the restart after a planned kill (default: no)"),
     "own_stack": ("yes|no", "yes: start a stack even where `onceproof up` left one (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
+    "shard": ("I/N", "only the I-th of N parts of the scenarios, by their sorted paths; other tests run in each"),
     # Kept by default, unlike pytest's tmp_path: a held verdict is a claim, and its folder is the evidence.
     "keep": ("WHICH", "run folders to keep: all, failed or none (default: all)"),
     "reports": ("FOLDER", "where run folders and the summary go (default: reports)"),
@@ -33,6 +38,7 @@ class Settings:
     stack: str
     places: Mapping[str, Any]
     seed: int | None
+    shard: Shard | None
     standby: bool
     own_stack: bool
     keep: str
@@ -72,12 +78,24 @@ def read(config: pytest.Config) -> Settings:
         stack=values["stack"] or "processes",
         places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
+        shard=_shard(values["shard"]),
         standby=_yes(values, "standby"),
         own_stack=_yes(values, "own_stack"),
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),
         folders=tuple(config.getini("harness_scenarios")),
     )
+
+
+def _shard(text: str) -> Shard | None:
+    if not text:
+        return None
+    from harness.fields.shards import Shard
+
+    try:
+        return Shard.parse(text, "--harness-shard")
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _yes(values: Mapping[str, str], name: str) -> bool:

@@ -33,8 +33,26 @@ class Suite:
         self.runs: list[Run] = []
         self.passed_over: list[Path] = []
         self.trouble: str | None = None
+        self.mistakes: dict[tuple[str, int, int, str], None] = {}
         # In a worker of pytest-xdist only the controller may write what is of all.
         self._reports = not hasattr(config, "workerinput")
+
+    # Before others see the items: what is left out is not collected for anybody.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Deselect the scenarios of other shards."""
+        if (shard := self.settings.shard) is None:
+            return
+        scenarios = [item for item in items if hasattr(item, "scenario")]
+        mine = {*map(id, shard.pick(scenarios, lambda item: _below(item.path, config.rootpath)))}
+        if others := [item for item in scenarios if id(item) not in mine]:
+            left = {*map(id, others)}
+            config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if id(item) not in left]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        # Every worker of pytest-xdist says them, as lists.
+        self.mistakes |= dict.fromkeys(map(tuple, getattr(report, "onceproof_mistakes", ())))
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         scenarios = sum(hasattr(item, "scenario") for item in items)
@@ -61,9 +79,11 @@ class Suite:
             self._write()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        self._annotate(terminalreporter)
         if not self.runs:
             return
         from harness.report import table
+        from harness.report.summary import exit_code
 
         terminalreporter.section("Onceproof")
         head, *rows, tally = table.text(self.runs).splitlines()
@@ -72,8 +92,26 @@ class Suite:
             good = run.verdict.as_expected
             terminalreporter.write_line(row, green=good, red=not good)
         terminalreporter.write_line(tally)
+        terminalreporter.write_line(f"exit code of onceproof: {exit_code(self.runs)} (pytest's own says less)")
         index = self.settings.reports / "latest" / "index.html"
         terminalreporter.write_line(self.trouble or f"report: {short(index)}", red=bool(self.trouble))
+
+    def _annotate(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tell GitHub Actions, where it runs this; once, since workers of pytest-xdist have no terminal."""
+        if not (self.runs or self.mistakes):
+            return
+        from dataclasses import replace
+
+        from harness.errors import Mistake
+        from harness.report.ci import github
+
+        shown = [replace(run, folder=run.folder and short(run.folder)) for run in self.runs]
+        if self._reports:
+            terminalreporter.ensure_newline()
+            github.tell(shown, terminalreporter.write_line)
+        if self._reports and github.here():
+            for line in github.of_mistakes(Mistake(*each) for each in self.mistakes):
+                terminalreporter.write_line(line)
 
     def _write(self) -> None:
         from harness.report import render, summary
@@ -112,6 +150,11 @@ def quiet() -> Iterator[None]:
 def said(error: BaseException) -> str | None:
     """The text of an error that says everything itself; None for those that need their traceback."""
     return str(error) if isinstance(error, (NotAsExpected, HarnessError)) else None
+
+
+def _below(path: Path, root: Path) -> Path:
+    """As every machine names it, wherever the checkout lies."""
+    return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def short(path: Path) -> Path:

@@ -1,5 +1,5 @@
 """What a failed run says in the terminal and in pytest: which records, which batch, which fault, which crash point;
-the ledger's row and the sink's row beside each other; last, the command that repeats it and the report's path.
+the ledger's row and the sink's row beside each other; the report's path; last, the command that repeats it.
 
 Pure: it reads no file.
 """
@@ -21,9 +21,9 @@ CELL = 40
 LINES = 40
 
 
-def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str = "") -> str:
+def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str = "", again: str = "") -> str:
     """The whole text. `folder` is the run folder, None if the run failed before it had one; `asked` is what a command
-    line says to get its stack."""
+    line says to get its stack, `again` the command that repeats it where there is no folder."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
     for number, step in enumerate(verdict.steps, start=1):
@@ -33,7 +33,7 @@ def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str 
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
         out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
-    return "\n".join([*out, *_last(folder, asked)])
+    return "\n".join([*out, *_last(folder, asked, again)])
 
 
 def because(reason: str) -> list[str]:
@@ -167,11 +167,11 @@ def rows(finding: Finding) -> list[str]:
     return out + ([f"   and {plural(both.more, 'more row')}"] if both.more else [])
 
 
-def _last(folder: Path | None, asked: str) -> list[str]:
+def _last(folder: Path | None, asked: str, again: str) -> list[str]:
     if folder is None:
-        return []
+        return ["", f"again:  {again}"] if again else []
     command = " ".join(["onceproof replay", shlex.quote(str(folder)), *asked.split()])
-    return ["", f"again:  {command}", f"report: {folder / 'report.html'}"]
+    return ["", f"report: {folder / 'report.html'}", f"again:  {command}"]
 
 
 def meaning(word: Word) -> str:

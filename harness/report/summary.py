@@ -4,9 +4,11 @@
                "faults": [{"name", "point", "batch", "attempt", "hit", "evidence"}], "seconds",
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
-               "points_hit": [crash point], "untried": [crash point], "notes"}]}
+               "points_hit": [crash point], "untried": [crash point], "notes",
+               "file", "seed", "exit_code"}], "exit_code"}
 
-Written again after each scenario, so that a suite that is killed leaves what it had.
+The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
+had.
 """
 
 from __future__ import annotations
@@ -28,25 +30,31 @@ WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of a suite. `folder` is None if it failed before it had one; `seconds` is wall time."""
+    """One run of a suite. `folder` is None if it failed before it had one; `seconds` is wall time; `file` the
+    scenario's, as a command named it; `seed` None if nobody knows it."""
 
     scenario: str
     verdict: Verdict
     folder: Path | None = None
     seconds: float = 0.0
     stack: str = ""
+    file: str = ""
+    seed: int | None = None
 
     @classmethod
     def read(cls, folder: Path) -> Run:
         """A stored run. One that ended without a verdict is an error. Raises UsageError if it is no run folder."""
         found = store.RunFolder.open(folder)
-        run = found.read("run")["run"]
+        parts = found.read("run", "plan")
+        run, planned = parts["run"], claims.mapping(claims.mapping(parts.get("plan")).get("scenario"))
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
             verdict=found.verdict() or error(_why(run)),
             folder=found.path,
             seconds=_seconds(run.get("seconds")),
             stack=_stack(run.get("stack", "")),
+            file=str(planned.get("path") or ""),
+            seed=seed if isinstance(seed := run.get("seed"), int) else None,
         )
 
     @classmethod
@@ -81,8 +89,19 @@ def error(reason: str, *, expect: str = "held") -> Verdict:
 def write(reports: Path, runs: Sequence[Run]) -> Path:
     """Write `reports/latest/summary.json`, whole or not at all. Raises HarnessError when the disk refuses."""
     path = store.latest(reports) / "summary.json"
-    store.write(path, json.dumps({"runs": [entry(run) for run in runs]}, indent=1, default=str) + "\n")
+    data = {"runs": [entry(run) for run in runs], "exit_code": exit_code(runs)}
+    store.write(path, json.dumps(data, indent=1, default=str) + "\n")
     return path
+
+
+def exit_code(runs: Sequence[Run]) -> int:
+    """0 all as expected, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an error."""
+    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
+    if Word.ERROR in wrong:
+        return 4
+    if Word.VIOLATED in wrong or Word.HELD in wrong:
+        return 1
+    return 3 if wrong else 0
 
 
 def entry(run: Run) -> dict[str, Any]:
@@ -104,6 +123,9 @@ def entry(run: Run) -> dict[str, Any]:
         "points_hit": stakes.points_hit(verdict),
         "untried": [f"{sink}: {point}" for sink, point in verdict.untried],
         "notes": list(verdict.notes),
+        "file": run.file,
+        "seed": run.seed,
+        "exit_code": exit_code([run]),
     }
 
 

@@ -21,12 +21,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
+from harness.report.ci import github, junit
 from harness.report.summary import Run, asked, error
+from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
 from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
-from harness.scenario import Scenario, Word
+from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import Options, fitted
@@ -52,6 +54,8 @@ class Suite:
         with self._lock:
             self._runs.append((number, run))
             write_summary(self.options.reports, self.runs)
+            if self.options.junit is not None:
+                junit.write(self.options.junit, self.runs)
         self.progress.ended(number, run)
 
     @property
@@ -97,6 +101,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     jobs, work = fitted(options, work)
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
+        if options.junit is not None:
+            junit.begin(options.junit)
         suite = Suite(options, progress(jobs=jobs))
 
         def play(number: int, scenario: Scenario) -> None:
@@ -115,15 +121,28 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
                         play(number, scenario)
-        except BaseException:
+        except BaseException as failure:
+            # What ended it is what is told.
             if suite.runs:
-                # What ended it is what is told.
                 with suppress(Exception):
                     render.index(options.reports, suite.runs)
+            with suppress(Exception):
+                cut_short(suite.runs, failure, options)
             raise
         index = render.index(options.reports, suite.runs) if suite.runs else None
-    show(suite.runs, index)
+    with github.no_commands():
+        show(suite.runs, index)
+    github.tell(suite.runs)
     return exit_code(suite.runs)
+
+
+def cut_short(runs: Sequence[Run], failure: BaseException, options: Options) -> None:
+    """Tell CI that the rest did not run: its silence would be taken for a pass."""
+    words = str(failure) if isinstance(failure, HarnessError) else type(failure).__name__
+    rest = Run(scenario="the rest of the suite", verdict=error(f"it did not run: {words}"), stack=options.stack)
+    if options.junit is not None:
+        junit.write(options.junit, [*runs, rest])
+    github.tell([*runs, rest])
 
 
 def confirmed(
@@ -145,6 +164,8 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     from harness.report import render
 
     began = monotonic()
+    seed = scenario.seed if options.seed is None else options.seed
+    asked_for = Run(scenario=scenario.name, verdict=error(""), stack=stack.name, file=scenario.path, seed=seed)
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):
@@ -154,22 +175,19 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
             render.write(failure.folder)
         failed = error(str(failure), expect=str(scenario.expect))
         seconds = monotonic() - began
-        return Run(
-            scenario=scenario.name, verdict=failed, folder=failure.folder, seconds=seconds, stack=stack.name
-        ), False
+        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds), False
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
         failed = error(words, expect=str(scenario.expect))
-        return Run(scenario=scenario.name, verdict=failed, stack=stack.name), False
+        return replace(asked_for, verdict=failed), False
     folder: Path | None = result.folder
     render.write(result.folder)
     again = wants_another(result)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected and not again):
         store.RunFolder.open(result.folder).remove()
         folder = None
-    verdict, seconds = result.verdict, result.seconds
-    return Run(scenario=scenario.name, verdict=verdict, folder=folder, seconds=seconds, stack=stack.name), again
+    return replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds), again
 
 
 @contextmanager
@@ -204,21 +222,12 @@ def signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def exit_code(runs: Sequence[Run]) -> int:
-    """0 all as expected, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an error."""
-    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
-    if Word.ERROR in wrong:
-        return 4
-    if Word.VIOLATED in wrong or Word.HELD in wrong:
-        return 1
-    return 3 if wrong else 0
-
-
 def show(runs: Sequence[Run], index: Path | None) -> None:
     """The table, what went wrong, and where the report is."""
     from rich.console import Console
 
-    from harness.report import failure_text, table
+    from harness.report import table
+    from harness.report.ci import told
 
     console = Console()
     if console.is_terminal:
@@ -228,7 +237,7 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
         print(table.text(runs))
     for run in runs:
         if not run.verdict.as_expected:
-            print("\n" + failure_text.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder)))
+            print(f"\n{told.failure(run)}")
     if index is not None:
         print(f"\nreport: {index}")
 
@@ -279,17 +288,25 @@ def check(folder: Path) -> int:
     return exit_code([replace(stored, verdict=verdict)])
 
 
-def report(folders: Sequence[Path]) -> int:
-    """Write the page of each stored run. One that is not as the run left it is named and gets none; the others do."""
+def report(folders: Sequence[Path], to_sarif: Path | None = None) -> int:
+    """Write the page of each stored run, and of all of them a SARIF file. One that is not as the run left it is named
+    and gets none; the others do."""
     from harness.report import render
+    from harness.report.ci import sarif
 
-    code = 0
+    runs: list[Run] = []
+    failures: list[HarnessError] = []
     for folder in folders:
         try:
             print(render.write(sealed.opened(folder, unjudged=True).path))
+            runs.append(Run.read(folder))
         except HarnessError as failure:
-            if len(folders) == 1:
-                raise
-            print(f"Error: {failure}", file=sys.stderr)
-            code = max(code, failure.exit_code)
-    return code
+            failures.append(failure)
+            if len(folders) > 1:
+                print(f"Error: {failure}", file=sys.stderr)
+    if to_sarif is not None:
+        sarif.write(to_sarif, runs, unread=[str(failure) for failure in failures])
+        print(to_sarif)
+    if failures and len(folders) == 1:
+        raise failures[0]
+    return max((failure.exit_code for failure in failures), default=0)

@@ -17,7 +17,7 @@ from harness.suite import side_by_side
 class Options:
     """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `standby`: a driver waits ready
     for each restart after a planned kill (True), for none (False), or as each scenario says; `jobs`: runs at once;
-    `own_stack`: not on the one that is up. None: by what the machine has to give."""
+    `own_stack`: not on the one that is up; `junit`: where JUnit's XML goes. None: by what the machine has to give."""
 
     stack: str = "processes"
     where: Where | None = None
@@ -29,6 +29,7 @@ class Options:
     repeat: int = 1
     reports: Path = Path("reports")
     keep: str = "all"
+    junit: Path | None = None
 
 
 def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenario]]:

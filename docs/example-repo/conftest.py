@@ -1,0 +1,3 @@
+"""pytest collects scenarios; the programs are Spark's."""
+
+collect_ignore = ["jobs"]

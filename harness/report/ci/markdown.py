@@ -1,0 +1,81 @@
+"""The summary of a step in Markdown: a table of the runs, those that need a reader first, and what each of them says.
+
+Data under test is text in it: it stands in `<code>`, and every ASCII sign but blank and dash is a character reference,
+so that it makes no link, image, table cell, HTML or mention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.report import table
+from harness.report.ci import told
+from harness.report.escape import visible
+from harness.report.failure_text import title
+from harness.report.summary import WORST_FIRST, Run, exit_code
+
+MOST_BYTES = 256 * 1024
+MOST_FINDINGS = 3
+CELL = 200
+HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "seconds", "seed", "run folder")
+LEFT_OUT = "\nThe rest is left out: a step's summary has no room for it.\n"
+
+
+def summary(runs: Sequence[Run], *, most_bytes: int = MOST_BYTES) -> str:
+    """The whole text, of `most_bytes` at most; empty if not even its heading fits."""
+    out: list[str] = []
+    room = most_bytes - len(LEFT_OUT.encode())
+    for block in _blocks(sorted(runs, key=_worst)):
+        room -= len(block.encode())
+        if room < 0:
+            return "".join([*out, LEFT_OUT]) if out else ""
+        out.append(block)
+    return "".join(out)
+
+
+def escaped(text: str, limit: int = CELL) -> str:
+    """A text as a piece of inline code that shows exactly that."""
+    shown = visible(text, limit)
+    safe = "".join(char if char.isalnum() or char in " -" or ord(char) > 0x7F else f"&#{ord(char)};" for char in shown)
+    return f"<code>{safe}</code>" if safe else ""
+
+
+def _worst(run: Run) -> tuple[bool, int]:
+    return run.verdict.as_expected, WORST_FIRST.index(run.verdict.word)
+
+
+def _blocks(runs: Sequence[Run]) -> Iterator[str]:
+    yield f"## Onceproof\n\n{table.tally(runs)}; exit code {exit_code(runs)}\n\n"
+    yield f"| {' | '.join(HEADS)} |\n|{' --- |' * len(HEADS)}\n"
+    for run in runs:
+        yield f"| {' | '.join(_cells(run))} |\n"
+    for run in runs:
+        if not run.verdict.as_expected:
+            yield _told(run)
+
+
+def _cells(run: Run) -> tuple[str, ...]:
+    verdict, (hit, steps) = run.verdict, run.hits()
+    return (
+        table.mark(run),
+        escaped(run.scenario),
+        escaped(verdict.expect, 60),
+        verdict.word.value,
+        ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items()) or "-",
+        f"{hit} of {steps}" if steps else "-",
+        f"{run.seconds:.1f}",
+        "" if run.seed is None else str(run.seed),
+        escaped(str(run.folder)) if run.folder else "",
+    )
+
+
+def _told(run: Run) -> str:
+    """What a run that is not as expected says: its reasons, a few findings, the command that repeats it."""
+    reasons = [reason.partition("\n")[0] for reason in run.verdict.reasons]
+    findings = [title(each) for each in run.verdict.findings]
+    lines = [*reasons[:MOST_FINDINGS], *findings[:MOST_FINDINGS]]
+    if len(findings) > MOST_FINDINGS:
+        lines.append(f"and {len(findings) - MOST_FINDINGS:,} more findings")
+    again = told.command(run)
+    out = [f"\n### {run.verdict.word.value}: {escaped(run.scenario)}\n\n", *(f"- {escaped(each)}\n" for each in lines)]
+    return "".join([*out, f"\nRepeat it: {escaped(again, 1000)}\n" if again else ""])

@@ -1,0 +1,41 @@
+"""One run in the words of a continuous integration: its failure text, the command that repeats it, its properties."""
+
+from __future__ import annotations
+
+import shlex
+
+from harness.report import failure_text, stakes
+from harness.report.escape import visible
+from harness.report.summary import Run, asked, exit_code
+
+
+def failure(run: Run) -> str:
+    """The whole text of a run; it ends with the command that repeats it, where one can."""
+    return failure_text.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder), again=command(run))
+
+
+def command(run: Run) -> str:
+    """The command that repeats a run: its plan if its folder is there, else its scenario file with its seed; empty if
+    neither is known."""
+    if run.folder is not None:
+        return " ".join(["onceproof replay", shlex.quote(str(run.folder)), *asked(run.folder).split()])
+    if not run.file:
+        return ""
+    seed = [] if run.seed is None else ["--seed", str(run.seed)]
+    stack = ["--stack", run.stack] if run.stack not in {"", "processes"} else []
+    return shlex.join(["onceproof", "run", run.file, *seed, *stack])
+
+
+def properties(run: Run) -> list[tuple[str, str]]:
+    """What JUnit and SARIF have of a run beside its text: names and visible texts."""
+    verdict = run.verdict
+    faults = [f"{step.name} ({step.point}): {'hit' if step.hit else 'MISSED'}" for step in verdict.steps]
+    found = [
+        ("seed", "" if run.seed is None else str(run.seed)),
+        ("verdict", verdict.word.value),
+        ("exit_code", str(exit_code([run]))),
+        ("run_folder", "" if run.folder is None else str(run.folder)),
+        ("faults", "; ".join(faults)),
+        ("crash_points", "; ".join(stakes.points_hit(verdict))),
+    ]
+    return [(name, visible(text)) for name, text in found]

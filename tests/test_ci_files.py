@@ -1,0 +1,106 @@
+"""The files that others copy: workflows fit GitHub's and GitLab's schemas and name options that there are; the hook of
+pre-commit finds a mistake."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click import Option
+from ruamel.yaml import YAML
+
+from harness.cli import main
+
+HOUSE = Path(__file__).parents[1]
+GITHUB = [HOUSE / "docs/ci/github-actions.yml", HOUSE / "docs/example-repo/.github/workflows/delivery.yml"]
+GITLAB = HOUSE / "docs/ci/gitlab-ci.yml"
+EXAMPLE = HOUSE / "docs/example-repo"
+
+
+def tool(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
+
+
+def call(*words: str, cwd: Path = HOUSE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+def read(path: Path) -> Any:
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+
+
+def lines(path: Path) -> list[str]:
+    """Every command of a workflow."""
+    if path == GITLAB:
+        job = read(path)["onceproof"]
+        return [*job["before_script"], *job["script"]]
+    jobs = read(path)["jobs"].values()
+    return [line for job in jobs for step in job["steps"] for line in str(step.get("run", "")).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"), [("vendor.github-workflows", GITHUB), ("vendor.gitlab-ci", [GITLAB])], ids=["github", "gitlab"]
+)
+def test_workflows_fit_their_schema(schema: str, files: list[Path]) -> None:
+    done = call(tool("check-jsonschema"), "--builtin-schema", schema, *map(str, files))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_wrong_workflow_would_be_found(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(GITHUB[0].read_text().replace("runs-on:", "run-on:"))
+    assert call(tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", str(wrong)).returncode == 1
+
+
+@pytest.mark.parametrize("path", [*GITHUB, GITLAB], ids=lambda path: path.name)
+def test_every_option_of_ours_in_a_workflow_is_there(path: Path) -> None:
+    calls = [
+        words.split()
+        for line in lines(path)
+        for words in re.findall(r"\bonceproof ((?:validate|run|report)\b[^|&#]*)", line)
+    ]
+    assert {words[0] for words in calls} >= {"validate", "run"}
+    for verb, *words in calls:
+        options = (each for each in main.commands[verb].params if isinstance(each, Option))
+        known = {name for option in options for name in option.opts}
+        assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_every_shard_of_a_workflow_is_run() -> None:
+    for path in GITHUB:
+        for job in read(path)["jobs"].values():
+            shards = job["strategy"]["matrix"]["shard"]
+            assert shards == list(range(1, len(shards) + 1))
+            commands = [str(step["run"]) for step in job["steps"] if "--shard" in str(step.get("run", ""))]
+            assert commands and all(f"--shard ${{{{ matrix.shard }}}}/{len(shards)} " in each for each in commands)
+
+
+def hook() -> Any:
+    (found,) = read(HOUSE / ".pre-commit-hooks.yaml")
+    return found
+
+
+def test_the_hook_takes_scenarios_and_nothing_else() -> None:
+    found = hook()
+    assert {"id", "name", "entry", "language"} <= found.keys()
+    names = ("scenarios/a.yaml", "x/scenarios/deep/a.yml", "scenarios.yaml", "values.yaml", "myscenarios/a.yaml")
+    assert [name for name in names if re.search(found["files"], name)] == list(names[:2])
+
+
+def test_the_hook_finds_a_mistake(tmp_path: Path) -> None:
+    program, *words = shlex.split(hook()["entry"])
+    project = shutil.copytree(EXAMPLE, tmp_path / "project")
+    files = sorted(str(path.relative_to(project)) for path in (project / "scenarios").iterdir())
+    good = call(tool(program), *words, *files, cwd=project)
+    assert (good.returncode, good.stdout) == (0, "OK: 2 scenarios\n"), good.stderr
+    wrong = project / "scenarios" / "invoices.yaml"
+    wrong.write_text(wrong.read_text().replace("schedule:", "schedul:"))
+    bad = call(tool(program), *words, *files, cwd=project)
+    assert bad.returncode == 2
+    assert re.search(r"^scenarios/invoices\.yaml:[0-9]+:1: ", bad.stderr, re.MULTILINE)
