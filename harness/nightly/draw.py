@@ -65,7 +65,9 @@ def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Tar
     given, by its first scenario. One of which no step can be drawn is left out."""
     found: dict[str, list[Scenario]] = {}
     for each in scenarios:
-        claim = replace(each, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, path="", timeout_s=1)
+        claim = replace(
+            each, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, known=None, path="", timeout_s=1
+        )
         found.setdefault(repr(claim), []).append(each)
     out = []
     for same in found.values():
@@ -108,7 +110,7 @@ def plans(
 def draw(random: Random, known: Sequence[Target], means: Collection[Means], number: int) -> Plan:
     """One plan."""
     target = random.choice(known)
-    scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=())
+    scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
     steps: list[Step] = []
     drawn = batches(random, LAST_BATCH)
     for at, batch in enumerate(drawn, 1):
