@@ -11,4 +11,9 @@ nothing. The state is a file of lines, one a run, so that a killed night goes on
 
 draw.py      targets and plans; pure
 moments.py   the steps that are possible in a batch of a target; pure
+night.py     the order, again after a failure, the time, the exit code; who runs a scenario is handed in
+state.py     what the night has done so far, a line a run
+bound.py     what a held night says, cell by cell; pure
+keep.py      which run folders stay
+command.py   the same on a real stack
 """

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from harness.errors import UsageError
+from harness.fields import values as v
 from harness.fields.paths import find
 from harness.load import dump, load_all
 from harness.nightly import keep
@@ -32,6 +37,7 @@ from harness.suite.options import Options
 from harness.suite.suite_stack import stack_of, up
 
 GIB = 2**30
+_DURATION: TypeAdapter[float] = TypeAdapter(v.Duration)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,22 @@ class Asked:
     reports: Path = Path("reports/nightly")
     corpus: Path = Path("scenarios/regressions")
     disk: int = 2 * GIB
+
+
+def asked_for(text: str) -> float:
+    """The seconds of `--for`. Raises UsageError."""
+    try:
+        return float(_DURATION.validate_python(text))
+    except ValidationError as failure:
+        raise UsageError(f"--for {failure.errors()[0]['msg']}") from None
+
+
+def part(text: str) -> tuple[int, int]:
+    """The shard of `--shard I/N`, and how many there are. Raises UsageError."""
+    found = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", text)
+    if not found or int(found[1]) > int(found[2]):
+        raise UsageError(f"asked for --shard {text}; it is I/N, from 1/N to N/N, such as 2/3")
+    return int(found[1]), int(found[2])
 
 
 def nightly(asked: Asked, *, today: date) -> int:
@@ -96,7 +118,9 @@ def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
     known, own = load_all(corpus), load_all(paths)
     bind([*known, *own])
     stack = Named(asked.stack)
-    return supported(known, stack) if known else [], supported(own, stack)
+    # Standard output is for the one line at the end.
+    with redirect_stdout(sys.stderr):
+        return supported(known, stack) if known else [], supported(own, stack)
 
 
 def _kept(state: State, line: Line, bound: int) -> None:
@@ -144,6 +168,3 @@ def _trend(path: Path, night: Night, today: date) -> None:
             "exit": night.code(),
         },
     )
-
-
-Reader = Callable[[str], float]

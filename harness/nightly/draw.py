@@ -65,9 +65,8 @@ def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Tar
     given, by its first scenario. One of which no step can be drawn is left out."""
     found: dict[str, list[Scenario]] = {}
     for each in scenarios:
-        claim = replace(
-            each, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, known=None, path="", timeout_s=1
-        )
+        claim = replace(each, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, path="", timeout_s=1)
+        claim = replace(claim, known=None)
         found.setdefault(repr(claim), []).append(each)
     out = []
     for same in found.values():

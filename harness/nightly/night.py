@@ -127,7 +127,7 @@ class Night:
     def _one(self, entry: Entry, *, again: int) -> None:
         began = self.clock()
         done = self.run(entry.scenario)
-        verdict, known = done.verdict, entry.scenario.known
+        verdict = done.verdict
         line = Line(
             plan=entry.plan,
             name=entry.scenario.name,
@@ -142,13 +142,19 @@ class Night:
             seconds=self.clock() - began,
             spent_s=self.spent_s,
             folder=str(done.folder or ""),
-            known=known.issue if known and self.today.isoformat() <= known.until else "",
+            known=self._known(entry.scenario, verdict),
         )
         self.state.add(line)
         self.keep(line)
         runs = self.state.runs(entry.plan)
         if runs[0].failed and entry.half:
             self._written(entry.scenario, runs)
+
+    def _known(self, scenario: Scenario, verdict: Verdict) -> str:
+        """The issue in which it is worked on; empty if it is new again, and for an error, which is none of it."""
+        known = scenario.known
+        at_work = known is not None and self.today.isoformat() <= known.until and verdict.word is not Word.ERROR
+        return known.issue if known is not None and at_work else ""
 
     def _written(self, scenario: Scenario, runs: Sequence[Line]) -> None:
         """The plan as an ordinary scenario file."""
