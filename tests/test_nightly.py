@@ -164,6 +164,14 @@ def test_a_known_failure_is_shown_apart_until_its_day(base: Scenario, tmp_path: 
     assert ("1 known issues failed" in night.summary()) == (code == 0)
 
 
+def test_an_error_is_no_known_failure(base: Scenario, tmp_path: Path) -> None:
+    known = replace(base, name="known", known=Known(issue="https://example.org/7", until="2026-11-26"))
+    broken = replace(sample.held(), word=Word.ERROR, as_expected=False)
+    night = World(lambda scenario: broken if scenario.name == "known" else held()).night(tmp_path)
+    night.play(listed(base, known=(known,)))
+    assert night.code() == 4
+
+
 @pytest.mark.parametrize(
     ("word", "code"), [(Word.HELD, 0), (Word.UNKNOWN, 3), (Word.VIOLATED, 1), (Word.ERROR, 4), (Word.VOID, 0)]
 )

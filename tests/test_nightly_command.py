@@ -74,7 +74,7 @@ def test_a_held_night_says_one_line_and_its_bounds(plays: Plays, tmp_path: Path)
     assert "nothing is said of it" in done.stderr
     (trend,) = map(json.loads, (tmp_path / "trend.jsonl").read_text().splitlines())
     assert (trend["seed"], trend["plans"], trend["verdicts"], trend["exit"]) == (7, 6, {"held": 6}, 0)
-    assert trend["cells"]
+    assert trend["cells"] and trend["bounds"]
 
 
 def test_a_violated_night_fails_and_leaves_its_plan(plays: Plays, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from datetime import date
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -73,9 +74,13 @@ def part(text: str) -> tuple[int, int]:
 
 def nightly(asked: Asked, *, today: date) -> int:
     """Play the night, or the rest of it; the exit code. Raises UsageError, ScenarioError, StackError."""
+    began = monotonic()
     known, own = _scenarios(asked)
     means = MEANS[asked.stack]
     found = targets(own, means)
+    if not found:
+        saw = f"there is no step that the stack {asked.stack} could draw for any of them"
+        raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; {saw}. Take another stack")
     trend = asked.reports / "trend.jsonl"
     struck = tuple((*cell, times) for cell, times in sorted(_struck(trend).items()))
     digest = sha256("\n".join(dump(each) for each in chain(known, own)).encode()).hexdigest()
@@ -94,7 +99,8 @@ def nightly(asked: Asked, *, today: date) -> int:
 
             night = Night(
                 state=state,
-                for_s=asked.for_s,
+                # What the stack took to come up is time of the night.
+                for_s=asked.for_s - (monotonic() - began),
                 run=run,
                 failing=asked.reports / "failing",
                 today=today,
@@ -164,6 +170,7 @@ def _trend(path: Path, night: Night, today: date) -> None:
             "verdicts": dict(Counter(line.verdict for line in first)),
             "failed": sorted({f"{line.target}: {line.verdict}" for line in first if line.failed and not line.known}),
             "known": sorted({line.known for line in first if line.failed and line.known}),
+            "bounds": told(night.bounds),
             "cells": [[*cell, times] for cell, times in sorted(night.cells().items())],
             "exit": night.code(),
         },

@@ -75,7 +75,7 @@ def reproduced(runs: Sequence[Line]) -> tuple[int, int]:
 
 @dataclass
 class Night:
-    """One night. `run` plays a scenario, `keep` is told each line and its plan's other ones; `failing` is where plans
+    """One night. `run` plays a scenario, `keep` is told each line; `failing` is where plans
     that failed are written; `today` decides which failures are known; `clock` gives seconds."""
 
     state: State
