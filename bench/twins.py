@@ -11,6 +11,8 @@ from random import Random
 
 from harness.faults import fault
 from harness.load import load
+from harness.nightly.draw import batches
+from harness.nightly.moments import stakes
 from harness.scenario import CrashPoint, Expect, Fault, Guarantee, Harm, Kind, Scenario, Step, Trigger, Victim, Word
 from harness.triggers import trigger
 
@@ -109,21 +111,12 @@ def draw(seed: int, index: int) -> Drawn:
     """Even places have a repaired twin, odd ones a broken one."""
     random = Random(f"{seed}/{index}")
     twin = random.choice(BROKEN if index % 2 else REPAIRED)
-    batches: list[int] = []
-    for _ in range(random.choice((1, 1, 2, 3))):
-        last = batches[-1] if batches else 0
-        batches.append(last + (random.randint(1, 2) if last < LAST_BATCH - 1 else 1))
     steps: list[Step] = []
-    kept = [batch for batch in batches if batch <= LAST_BATCH]
+    kept = batches(random, LAST_BATCH)
     for place, batch in enumerate(kept, 1):
-        idle = place == len(kept) and not any(stakes(step) for step in steps)
+        idle = place == len(kept) and not any(stakes(step.when) for step in steps)
         steps.append(_step(random, twin, batch, idle=idle))
     return Drawn(seed=seed, index=index, twin=twin, schedule=tuple(steps))
-
-
-def stakes(step: Step) -> bool:
-    """Can it put anything at stake? Between two batches nothing is in flight."""
-    return step.when.point is not CrashPoint.BATCH_COMMITTED
 
 
 def named(name: str) -> tuple[int, int, Twin]:

@@ -17,6 +17,7 @@ from harness.scenario import (
     Guarantee,
     Input,
     Kind,
+    Known,
     Order,
     Pipeline,
     Restart,
@@ -248,4 +249,5 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         quiet_period_s=draw(times),
         tags=tuple(draw(st.lists(tags, max_size=3))),
         seed=draw(st.integers(0, 2**63 - 1)),
+        known=draw(st.none() | st.builds(Known, issue=lines, until=st.dates().map(str))),
     )

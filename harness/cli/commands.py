@@ -195,6 +195,67 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 
 
 @main.command()
+@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="SCENARIOS...")
+@click.option("--for", "for_", required=True, metavar="TIME", help="How long it may take, e.g. 2h.")
+@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Of the plans.  [default: today, as 20261231]")
+@click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="The I-th of N machines.")
+@click.option(
+    "--stack",
+    type=click.Choice(["processes", "containers"]),
+    default="processes",
+    show_default=True,
+    help="Where it runs.",
+)
+@click.option(
+    "--reports",
+    type=PATHS,
+    default=Path("reports/nightly"),
+    show_default=True,
+    help="Where its state, run folders and failing plans go.",
+)
+@click.option(
+    "--corpus",
+    type=PATHS,
+    default=Path("scenarios/regressions"),
+    show_default=True,
+    help="Known failing plans, played first; need not be there.",
+)
+@click.option(
+    "--disk",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    metavar="GIB",
+    help="What the kept run folders may take.",
+)
+@click.pass_context
+def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: Any) -> None:
+    """Draw schedules for the pipelines of SCENARIOS and play them until the time is up.
+
+    The same seed and shard give the same plans; a night that was killed goes on where it was. Standard output gets one
+    line, for a chat."""
+    from datetime import date
+
+    from harness.nightly.command import GIB, Asked, asked_for, part
+    from harness.nightly.command import nightly as play
+
+    load_own_kinds(find(paths))
+    today = date.today()
+    place, places = part(rest.pop("shard"))
+    seed, disk = rest.pop("seed"), rest.pop("disk")
+    asked = Asked(
+        paths=paths,
+        for_s=asked_for(for_),
+        seed=int(today.strftime("%Y%m%d")) if seed is None else seed,
+        shard=place,
+        shards=places,
+        disk=int(disk * GIB),
+        **rest,
+    )
+    ctx.exit(play(asked, today=today))
+
+
+@main.command()
 @click.argument("run", type=PATHS)
 @running
 @click.pass_context

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
@@ -35,6 +37,8 @@ OWN_PROGRESS = ("checkpoint", "async", "group")
 """How far a pipeline is, where no query says it."""
 QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
 A_RATE = "a rate such as 200/s"
+DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+A_DAY = "a day such as 2026-12-31"
 A_FLAG = "true or false"
 A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
@@ -192,6 +196,13 @@ def _rate(value: object) -> float:
     raise refusal(A_RATE, value)
 
 
+def _day(value: object) -> str:
+    if isinstance(value, str) and DAY.fullmatch(value):
+        with suppress(ValueError):
+            return date.fromisoformat(value).isoformat()
+    raise refusal(A_DAY, value)
+
+
 def _flag(value: object) -> bool:
     if value in ("true", "false"):
         return value == "true"
@@ -257,6 +268,7 @@ def _progress(value: object) -> str:
 
 
 Flag = Annotated[bool, typed(_flag, A_FLAG, type="boolean")]
+Day = Annotated[str, typed(_day, A_DAY, type="string", pattern=f"^{DAY.pattern}$")]
 Text = Annotated[str, typed(_text, A_TEXT, type="string")]
 Line = Annotated[str, typed(_line, A_LINE, type="string", minLength=1, maxLength=200)]
 # An editor reads 9092 as a number; the loader reads it as the text that it is.

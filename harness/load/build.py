@@ -15,6 +15,7 @@ from harness.scenario import (
     Expect,
     Fault,
     Input,
+    Known,
     Order,
     Pipeline,
     Restart,
@@ -43,6 +44,7 @@ def scenario(claim: Claim, *, path: str) -> Scenario:
         restart=restart(top.section("restart")),
         expect=expect(top.section("expect")),
         tags=tuple(top.get("tags", ())),
+        known=known(top.section("known")),
         path=path,
         **named(top, {"name": "name", "why": "why", "guarantee": "guarantee", "timeout": "timeout_s", "seed": "seed"}),
         **{name: claim.get(key) for key, name in LAYERED.items() if claim.get(key) is not None},
@@ -144,6 +146,11 @@ def restart(section: Section) -> Restart:
     """What the supervisor does after a death of the driver."""
     names = {"after": "delay_s", "max_restarts": "max_restarts", "standby": "standby"}
     return Restart(**named(section, names))
+
+
+def known(section: Section) -> Known | None:
+    """The failure that is being worked on, if there is one."""
+    return Known(issue=section.get("issue"), until=section.get("until")) if section.values else None
 
 
 def expect(section: Section) -> Expect:

@@ -48,6 +48,7 @@ def dump(scenario: Scenario) -> str:
         quiet_period=lasting(s.quiet_period_s),
         tags=flows(s.tags),
         seed=s.seed,
+        known=s.known and flow({"issue": s.known.issue, "until": s.known.until}),
     )
     yaml = YAML(typ="rt", pure=True)
     yaml.width = 1_000_000  # folding would change what the lines of a query look like

@@ -107,6 +107,13 @@ class ExpectShape(Shape):
     without_faults: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
 
 
+class KnownShape(Shape):
+    """A failure that is being worked on: `onceproof nightly` shows it apart until that day."""
+
+    issue: Annotated[v.Line, Field(description="where it is written down, such as a URL")]
+    until: Annotated[v.Day, Field(description="the last day on which it is no news, such as 2026-12-31")]
+
+
 class DefaultsShape(Shape):
     """What both a scenario and a header block may say, but for sinks and input; the scenario's own key wins."""
 
@@ -133,6 +140,7 @@ class ClaimShape(DefaultsShape):
     timeout: Annotated[v.Duration, Field(None, description="how long the run may take, e.g. 120s")]
     tags: Annotated[list[v.Tag], Field(None)]
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]
+    known: Annotated[KnownShape, Field(None)]
 
 
 REGISTRIES: tuple[Registry[Any], ...] = (TRIGGERS, FAULTS, WORKLOADS, SINKS, SOURCES)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.scenario.known import Known as Known
 from harness.scenario.watermark import Watermark as Watermark
 
 
@@ -61,7 +62,6 @@ class Kind(StrEnum):
 
 class CrashPoint(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
-
     `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
     `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
     `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
@@ -255,6 +255,7 @@ class Scenario:
     """How long the sink must stay unchanged before it is judged; None means: only if rows are missing, and then 8 s."""
     tags: tuple[str, ...] = ()
     seed: int = 0
+    known: Known | None = None
     path: str = ""
     """The file it came from, as the user wrote it."""
 
@@ -262,7 +263,6 @@ class Scenario:
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.
-
     `signalled` says in words what became of each victim; `driver_status` is the exit status (negative for a signal) of
     a driver that the fault ended; `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows
     the sink had been handed; `asked`: the driver was asked to end, and may have finished what it had in flight."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from random import Random
 
 from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
@@ -29,6 +30,10 @@ class CrashPointTrigger:
     def trigger(self, value: CrashPoint | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """At the crash point `value`."""
         return at_point(CrashPoint(value), batch=batch, query=query)
+
+    def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
+        """Each crash point of the batch."""
+        return (self.trigger(point, batch=batch) for point in CrashPoint)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """It needs a batch, and a checkpoint."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
 from time import monotonic
 
 from harness.context import Listing, RunContext, TriggerHit
@@ -10,6 +12,8 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger
 from harness.triggers.base import Planned
 from harness.triggers.base.in_flight import blind, wait_for_work, works
+
+DRAWN_TENTHS = 40
 
 
 class Elapsed:
@@ -25,6 +29,10 @@ class Elapsed:
     def trigger(self, value: float, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """After `value` seconds."""
         return Trigger(kind=self.about.name, value=value, place=f"after {value} s", batch=batch, query=query)
+
+    def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
+        """One time within the first seconds."""
+        yield self.trigger(random.randint(1, DRAWN_TENTHS) / 10)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """The run has to last so long."""

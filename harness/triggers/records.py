@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
+
 from harness.context import Listing, RunContext, TriggerHit
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
@@ -26,6 +29,11 @@ class Records:
         """After `value` records."""
         place = f"after {value} records sent"
         return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query)
+
+    def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
+        """Any number but the last sixth, after which little is in flight."""
+        if planned.records <= RECORDS_MAX:
+            yield self.trigger(random.randint(1, max(1, int(planned.records * 5 / 6))))
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """So many have to be sent."""

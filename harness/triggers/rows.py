@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, Tripwire, running
 from harness.errors import HarnessError, WaitError
@@ -13,6 +15,7 @@ from harness.scenario import CrashPoint, Step, Trigger
 from harness.triggers.base import Planned, Trait, alone, no_query, unseen, wait_until
 
 ROWS_MAX = 10_000_000
+DRAWN_ROWS, DRAWN_APART = 20, 60
 
 
 class Rows:
@@ -30,6 +33,11 @@ class Rows:
         """After `value` rows."""
         place = f"after row {value} in the sink" if value else "before the first row in the sink"
         return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query)
+
+    def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
+        """A row of the batch; where nobody sees batches, one of all that there are, so that a later one comes later."""
+        row = random.randint(1, DRAWN_ROWS)
+        yield self.trigger(row, batch=batch) if planned.checkpoint else self.trigger(DRAWN_APART * batch + row)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """A table that can be counted is needed."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from math import inf
+from random import Random
 from typing import Any, Protocol, runtime_checkable
 
 from harness.context import Listing, RunContext, TriggerHit
@@ -69,6 +70,15 @@ class TriggerKind(Protocol):
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
         """Does the checkpoint agree that the batch stands where the trigger says?"""
+
+
+@runtime_checkable
+class Draws(Protocol):
+    """A trigger that can be drawn: `onceproof nightly` asks it for moments. Of any other one it takes those that a
+    scenario of the same pipeline names."""
+
+    def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
+        """Moments at which it may be met in such a run, in or about that batch; the same ones for the same `random`."""
 
 
 @runtime_checkable

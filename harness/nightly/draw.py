@@ -1,0 +1,173 @@
+"""Plans drawn from a seed, a shard and a number: pure, the same list for the same targets.
+
+own = targets(scenarios, means)
+for plan in plans(own, means=means, seed=7): ...           without an end, numbers from 0
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import count
+from random import Random
+
+from harness.load.models import own
+from harness.nightly.moments import Target, faults, moments, place, stakes
+from harness.scenario import Expect, Input, Scenario, Step
+from harness.sources import SOURCES
+from harness.sources.base import RefusesOptions
+from harness.stack import Means
+from harness.workloads import WORKLOADS
+from harness.workloads.base import RECORDS_MAX
+
+LAST_BATCH = 5
+CANDIDATES = 8
+"""Of so many the weighted half takes the one that goes where fewest went."""
+STEPS = (1, 1, 2, 3)
+SIZES = (0.5, 1, 1, 2)
+SKEWS = (0.0, 0.0, 0.8, 1.5)
+SENT_WITHIN_S = (4, 12)
+RATE_MAX = 1e8
+LONGER_S = 30.0
+"""For each crash more than one."""
+NAME_MAX = 200
+
+Cell = tuple[str, str, str]
+"""Target, place in the protocol, fault."""
+
+
+class Half(StrEnum):
+    """How a plan was drawn. Only the uniform half bounds anything."""
+
+    UNIFORM = "uniform"
+    WEIGHTED = "weighted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One drawn plan, and what it aims at."""
+
+    number: int
+    half: Half
+    target: str
+    scenario: Scenario
+
+    @property
+    def cells(self) -> frozenset[Cell]:
+        """What each step aims at."""
+        return frozenset((self.target, place(step.when), str(step.do)) for step in self.scenario.schedule)
+
+
+def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Target]:
+    """The pipelines that plans can be drawn for: one a pipeline with its sinks, input and guarantee, in the order
+    given, by its first scenario. One of which no step can be drawn is left out."""
+    found: dict[str, list[Scenario]] = {}
+    for each in scenarios:
+        claim = replace(each, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, path="", timeout_s=1)
+        claim = replace(claim, known=None)
+        found.setdefault(repr(claim), []).append(each)
+    out = []
+    for same in found.values():
+        entry, query = same[0].pipeline.entry, {sink.query for sink in same[0].sinks}
+        named = {
+            step.when: None
+            for each in scenarios
+            if each.pipeline.entry == entry and {sink.query for sink in each.sinks} == query
+            for step in each.schedule
+            if not step.when.implied
+        }
+        target = Target(base=replace(same[0], schedule=()), named=tuple(named))
+        if _step(Random(0), target, target.base, 1, means=means):
+            out.append(target)
+    return out
+
+
+def plans(
+    known: Sequence[Target],
+    *,
+    means: Collection[Means],
+    seed: int,
+    shard: int = 1,
+    struck: Mapping[Cell, int] | None = None,
+) -> Iterator[Plan]:
+    """Every plan, from number 0, without an end; none without a target. `struck` says how often earlier nights have
+    struck a cell."""
+    aimed = Counter(struck or {})
+    for number in count() if known else ():
+        if number % 2 == 0:
+            plan = draw(Random(f"{seed}/{shard}/{number}"), known, means, number)
+        else:
+            tries = (Random(f"{seed}/{shard}/{number}/{each}") for each in range(CANDIDATES))
+            found = [draw(random, known, means, number) for random in tries]
+            plan = min(found, key=lambda each: sum(aimed[cell] for cell in each.cells) / len(each.cells))
+        aimed.update(plan.cells)
+        yield replace(plan, scenario=_named(plan, seed, shard))
+
+
+def draw(random: Random, known: Sequence[Target], means: Collection[Means], number: int) -> Plan:
+    """One plan."""
+    target = random.choice(known)
+    scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
+    steps: list[Step] = []
+    drawn = batches(random, LAST_BATCH)
+    for at, batch in enumerate(drawn, 1):
+        idle = at == len(drawn) and not any(stakes(step.when) for step in steps)
+        steps += _step(random, target, scenario, batch, means=means, idle=idle)
+    timeout_s = scenario.timeout_s + LONGER_S * (len(steps) - 1)
+    changed = replace(scenario, schedule=tuple(steps), timeout_s=timeout_s, seed=random.getrandbits(31))
+    half = Half.WEIGHTED if number % 2 else Half.UNIFORM
+    return Plan(number=number, half=half, target=target.name, scenario=changed)
+
+
+def batches(random: Random, last: int) -> list[int]:
+    """The batches of one to three steps, rising, up to the batch `last`."""
+    out: list[int] = []
+    for _ in range(random.choice(STEPS)):
+        before = out[-1] if out else 0
+        out.append(before + (random.randint(1, 2) if before < last - 1 else 1))
+    return [batch for batch in out if batch <= last]
+
+
+def given(random: Random, base: Scenario) -> Input:
+    """How much is sent, how skewed, how fast. What closes windows counts its records, so that it stays as it is."""
+    said = base.input
+    size, skew, slow = random.choice(SIZES), random.choice(SKEWS), random.randrange(4) == 0
+    within_s = min(random.uniform(*SENT_WITHIN_S), base.timeout_s / 2)
+    if not said.records or any(sink.watermark for sink in base.sinks):
+        return said
+    kind = WORKLOADS[said.workload].about
+    found = replace(said, records=min(RECORDS_MAX, max(1, int(said.records * size))))
+    if own(kind).get("skew") == "skew":
+        found = replace(found, options=kind.said({**said.options, "skew": skew}))
+    source = SOURCES[said.source]
+    if isinstance(source, RefusesOptions) and any(source.refusals(found.source_options, found.records)):
+        found = replace(found, records=said.records)
+    rate = max(0.1, round(found.records / within_s, 1)) if slow else None
+    in_time = rate is not None and rate < RATE_MAX and found.records / rate < base.timeout_s
+    return replace(found, rate_per_s=rate if in_time else said.rate_per_s if _sent(found, base) else None)
+
+
+def _sent(found: Input, base: Scenario) -> bool:
+    """Is it sent in time at the rate that the scenario had?"""
+    return not found.rate_per_s or found.records / found.rate_per_s < base.timeout_s
+
+
+def _step(
+    random: Random, target: Target, scenario: Scenario, batch: int, *, means: Collection[Means], idle: bool = False
+) -> list[Step]:
+    """One step: first a moment, then a fault. With `idle` one that can put something at stake, if there is any; none if
+    there is none at all."""
+    found = list(moments(random, target, scenario, batch))
+    random.shuffle(found)
+    for when in sorted(found, key=lambda when: idle and not stakes(when)):
+        if there := list(faults(random, scenario, when, means)):
+            return [Step(when=when, do=random.choice(there))]
+    return []
+
+
+def _named(plan: Plan, seed: int, shard: int) -> Scenario:
+    base = plan.scenario
+    why = f"drawn for {plan.target}: seed {seed}, shard {shard}, number {plan.number}, {plan.half} half"
+    return replace(base, name=f"night {seed}/{shard}/{plan.number}: {base.name}"[:NAME_MAX].rstrip(), why=why)

@@ -1,0 +1,132 @@
+"""The steps that are possible in one batch of a scenario: asked of every kind, and held against its refusals.
+
+A kind of trigger that can draw itself says so (`harness.triggers.base.Draws`); of the others, those moments are taken
+that scenarios of the same pipeline name. The options of a fault are drawn by the types of their fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
+from math import inf
+from random import Random
+from typing import Any
+
+from harness.component import needs
+from harness.faults import FAULTS, fault
+from harness.faults.base import FaultKind, Implies
+from harness.fields import values as v
+from harness.load.models import annotated
+from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victim
+from harness.sinks import counted
+from harness.stack import Means
+from harness.stacks.needed_parts import component_names
+from harness.triggers import TRIGGERS
+from harness.triggers.base import Draws, Planned, Trait, has
+
+LASTS = (5, 40)
+"""Tenths of a second that a fault lasts which heals by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A pipeline under test: `base` is the scenario without its schedule, `named` the triggers that scenarios of the
+    same pipeline name, for kinds that cannot be drawn."""
+
+    base: Scenario
+    named: tuple[Trigger, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+        return self.base.path or self.base.name
+
+
+def planned(scenario: Scenario) -> Planned:
+    """What bears on the steps of a scenario."""
+    return Planned(
+        records=scenario.input.records or inf,
+        timeout_s=scenario.timeout_s,
+        countable=counted(scenario.sinks) is not None,
+        checkpoint=scenario.pipeline.progress == "checkpoint",
+    )
+
+
+def moments(random: Random, target: Target, scenario: Scenario, batch: int) -> Iterator[Trigger]:
+    """The triggers that can be met in a batch; `scenario` has the input that was drawn."""
+    seen, there = planned(scenario), set(component_names(replace(scenario, schedule=())))
+    for kind in TRIGGERS:
+        if not set(needs(kind)) <= there:
+            continue
+        if isinstance(kind, Draws):
+            found = list(kind.draws(random, seen, batch))
+        else:
+            own = [each for each in target.named if each.kind == kind.about.name]
+            found = [each if each.batch is None else replace(each, batch=batch) for each in own]
+        yield from (each for each in found if not any(kind.refusals(each, seen)))
+    for does in FAULTS:
+        implied = does.trigger(batch, None) if isinstance(does, Implies) else None
+        plain = Fault(kind=does.about.name, impact=does.impact)
+        if isinstance(implied, Trigger) and not any(does.refusals(plain, implied, seen)):
+            yield implied
+
+
+def faults(random: Random, scenario: Scenario, when: Trigger, means: Collection[Means]) -> Iterator[Fault]:
+    """What can be done at a trigger, on a stack with these means."""
+    seen, there = planned(scenario), set(component_names(replace(scenario, schedule=())))
+    for kind in FAULTS:
+        if not kind.needs <= set(means) or not set(needs(kind)) <= there:
+            continue
+        if when.implied and not (isinstance(kind, Implies) and kind.trigger(when.batch, when.query) == when):
+            continue
+        for options in variants(random, kind):
+            do = fault(kind.about.name, **options)
+            if not any(kind.refusals(do, when, seen)) and telling(do, when):
+                yield do
+
+
+def telling(do: Fault, when: Trigger) -> bool:
+    """Can the hit be told? A fault that most likely comes too late, or finds nobody at work, would waste its run."""
+    victim = do.options.get("victim", Victim.TREE)
+    if victim == Victim.JVM and has(TRIGGERS[when.kind], Trait.IN_PROGRAM):
+        # The Python program stands still there, and would outlive its JVM.
+        return False
+    if victim == Victim.PYTHON and when.point is not CrashPoint.BATCH_PLANNED:
+        # Later on the JVM would commit the batch before it notices.
+        return False
+    if do.impact in (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED):
+        return has(TRIGGERS[when.kind], Trait.COUNTS_ROWS) and when.batch is not None
+    return True
+
+
+def variants(random: Random, kind: FaultKind) -> Iterator[Mapping[str, Any]]:
+    """The options of a fault, each way that they can be said; none where one is needed that cannot be drawn."""
+    fields = getattr(kind.about.options, "model_fields", {})
+    ways = {name: _values(random, annotated(info), needed=info.is_required()) for name, info in fields.items()}
+    chosen = {name: values for name, values in ways.items() if values is not None}
+    for values in product(*chosen.values()):
+        yield dict(zip(chosen, values, strict=True))
+
+
+def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | None:
+    """The values of a field; None to leave it out."""
+    plain = getattr(annotation, "__origin__", annotation)
+    if isinstance(plain, type) and issubclass(plain, Enum):
+        return list(plain)
+    if v.form(annotation) is v.form(v.Duration):
+        return [random.randint(*LASTS) / 10]
+    return [] if needed else None
+
+
+def stakes(when: Trigger) -> bool:
+    """Can it put anything at stake? Between two batches nothing is in flight."""
+    return when.point is not CrashPoint.BATCH_COMMITTED
+
+
+def place(when: Trigger) -> str:
+    """Where in the protocol, without numbers: a crash point, a failpoint by name, or the kind of trigger."""
+    if when.point is not None:
+        return when.point.value
+    return f"{when.kind} {when.value}" if isinstance(when.value, str) else when.kind

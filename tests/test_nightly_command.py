@@ -1,0 +1,108 @@
+"""`onceproof nightly` from the command line to the files that it leaves, with runs that are said instead of played."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import main
+from harness.nightly import command
+from harness.nightly.night import Night
+from harness.report.summary import Run
+from harness.run_folder.store import RunFolder
+from harness.scenario import Scenario, Word
+from tests import sample_runs as sample
+
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+MOST = 6
+
+
+class Plays:
+    """Says that each run held, but those of which the number is in `violated`; ends the night after the sixth."""
+
+    def __init__(self, violated: frozenset[int] = frozenset()) -> None:
+        self.violated, self.played = violated, list[Scenario]()
+
+    def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> tuple[Run, bool]:
+        self.played.append(scenario)
+        number = len(self.played)
+        assert scenario.restart.standby is False
+        folder = RunFolder.create(options.reports, scenario.name, f"r{number}")
+        folder.save(0, run={})
+        verdict = sample.held()
+        if number in self.violated:
+            verdict = replace(verdict, word=Word.VIOLATED, as_expected=False)
+        return Run(scenario=scenario.name, verdict=verdict, folder=folder.path), False
+
+
+@pytest.fixture
+def plays(monkeypatch: pytest.MonkeyPatch) -> Plays:
+    made = Plays()
+
+    @contextmanager
+    def up(stack: Any) -> Iterator[Any]:
+        yield stack
+
+    def few(self: Night) -> bool:
+        return len(self.state.lines) < MOST
+
+    monkeypatch.setattr(command, "up", up)
+    monkeypatch.setattr(command, "stack_of", lambda options, work: SimpleNamespace(health=lambda: None))
+    monkeypatch.setattr(command, "one", made)
+    monkeypatch.setattr(Night, "fits", few)
+    return made
+
+
+def nightly(reports: Path, *words: str) -> Result:
+    given = ["nightly", str(SCENARIO), "--for", "2h", "--reports", str(reports), "--corpus", str(reports / "none")]
+    return CliRunner().invoke(main, [*given, *words])
+
+
+def test_a_held_night_says_one_line_and_its_bounds(plays: Plays, tmp_path: Path) -> None:
+    done = nightly(tmp_path, "--seed", "7")
+    assert done.exit_code == 0, done.output
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stdout.startswith("nightly seed 7 shard 1/1: 6 plans in 0 min: 6 held")
+    assert "nothing is said of it" in done.stderr
+    (trend,) = map(json.loads, (tmp_path / "trend.jsonl").read_text().splitlines())
+    assert (trend["seed"], trend["plans"], trend["verdicts"], trend["exit"]) == (7, 6, {"held": 6}, 0)
+    assert trend["cells"] and trend["bounds"]
+
+
+def test_a_violated_night_fails_and_leaves_its_plan(plays: Plays, tmp_path: Path) -> None:
+    plays.violated = frozenset({2, 3})
+    done = nightly(tmp_path, "--seed", "7")
+    assert done.exit_code == 1
+    assert "plan drawn 0, reproduced 1 of 2" in done.stdout
+    assert [each.name for each in (tmp_path / "failing").iterdir()]
+
+
+def test_a_night_that_is_over_is_not_played_again_and_the_next_one_knows_what_was_struck(
+    plays: Plays, tmp_path: Path
+) -> None:
+    assert nightly(tmp_path, "--seed", "7").exit_code == 0
+    again = nightly(tmp_path, "--seed", "7")
+    assert (again.exit_code, again.stdout) == (2, "")
+    assert "it is over" in again.stderr
+    assert nightly(tmp_path, "--seed", "8").exit_code == 0
+    head = json.loads((tmp_path / "night-8-1-1.jsonl").read_text().splitlines()[0])["head"]
+    assert head["struck"] == json.loads((tmp_path / "trend.jsonl").read_text().splitlines()[0])["cells"]
+
+
+NONSENSE = [["--shard", "3/2"], ["--shard", "0/1"], ["--for", "2"], ["--corpus", str(SCENARIO.parent)]]
+
+
+@pytest.mark.parametrize("words", NONSENSE)
+def test_what_makes_no_sense_is_refused(plays: Plays, tmp_path: Path, words: list[str]) -> None:
+    done = nightly(tmp_path, *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: ")
+    assert plays.played == []

@@ -1,0 +1,126 @@
+"""What a night draws: the same list each time, and only what the loader takes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.fields.paths import find
+from harness.load import dump, load, load_all
+from harness.nightly.draw import Half, plans, targets
+from harness.nightly.moments import Target
+from harness.scenario import CrashPoint, Scenario, Victim
+from harness.stack import MEANS
+from tests.strategies import project, scenarios
+
+HOUSE = Path(__file__).parents[1]
+MEANS_HERE = MEANS["processes"]
+SEEDS = st.integers(0, 2**31)
+
+
+@pytest.fixture(scope="module")
+def proving() -> list[Scenario]:
+    return load_all(find([HOUSE / "scenarios" / "proving"]))
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[Target]:
+    return targets(load_all(find([HOUSE / "scenarios" / name for name in ("proving", "sources")])), MEANS_HERE)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file for a scenario, in a project with our pipelines."""
+    root = tmp_path_factory.mktemp("copied")
+    shutil.copytree(HOUSE / "pipelines", root / "pipelines")
+    (root / "scenarios").mkdir()
+    return root / "scenarios" / "it.yaml"
+
+
+@given(scenarios(), SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_a_plan_for_any_scenario_is_one_that_the_loader_takes(home: Path, base: Scenario, seed: int) -> None:
+    for plan in islice(plans(targets([base], MEANS_HERE), means=MEANS_HERE, seed=seed), 4):
+        path = home / "drawn.yaml"
+        path.write_text(dump(plan.scenario), encoding="utf-8")
+        assert replace(load(path), path="") == replace(plan.scenario, path="")
+
+
+@given(SEEDS)
+@settings(max_examples=4, deadline=None)
+def test_a_plan_for_a_scenario_of_ours_is_one_that_the_loader_takes(
+    copied: Path, shipped: list[Target], seed: int
+) -> None:
+    for plan in islice(plans(shipped, means=MEANS_HERE, seed=seed), 10):
+        copied.write_text(dump(plan.scenario), encoding="utf-8")
+        assert replace(load(copied), path="") == replace(plan.scenario, path="")
+
+
+@given(SEEDS, st.integers(1, 9))
+@settings(max_examples=5, deadline=None)
+def test_a_seed_and_a_shard_are_one_list(shipped: list[Target], seed: int, shard: int) -> None:
+    def drawn(number: int) -> list[str]:
+        return [repr(plan) for plan in islice(plans(shipped, means=MEANS_HERE, seed=seed, shard=shard), number)]
+
+    assert drawn(12) == drawn(12)
+    assert drawn(5) == drawn(12)[:5]
+    assert drawn(5) != [repr(p) for p in islice(plans(shipped, means=MEANS_HERE, seed=seed, shard=shard + 1), 5)]
+
+
+@given(SEEDS)
+@settings(max_examples=4, deadline=None)
+def test_what_earlier_nights_struck_changes_the_weighted_half_alone(shipped: list[Target], seed: int) -> None:
+    plain = list(islice(plans(shipped, means=MEANS_HERE, seed=seed), 30))
+    struck = Counter(cell for plan in plain for cell in plan.cells)
+    other = list(
+        islice(plans(shipped, means=MEANS_HERE, seed=seed, struck={c: 100 * n for c, n in struck.items()}), 30)
+    )
+    assert [p for p in plain if p.half is Half.UNIFORM] == [p for p in other if p.half is Half.UNIFORM]
+    assert {p.half for p in plain} == set(Half)
+
+
+def test_the_weighted_half_strikes_more_cells(proving: list[Scenario]) -> None:
+    known = targets(proving, MEANS_HERE)[:2]
+    drawn = list(islice(plans(known, means=MEANS_HERE, seed=1), 60))
+    uniform, weighted = (
+        {cell for plan in drawn if plan.half is half for cell in plan.cells} for half in (Half.UNIFORM, Half.WEIGHTED)
+    )
+    assert len(weighted) > len(uniform)
+
+
+def test_every_moment_and_victim_is_drawn_in_time(proving: list[Scenario]) -> None:
+    drawn = list(islice(plans(targets(proving, MEANS_HERE), means=MEANS_HERE, seed=0), 200))
+    steps = [step for plan in drawn for step in plan.scenario.schedule]
+    assert {step.when.point for step in steps} == {*CrashPoint, None}
+    assert {step.when.kind for step in steps} >= {"point", "rows", "records", "elapsed", "failpoint"}
+    assert {step.do.options.get("victim", Victim.TREE) for step in steps} == set(Victim)
+    kinds = {step.do.kind for step in steps}
+    assert {"kill driver", "kill executor", "kill postgres", "kill kafka", "pause driver", "stop driver"} <= kinds
+    assert "disconnect driver" not in kinds
+    assert {len(plan.scenario.schedule) for plan in drawn} == {1, 2, 3}
+    assert len({plan.scenario.input.records for plan in drawn}) > 2
+    assert len({plan.scenario.input.options.get("skew") for plan in drawn}) > 1
+    assert any(plan.scenario.input.rate_per_s for plan in drawn)
+
+
+def test_scenarios_of_one_pipeline_are_one_target(proving: list[Scenario]) -> None:
+    found = targets(proving, MEANS_HERE)
+    assert len(found) < len(proving)
+    assert len({target.name for target in found}) == len(found)
+    assert not any(target.base.schedule for target in found)
+    assert targets([], MEANS_HERE) == []
+    assert list(islice(plans([], means=MEANS_HERE, seed=0), 3)) == []
+    json.dumps([sorted(plan.cells) for plan in islice(plans(found, means=MEANS_HERE, seed=0), 3)])
