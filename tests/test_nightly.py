@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from harness.nightly.state import Head, Line, State
 from harness.report.summary import Run
 from harness.scenario import Known, Scenario, Verdict, Word
 from harness.stack import MEANS
+from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
 
 HOUSE = Path(__file__).parents[1]
@@ -54,9 +57,9 @@ def violated() -> Verdict:
     return replace(sample.verdict(), word=Word.VIOLATED, as_expected=False)
 
 
-def listed(base: Scenario, *, known: tuple[Scenario, ...] = (), most: int = 10) -> list[Entry]:
-    drawn = plans(targets([base], MEANS["processes"]), means=MEANS["processes"], seed=7)
-    return list(islice(entries(known, [base], drawn, shard=1, shards=1), most))
+def listed(*bases: Scenario, known: tuple[Scenario, ...] = (), most: int = 10) -> list[Entry]:
+    drawn = plans(targets(bases, MEANS["processes"]), means=MEANS["processes"], seed=7)
+    return list(islice(entries(known, drawn, shard=1, shards=1), most))
 
 
 class World:
@@ -74,35 +77,82 @@ class World:
         self.now += RUN_S
         return Run(scenario=scenario.name, verdict=self.says(scenario), seconds=RUN_S)
 
-    def night(self, folder: Path, for_s: float = 75.0) -> Night:
-        state = State.opened(folder / "night.jsonl", HEAD)
-        return Night(state, for_s, self.run, folder / "failing", TODAY, clock=lambda: self.now)
+    def night(self, folder: Path, list_: list[Entry], for_s: float = 75.0) -> Night:
+        """It has been played."""
+        night = Night(
+            state=State.opened(folder / "night.jsonl", HEAD),
+            for_s=for_s,
+            list_=iter(list_),
+            targets=frozenset(entry.target for entry in list_ if entry.half),
+            failing=folder / "failing",
+            today=TODAY,
+            clock=lambda: self.now,
+        )
+        night.play(self.run)
+        night.state.end()
+        return night
 
 
-def test_the_corpus_comes_first_then_what_files_say_then_what_is_drawn(base: Scenario) -> None:
+def test_the_corpus_comes_first_then_what_is_drawn(base: Scenario) -> None:
     known = replace(base, name="known")
     found = listed(base, known=(known,))
-    assert [each.plan for each in found[:4]] == ["known 0", "own 0", "drawn 0", "drawn 1"]
-    assert [each.half for each in found[:4]] == ["", "", Half.UNIFORM, Half.WEIGHTED]
-    assert found[0].scenario == known and found[1].scenario == base
+    assert [each.plan for each in found[:3]] == ["known 0", "drawn 0", "drawn 1"]
+    assert [each.half for each in found[:3]] == ["", Half.UNIFORM, Half.WEIGHTED]
+    assert found[0].scenario == known
 
 
-@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4))
-def test_shards_share_the_files_out(known: int, own: int, shards: int) -> None:
-    bare = load(FILE)
-    files = [replace(bare, name=str(number)) for number in range(10)]
-    found = [
-        each.plan
-        for shard in range(1, shards + 1)
-        for each in entries(files[:known], files[:own], (), shard=shard, shards=shards)
-    ]
-    assert sorted(found) == sorted([f"known {n}" for n in range(known)] + [f"own {n}" for n in range(own)])
+@given(st.integers(0, 9), st.integers(1, 4))
+def test_shards_share_the_corpus_out(known: int, shards: int) -> None:
+    files = [replace(load(FILE), name=str(number)) for number in range(known)]
+    found = [each.plan for shard in range(1, shards + 1) for each in entries(files, (), shard=shard, shards=shards)]
+    assert sorted(found) == sorted(f"known {number}" for number in range(known))
+
+
+def test_once_a_target_has_failed_the_others_get_its_time(base: Scenario, tmp_path: Path) -> None:
+    other = replace(base, path="other.yaml", pipeline=replace(base.pipeline, args=("other",)))
+    plans_ = listed(base, other, most=12)
+    first = plans_[0]
+    world = World(lambda scenario: violated() if scenario.name == first.scenario.name else held())
+    world.night(tmp_path, plans_, for_s=1000.0)
+    assert world.ran.count(first.scenario.name) == 1 + AGAIN
+    assert {*world.ran} == {each.scenario.name for each in plans_ if each.target != first.target or each is first}
+
+
+def test_a_night_in_which_every_target_failed_plays_on(base: Scenario, tmp_path: Path) -> None:
+    plans_ = listed(base, most=6)
+    world = World(lambda scenario: violated())
+    world.night(tmp_path, plans_, for_s=1000.0)
+    assert {*world.ran} == {each.scenario.name for each in plans_}
+
+
+def test_threads_play_one_list(base: Scenario, tmp_path: Path) -> None:
+    plans_ = listed(base, most=10)
+    barrier = threading.Barrier(2)
+    ran: list[str] = []
+
+    def run(scenario: Scenario) -> Run:
+        # Each waits for the other: were there one thread alone, the night would end here.
+        barrier.wait(timeout=30)
+        ran.append(scenario.name)
+        return Run(scenario=scenario.name, verdict=held())
+
+    night = Night(
+        state=State.opened(tmp_path / "night.jsonl", HEAD),
+        for_s=3600.0,
+        list_=iter(plans_),
+        targets=frozenset(),
+        failing=tmp_path / "failing",
+        today=TODAY,
+    )
+    with threads(2) as pool:
+        together([partial(night.play, run)] * 2, pool)
+    assert sorted(ran) == sorted(each.scenario.name for each in plans_)
+    assert sorted(line.plan for line in night.state.lines) == sorted(each.plan for each in plans_)
 
 
 def test_it_begins_no_run_that_would_not_fit(base: Scenario, tmp_path: Path) -> None:
     world = World()
-    night = world.night(tmp_path)
-    night.play(listed(base))
+    night = world.night(tmp_path, listed(base))
     assert len(world.ran) == 7
     assert world.now <= night.for_s
     assert night.code() == 0
@@ -110,14 +160,14 @@ def test_it_begins_no_run_that_would_not_fit(base: Scenario, tmp_path: Path) -> 
 
 def test_a_killed_night_goes_on_with_the_same_plans_and_the_time_that_is_left(base: Scenario, tmp_path: Path) -> None:
     whole, first = World(), World(dies_after=3)
-    whole.night(tmp_path / "whole").play(listed(base))
+    whole.night(tmp_path / "whole", listed(base))
     with pytest.raises(Interrupted):
-        first.night(tmp_path / "cut").play(listed(base))
+        first.night(tmp_path / "cut", listed(base))
     path = tmp_path / "cut" / "night.jsonl"
     with path.open("a") as torn:
         torn.write('{"run": {"plan": "dra')
     second = World()
-    second.night(tmp_path / "cut").play(listed(base))
+    second.night(tmp_path / "cut", listed(base))
     assert first.ran + second.ran == whole.ran
     with pytest.raises(UsageError, match="is over"):
         State.opened(path, HEAD)
@@ -139,11 +189,10 @@ def test_another_nights_state_is_refused(tmp_path: Path) -> None:
 def test_a_plan_that_fails_is_run_again_at_once_and_written_as_a_scenario(
     base: Scenario, copied: Path, tmp_path: Path
 ) -> None:
-    plan = listed(base)[1].scenario
+    plan = listed(base)[0].scenario
     world = World(lambda scenario: violated() if scenario.name == plan.name else held())
-    night = world.night(tmp_path)
-    night.play(listed(base))
-    assert world.ran[1 : 2 + AGAIN] == [plan.name] * (1 + AGAIN)
+    night = world.night(tmp_path, listed(base))
+    assert world.ran[: 1 + AGAIN] == [plan.name] * (1 + AGAIN)
     assert reproduced(night.state.runs("drawn 0")) == (AGAIN, AGAIN)
     (path,) = (tmp_path / "failing").glob("*.yaml")
     said = path.read_text()
@@ -157,8 +206,7 @@ def test_a_plan_that_fails_is_run_again_at_once_and_written_as_a_scenario(
 
 def test_the_same_failure_of_a_target_is_run_again_once(base: Scenario, tmp_path: Path) -> None:
     world = World(lambda scenario: held() if scenario.name == base.name else violated())
-    night = world.night(tmp_path, for_s=10 * RUN_S + 1)
-    night.play(listed(base, most=5))
+    night = world.night(tmp_path, listed(base, most=5), for_s=10 * RUN_S + 1)
     assert [len(night.state.runs(f"drawn {number}")) for number in range(4)] == [1 + AGAIN, 1, 1, 1]
 
 
@@ -166,8 +214,7 @@ def test_the_same_failure_of_a_target_is_run_again_once(base: Scenario, tmp_path
 def test_a_known_failure_is_shown_apart_until_its_day(base: Scenario, tmp_path: Path, until: str, code: int) -> None:
     known = replace(base, name="known", known=Known(issue="https://example.org/7", until=until))
     world = World(lambda scenario: violated() if scenario.name == "known" else held())
-    night = world.night(tmp_path)
-    night.play(listed(base, known=(known,)))
+    night = world.night(tmp_path, listed(base, known=(known,)))
     assert night.code() == code
     assert ("1 known issues failed" in night.summary()) == (code == 0)
 
@@ -175,8 +222,9 @@ def test_a_known_failure_is_shown_apart_until_its_day(base: Scenario, tmp_path: 
 def test_an_error_is_no_known_failure(base: Scenario, tmp_path: Path) -> None:
     known = replace(base, name="known", known=Known(issue="https://example.org/7", until="2026-11-26"))
     broken = replace(sample.held(), word=Word.ERROR, as_expected=False)
-    night = World(lambda scenario: broken if scenario.name == "known" else held()).night(tmp_path)
-    night.play(listed(base, known=(known,)))
+    night = World(lambda scenario: broken if scenario.name == "known" else held()).night(
+        tmp_path, listed(base, known=(known,))
+    )
     assert night.code() == 4
 
 
@@ -186,15 +234,13 @@ def test_an_error_is_no_known_failure(base: Scenario, tmp_path: Path) -> None:
 def test_the_exit_code_is_the_worst(base: Scenario, tmp_path: Path, word: Word, code: int) -> None:
     one = listed(base)[3].scenario.name
     other = replace(sample.held(), word=word, as_expected=word is Word.HELD)
-    night = World(lambda scenario: other if scenario.name == one else held()).night(tmp_path)
-    night.play(listed(base))
+    night = World(lambda scenario: other if scenario.name == one else held()).night(tmp_path, listed(base))
     assert night.code() == code
 
 
 def test_a_night_that_hit_nothing_is_not_green(base: Scenario, tmp_path: Path) -> None:
     void = replace(sample.held(), word=Word.VOID, as_expected=True, stakes=())
-    night = World(lambda scenario: void).night(tmp_path)
-    night.play(listed(base))
+    night = World(lambda scenario: void).night(tmp_path, listed(base))
     assert night.code() == 3
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.fields.paths import find
 from harness.load import dump, load, load_all
 from harness.nightly.draw import Half, plans, targets
-from harness.nightly.moments import Target
+from harness.nightly.moments import Target, inside
 from harness.scenario import CrashPoint, Scenario, Victim
 from harness.stack import MEANS
 from tests.strategies import project, scenarios
@@ -99,6 +99,25 @@ def test_the_weighted_half_strikes_more_cells(proving: list[Scenario]) -> None:
         {cell for plan in drawn if plan.half is half for cell in plan.cells} for half in (Half.UNIFORM, Half.WEIGHTED)
     )
     assert len(weighted) > len(uniform)
+
+
+def test_each_half_takes_the_targets_in_turn(shipped: list[Target]) -> None:
+    drawn = list(islice(plans(shipped, means=MEANS_HERE, seed=3), 2 * len(shipped)))
+    for half in Half:
+        assert sorted(plan.target for plan in drawn if plan.half is half) == sorted(each.name for each in shipped)
+    # So after half of them every target has had one plan.
+    first = {plan.target for plan in drawn[: len(shipped) + len(shipped) % 2]}
+    assert len(first) >= len(shipped) - 1
+
+
+def test_the_weighted_half_hits_batches_in_flight_first(proving: list[Scenario]) -> None:
+    known = targets(proving, MEANS_HERE)
+    drawn = list(islice(plans(known, means=MEANS_HERE, seed=3), 2 * len(known)))
+    misses = {
+        half: sum(not inside(step.when) for plan in drawn if plan.half is half for step in plan.scenario.schedule)
+        for half in Half
+    }
+    assert misses[Half.WEIGHTED] < misses[Half.UNIFORM]
 
 
 def test_every_moment_and_victim_is_drawn_in_time(proving: list[Scenario]) -> None:

@@ -200,6 +200,12 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Of the plans.  [default: today, as 20261231]")
 @click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="The I-th of N machines.")
 @click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1, max=8),
+    help="How many runs at once, each on a stack of its own.  [default: by cores and memory]",
+)
+@click.option(
     "--stack",
     type=click.Choice(["processes", "containers"]),
     default="processes",
@@ -236,19 +242,17 @@ def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: A
     line, for a chat."""
     from datetime import date
 
-    from harness.nightly.command import GIB, Asked, asked_for, part
+    from harness.nightly.command import GIB, Asked, asked_for
     from harness.nightly.command import nightly as play
 
     load_own_kinds(find(paths))
     today = date.today()
-    place, places = part(rest.pop("shard"))
     seed, disk = rest.pop("seed"), rest.pop("disk")
     asked = Asked(
         paths=paths,
         for_s=asked_for(for_),
         seed=int(today.strftime("%Y%m%d")) if seed is None else seed,
-        shard=place,
-        shards=places,
+        shard=Shard.parse(rest.pop("shard"), "--shard"),
         disk=int(disk * GIB),
         **rest,
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -20,36 +20,41 @@ from pydantic import TypeAdapter, ValidationError
 from harness.errors import UsageError
 from harness.fields import values as v
 from harness.fields.paths import find
+from harness.fields.shards import Shard
 from harness.load import dump, load_all
+from harness.machine import capacity
 from harness.nightly import keep
 from harness.nightly.bound import told
 from harness.nightly.draw import Cell, plans, targets
 from harness.nightly.night import Night, entries
 from harness.nightly.state import Head, Line, State, append
+from harness.report import render
 from harness.report.summary import Run
 from harness.run.plan import with_standby
 from harness.run.preflight import bind
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario
-from harness.stack import MEANS
+from harness.stack import MEANS, Stack
 from harness.stacks.supported import Named
-from harness.suite import one, only_suite, signals, supported
+from harness.suite import one, only_suite, side_by_side, signals, supported
 from harness.suite.options import Options
 from harness.suite.suite_stack import stack_of, up
 
 GIB = 2**30
+WHOLE = Shard(1, 1)
 _DURATION: TypeAdapter[float] = TypeAdapter(v.Duration)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the command line says. `corpus` need not be there; `disk` is in bytes."""
+    """What the command line says. `corpus` need not be there, `disk` is in bytes, `jobs` counts runs at once: None, by
+    what the machine has to give."""
 
     paths: Sequence[Path]
     for_s: float
     seed: int
-    shard: int = 1
-    shards: int = 1
+    shard: Shard = WHOLE
+    jobs: int | None = None
     stack: str = "processes"
     reports: Path = Path("reports/nightly")
     corpus: Path = Path("scenarios/regressions")
@@ -64,14 +69,6 @@ def asked_for(text: str) -> float:
         raise UsageError(f"--for {failure.errors()[0]['msg']}") from None
 
 
-def part(text: str) -> tuple[int, int]:
-    """The shard of `--shard I/N`, and how many there are. Raises UsageError."""
-    found = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", text)
-    if not found or int(found[1]) > int(found[2]):
-        raise UsageError(f"asked for --shard {text}; it is I/N, from 1/N to N/N, such as 2/3")
-    return int(found[1]), int(found[2])
-
-
 def nightly(asked: Asked, *, today: date) -> int:
     """Play the night, or the rest of it; the exit code. Raises UsageError, ScenarioError, StackError."""
     began = monotonic()
@@ -84,34 +81,69 @@ def nightly(asked: Asked, *, today: date) -> int:
     trend = asked.reports / "trend.jsonl"
     struck = tuple((*cell, times) for cell, times in sorted(_struck(trend).items()))
     digest = sha256("\n".join(dump(each) for each in chain(known, own)).encode()).hexdigest()
-    head = Head(seed=asked.seed, shard=asked.shard, shards=asked.shards, digest=digest, struck=struck)
-    options = Options(stack=asked.stack, reports=asked.reports, jobs=1, standby=False, own_stack=True)
+    head = Head(seed=asked.seed, shard=asked.shard.number, shards=asked.shard.of, digest=digest, struck=struck)
     with signals(), only_suite(asked.reports):
-        state = State.opened(asked.reports / f"night-{asked.seed}-{asked.shard}-{asked.shards}.jsonl", head)
+        state = State.opened(asked.reports / f"night-{asked.seed}-{head.shard}-{head.shards}.jsonl", head)
         before: dict[Cell, int] = {(row[0], row[1], row[2]): row[3] for row in state.head.struck}
-        drawn = plans(found, means=means, seed=asked.seed, shard=asked.shard, struck=before)
-        with up(stack_of(options, [*known, *own])) as stack:
-
-            def run(scenario: Scenario) -> Run:
-                stack.health()
-                done, _ = one(with_standby(scenario, standby=False), stack, options=options, listener=lambda _: None)
-                return done
-
+        drawn = plans(found, means=means, seed=asked.seed, shard=head.shard, struck=before)
+        with ExitStack() as stacks:
+            work = [*known, *own]
+            there = [stacks.enter_context(up(_stack(asked, number, work))) for number in range(_jobs(asked))]
             night = Night(
                 state=state,
-                # What the stack took to come up is time of the night.
+                # What the stacks took to come up is time of the night.
                 for_s=asked.for_s - (monotonic() - began),
-                run=run,
+                list_=entries(known, drawn, shard=head.shard, shards=head.shards),
+                targets=frozenset(target.name for target in found),
                 failing=asked.reports / "failing",
                 today=today,
                 keep=lambda line: _kept(state, line, asked.disk),
             )
-            night.play(entries(known, own, drawn, shard=asked.shard, shards=asked.shards))
+            _played(night, there, asked)
+        state.end()
+        index = render.index(asked.reports, _runs(state))
     _trend(trend, night, today)
     for line in told(night.bounds):
         print(line, file=sys.stderr)
+    print(f"report: {index}", file=sys.stderr)
     print(night.summary())
     return night.code()
+
+
+def _jobs(asked: Asked) -> int:
+    """How many runs at once: each on a stack of its own, for a drawn plan may kill any server."""
+    each = side_by_side.STACK_BYTES + side_by_side.RUN_BYTES
+    return asked.jobs or max(1, min(capacity.cores(), side_by_side.MOST, capacity.memory() // each))
+
+
+def _stack(asked: Asked, number: int, work: Sequence[Scenario]) -> Stack:
+    """One stack of the night, with logs of its own."""
+    reports = asked.reports / f"stack-{number + 1}"
+    return stack_of(Options(stack=asked.stack, reports=reports, own_stack=True), work)
+
+
+def _played(night: Night, stacks: Sequence[Stack], asked: Asked) -> None:
+    """Play the night on all of them at once."""
+    options = Options(stack=asked.stack, reports=asked.reports)
+
+    def play(stack: Stack) -> None:
+        def run(scenario: Scenario) -> Run:
+            stack.health()
+            done, _ = one(with_standby(scenario, standby=False), stack, options=options, listener=lambda _: None)
+            return done
+
+        night.play(run)
+
+    if len(stacks) == 1:
+        # In this thread, the one that is interrupted.
+        return play(stacks[0])
+    with side_by_side.threads(len(stacks)) as pool:
+        side_by_side.together([partial(play, stack) for stack in stacks], pool)
+
+
+def _runs(state: State) -> list[Run]:
+    """Those that can be read again, for the page."""
+    return [Run.read(Path(line.folder)) for line in state.lines if line.folder and Path(line.folder).is_dir()]
 
 
 def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:

@@ -14,7 +14,7 @@ from itertools import count
 from random import Random
 
 from harness.load.models import own
-from harness.nightly.moments import Target, faults, moments, place, stakes
+from harness.nightly.moments import Target, faults, inside, moments, place, stakes
 from harness.scenario import Expect, Input, Scenario, Step
 from harness.sources import SOURCES
 from harness.sources.base import RefusesOptions
@@ -24,9 +24,12 @@ from harness.workloads.base import RECORDS_MAX
 
 LAST_BATCH = 5
 CANDIDATES = 8
-"""Of so many the weighted half takes the one that goes where fewest went."""
+"""Of so many the weighted half takes the one that goes where fewest went, and of those the one that is the surest to
+come while a batch is in flight."""
 STEPS = (1, 1, 2, 3)
 SIZES = (0.5, 1, 1, 2)
+MANY = 100_000
+"""From so many records on, no more are sent than a file says: a night has better to do."""
 SKEWS = (0.0, 0.0, 0.8, 1.5)
 SENT_WITHIN_S = (4, 12)
 RATE_MAX = 1e8
@@ -92,23 +95,36 @@ def plans(
     shard: int = 1,
     struck: Mapping[Cell, int] | None = None,
 ) -> Iterator[Plan]:
-    """Every plan, from number 0, without an end; none without a target. `struck` says how often earlier nights have
-    struck a cell."""
+    """Every plan, from number 0, without an end; none without a target. Each half goes over the targets in turn, in an
+    order of the seed's, and the two are half a round apart. `struck` says how often earlier nights have struck a
+    cell."""
     aimed = Counter(struck or {})
+    order = Random(f"{seed}/{shard}").sample(known, len(known))
     for number in count() if known else ():
+        turn = number // 2
         if number % 2 == 0:
-            plan = draw(Random(f"{seed}/{shard}/{number}"), known, means, number)
+            plan = draw(Random(f"{seed}/{shard}/{number}"), order[turn % len(order)], means, number)
         else:
+            target = order[(turn + len(order) // 2) % len(order)]
             tries = (Random(f"{seed}/{shard}/{number}/{each}") for each in range(CANDIDATES))
-            found = [draw(random, known, means, number) for random in tries]
-            plan = min(found, key=lambda each: sum(aimed[cell] for cell in each.cells) / len(each.cells))
+            plan = min((draw(random, target, means, number) for random in tries), key=lambda each: _used(each, aimed))
         aimed.update(plan.cells)
         yield replace(plan, scenario=_named(plan, seed, shard))
 
 
-def draw(random: Random, known: Sequence[Target], means: Collection[Means], number: int) -> Plan:
+def _used(plan: Plan, aimed: Mapping[Cell, int]) -> tuple[float, float, int]:
+    """How often its cells were aimed at, how many of its steps may miss every batch, each on an average; then the one
+    with the most cells comes first."""
+    steps = plan.scenario.schedule
+    return (
+        sum(aimed.get(cell, 0) for cell in plan.cells) / len(plan.cells),
+        sum(not inside(step.when) for step in steps) / len(steps),
+        -len(plan.cells),
+    )
+
+
+def draw(random: Random, target: Target, means: Collection[Means], number: int) -> Plan:
     """One plan."""
-    target = random.choice(known)
     scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
     steps: list[Step] = []
     drawn = batches(random, LAST_BATCH)
@@ -134,6 +150,7 @@ def given(random: Random, base: Scenario) -> Input:
     """How much is sent, how skewed, how fast. What closes windows counts its records, so that it stays as it is."""
     said = base.input
     size, skew, slow = random.choice(SIZES), random.choice(SKEWS), random.randrange(4) == 0
+    size = min(size, 1) if said.records and said.records >= MANY else size
     within_s = min(random.uniform(*SENT_WITHIN_S), base.timeout_s / 2)
     if not said.records or any(sink.watermark for sink in base.sinks):
         return said

@@ -20,6 +20,7 @@ from harness.faults.base import FaultKind, Implies
 from harness.fields import values as v
 from harness.load.models import annotated
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victim
+from harness.scenario.progress import ASYNC, IN_CHECKPOINT
 from harness.sinks import counted
 from harness.stack import Means
 from harness.stacks.needed_parts import component_names
@@ -50,7 +51,8 @@ def planned(scenario: Scenario) -> Planned:
         records=scenario.input.records or inf,
         timeout_s=scenario.timeout_s,
         countable=counted(scenario.sinks) is not None,
-        checkpoint=scenario.pipeline.progress == "checkpoint",
+        checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
+        late_log=scenario.pipeline.progress == ASYNC,
     )
 
 
@@ -123,6 +125,11 @@ def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | Non
 def stakes(when: Trigger) -> bool:
     """Can it put anything at stake? Between two batches nothing is in flight."""
     return when.point is not CrashPoint.BATCH_COMMITTED
+
+
+def inside(when: Trigger) -> bool:
+    """Is it certain to come while a batch is in flight? The time or the records sent do not say."""
+    return stakes(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
 
 
 def place(when: Trigger) -> str:

@@ -1,12 +1,13 @@
 """The night itself: which plan comes next, whether it still fits, what it came to. Who runs a scenario is handed in.
 
-night = Night(state, for_s=7200.0, run=run, keep=keep)
-night.play(entries(known, own, drawn, shard=1, shards=1))
+night = Night(state=state, for_s=7200.0, list_=entries(known, drawn, shard=1, shards=1), targets=..., ...)
+night.play(run)                                    by several threads, if several runs go on at once
 night.code()                                       the exit code: the worst of what is new
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ WHY_MAX = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One plan of the list, under a name that stays: `known 0`, `own 3`, `drawn 17`."""
+    """One plan of the list, under a name that stays: `known 0`, `drawn 17`. One that is not drawn is of no half."""
 
     plan: str
     scenario: Scenario
@@ -38,15 +39,11 @@ class Entry:
     aimed: tuple[Cell, ...] = ()
 
 
-def entries(
-    known: Sequence[Scenario], own: Sequence[Scenario], drawn: Iterable[Plan], *, shard: int, shards: int
-) -> Iterator[Entry]:
-    """The list: the corpus, each scenario's own schedule, then what is drawn. Of the first two each shard has its
-    part."""
-    for word, scenarios in (("known", known), ("own", [each for each in own if each.schedule])):
-        for number, each in enumerate(scenarios):
-            if number % shards == shard - 1:
-                yield Entry(plan=f"{word} {number}", scenario=each, target=each.path or each.name)
+def entries(known: Sequence[Scenario], drawn: Iterable[Plan], *, shard: int, shards: int) -> Iterator[Entry]:
+    """The list: the corpus, of which each shard has its part, then what is drawn."""
+    for number, each in enumerate(known):
+        if number % shards == shard - 1:
+            yield Entry(plan=f"known {number}", scenario=each, target=each.path or each.name)
     for plan in drawn:
         yield Entry(
             plan=f"drawn {plan.number}",
@@ -73,20 +70,22 @@ def reproduced(runs: Sequence[Line]) -> tuple[int, int]:
     return len(same), len(rest)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Night:
-    """One night. `run` plays a scenario, `keep` is told each line; `failing` is where plans
-    that failed are written; `today` decides which failures are known; `clock` gives seconds."""
+    """One night. `targets` are the names of those that plans are drawn for, `keep` is told each line, plans that failed
+    are written to `failing`; `today` decides which failures are known; `clock` gives seconds."""
 
     state: State
     for_s: float
-    run: Callable[[Scenario], Run]
+    list_: Iterator[Entry]
+    targets: frozenset[str]
     failing: Path
     today: date
     keep: Callable[[Line], None] = lambda line: None
     clock: Callable[[], float] = monotonic
     _before_s: float = field(init=False)
     _began: float = field(init=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
         self._before_s, self._began = self.state.spent_s, self.clock()
@@ -100,33 +99,44 @@ class Night:
         """Is there time for one more run, which may take as long as the longest so far?"""
         return self.for_s - self.spent_s > self.state.longest_s
 
-    def play(self, list_: Iterable[Entry]) -> None:
-        """Run each plan that has not been, until no run fits any more."""
-        for entry in list_:
-            if not self._whole(entry):
-                break
-        self.state.end()
+    def play(self, run: Callable[[Scenario], Run]) -> None:
+        """Run each plan that has not been, until no run fits any more. Several threads may do so at once."""
+        while (entry := self._next()) is not None and self._whole(entry, run):
+            pass
 
-    def _whole(self, entry: Entry) -> bool:
+    def _next(self) -> Entry | None:
+        """The next plan of the list that is not passed over; None at its end."""
+        with self._lock:
+            return next((entry for entry in self.list_ if not self._passed_over(entry)), None)
+
+    def _passed_over(self, entry: Entry) -> bool:
+        """Has a drawn plan of the same target failed? Then the time is better spent on the others, while there are
+        any."""
+        if not entry.half or self.state.runs(entry.plan):
+            return False
+        failed = {line.target for line in self.state.lines if line.half and line.failed}
+        return entry.target in failed and not self.targets <= failed
+
+    def _whole(self, entry: Entry, run: Callable[[Scenario], Run]) -> bool:
         """A plan, and again where it failed; False if the time is up."""
         while len(runs := self.state.runs(entry.plan)) < 1 + (AGAIN if self._wants_again(runs) else 0):
             if not self.fits():
                 return False
-            self._one(entry, again=len(runs))
+            self._one(entry, run, again=len(runs))
         return True
 
     def _wants_again(self, runs: Sequence[Line]) -> bool:
         """The first failure of its kinds in a target is run again; the next ones say nothing new."""
         if not runs or not runs[0].failed:
             return False
-        first = next(
-            line for line in self.state.lines if line.failed and not line.again and _like(line) == _like(runs[0])
-        )
+        with self._lock:
+            lines = [*self.state.lines]
+        first = next(line for line in lines if line.failed and not line.again and _like(line) == _like(runs[0]))
         return first.plan == runs[0].plan
 
-    def _one(self, entry: Entry, *, again: int) -> None:
+    def _one(self, entry: Entry, run: Callable[[Scenario], Run], *, again: int) -> None:
         began = self.clock()
-        done = self.run(entry.scenario)
+        done = run(entry.scenario)
         verdict = done.verdict
         line = Line(
             plan=entry.plan,
@@ -144,11 +154,12 @@ class Night:
             folder=str(done.folder or ""),
             known=self._known(entry.scenario, verdict),
         )
-        self.state.add(line)
-        self.keep(line)
-        runs = self.state.runs(entry.plan)
-        if runs[0].failed and entry.half:
-            self._written(entry.scenario, runs)
+        with self._lock:
+            self.state.add(line)
+            self.keep(line)
+            runs = self.state.runs(entry.plan)
+            if runs[0].failed and entry.half:
+                self._written(entry.scenario, runs)
 
     def _known(self, scenario: Scenario, verdict: Verdict) -> str:
         """The issue in which it is worked on; empty if it is new again, and for an error, which is none of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
+from functools import partial
 
 from harness.component import needs
 from harness.errors import Interrupted
@@ -53,34 +54,38 @@ def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[int, Scenario], None]) -> None:
-    """Play each, those that must be alone last. What one of them raises, or what interrupts this, ends the others at
-    their next wait, and what has not begun by then never will."""
+    """Play each, those that must be alone last."""
+    numbered = list(enumerate(work, 1))
+    together([partial(play, *each) for each in numbered if not alone(each[1])], pool)
+    for each in numbered:
+        if alone(each[1]):
+            together([partial(play, *each)], pool)
+
+
+def together(tasks: Sequence[Callable[[], None]], pool: ThreadPoolExecutor) -> None:
+    """Each in a thread of the pool. What one of them raises, or what interrupts this, ends the others at their next
+    wait, and what has not begun by then never will."""
     why: list[BaseException] = []
 
     def interrupted() -> Interrupted | None:
         return Interrupted(f"the suite ended: {why[0]}") if why else None
 
-    def one(number: int, scenario: Scenario) -> None:
+    def one(task: Callable[[], None]) -> None:
         if why:
             return
         try:
             with ended_by(interrupted):
-                play(number, scenario)
+                task()
         except BaseException as failure:
             # Before this thread takes the next one.
             why.append(failure)
             raise
 
-    numbered = list(enumerate(work, 1))
     begun: list[Future[None]] = []
     try:
-        begun += (pool.submit(one, *each) for each in numbered if not alone(each[1]))
+        begun += (pool.submit(one, task) for task in tasks)
         for done in as_completed(begun):
             done.result()
-        for number, scenario in numbered:
-            if alone(scenario):
-                begun.append(pool.submit(one, number, scenario))
-                begun[-1].result()
     except BaseException as failure:
         why.append(failure)
         for each in begun:
