@@ -3,6 +3,7 @@
 open_index   one of them, in a run
 mapping      what its mapping keeps, and of which types its fields can be read exactly
 documents    makes a row of each document, or refuses it by its id
+start        how a pipeline of one's own into it begins
 reading      reads the index whole, fingerprints it, says what its server is at
 """
 
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.opensearch.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -50,6 +52,7 @@ class OpenSearch:
         options=Place,
     )
     component = "opensearch"
+    start = Upsert()
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
