@@ -43,7 +43,7 @@ def ours(word: str) -> list[str]:
         except OSError:
             continue
         if state != "Z" and (MARK + word.encode() in environ or word.encode() in command):
-            found.append(f"{folder.name} {command.replace(bytes(1), b' ').decode(errors='replace')[:200]}")
+            found.append(f"{folder.name} {command.replace(bytes(1), b' ').decode(errors='replace')}")
     return found
 
 
@@ -84,7 +84,7 @@ def begun(temporary: Path) -> list[Path]:
 
 
 def nobody(word: str, ports: Set[int] = frozenset()) -> bool | Waiting:
-    left = ours(word) + [f"port {port} is held" for port in sorted(listeners().keys() & ports)]
+    left = [each[:200] for each in ours(word)] + [f"port {port} is held" for port in sorted(listeners().keys() & ports)]
     return Waiting("; ".join(left)) if left else True
 
 
@@ -123,13 +123,22 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
 
 
-def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(temporary: Path) -> None:
+@pytest.mark.parametrize(
+    ("scenario", "program", "server"),
+    [
+        ("mariadb_kept_by_id_mid_sink", "kept_by_id.py", "mariadbd"),
+        ("opensearch_kept_by_id_mid_batch", "indexed_by_id.py", "SimpleCompiler"),
+    ],
+)
+def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
+    temporary: Path, scenario: str, program: str, server: str
+) -> None:
     word = temporary.name
-    harness = start(temporary, word, scenario=HOUSE / "scenarios" / "sinks" / "mariadb_kept_by_id_mid_sink.yaml")
+    harness = start(temporary, word, scenario=HOUSE / "scenarios" / "sinks" / f"{scenario}.yaml")
 
     def runs() -> bool:
-        pipeline = any("kept_by_id.py" in each for each in ours(word))
-        assert not pipeline or any("mariadbd" in each for each in ours(word))
+        pipeline = any(program in each for each in ours(word))
+        assert not pipeline or any(server in each for each in ours(word))
         return pipeline
 
     killed_once(temporary, harness, "its pipeline to run", runs)
