@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -17,13 +20,16 @@ from hypothesis import strategies as st
 
 from harness.errors import Interrupted, UsageError
 from harness.load import load, load_all
-from harness.nightly.bound import Struck, bounds, struck, told
+from harness.nightly.bound import Bound, Struck, bounds, struck, told
 from harness.nightly.draw import Half, plans, targets
-from harness.nightly.keep import HELD_KEPT, Kept, thinned
+from harness.nightly.kept import HELD_KEPT, Keeper, Kept, thinned
+from harness.nightly.moments import Target
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
-from harness.nightly.state import Head, Line, State
+from harness.nightly.state import EXPECTED, Head, Line, State
+from harness.nightly.trend import Trend
 from harness.report.summary import Run
-from harness.scenario import Known, Scenario, Verdict, Word
+from harness.run_folder.store import RunFolder
+from harness.scenario import Expect, Kind, Known, Scenario, Verdict, Word
 from harness.stack import MEANS
 from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
@@ -58,8 +64,9 @@ def violated() -> Verdict:
 
 
 def listed(*bases: Scenario, known: tuple[Scenario, ...] = (), most: int = 10) -> list[Entry]:
-    drawn = plans(targets(bases, MEANS["processes"]), means=MEANS["processes"], seed=7)
-    return list(islice(entries(known, drawn, shard=1, shards=1), most))
+    found = targets(bases, MEANS["processes"])
+    drawn = plans(found, means=MEANS["processes"], seed=7)
+    return list(islice(entries(known, drawn, found, shard=1, shards=1), most))
 
 
 class World:
@@ -77,13 +84,15 @@ class World:
         self.now += RUN_S
         return Run(scenario=scenario.name, verdict=self.says(scenario), seconds=RUN_S)
 
-    def night(self, folder: Path, list_: list[Entry], for_s: float = 75.0) -> Night:
-        """It has been played."""
+    def night(self, folder: Path, list_: list[Entry], *bases: Scenario, for_s: float = 75.0) -> Night:
+        """It has been played. Without `bases` their targets are those of the list."""
+        names = {entry.target: entry.scenario for entry in list_ if entry.half}
+        found = [Target(base=replace(each, path=name)) for name, each in names.items()]
         night = Night(
             state=State.opened(folder / "night.jsonl", HEAD),
             for_s=for_s,
             list_=iter(list_),
-            targets=frozenset(entry.target for entry in list_ if entry.half),
+            targets=targets(bases, MEANS["processes"]) or found,
             failing=folder / "failing",
             today=TODAY,
             clock=lambda: self.now,
@@ -104,7 +113,7 @@ def test_the_corpus_comes_first_then_what_is_drawn(base: Scenario) -> None:
 @given(st.integers(0, 9), st.integers(1, 4))
 def test_shards_share_the_corpus_out(known: int, shards: int) -> None:
     files = [replace(load(FILE), name=str(number)) for number in range(known)]
-    found = [each.plan for shard in range(1, shards + 1) for each in entries(files, (), shard=shard, shards=shards)]
+    found = [each.plan for shard in range(1, shards + 1) for each in entries(files, (), (), shard=shard, shards=shards)]
     assert sorted(found) == sorted(f"known {number}" for number in range(known))
 
 
@@ -140,7 +149,7 @@ def test_threads_play_one_list(base: Scenario, tmp_path: Path) -> None:
         state=State.opened(tmp_path / "night.jsonl", HEAD),
         for_s=3600.0,
         list_=iter(plans_),
-        targets=frozenset(),
+        targets=(),
         failing=tmp_path / "failing",
         today=TODAY,
     )
@@ -173,13 +182,100 @@ def test_a_killed_night_goes_on_with_the_same_plans_and_the_time_that_is_left(ba
         State.opened(path, HEAD)
 
 
+def test_a_run_that_the_harness_did_not_survive_is_done_again_once_and_is_an_error_then(
+    base: Scenario, tmp_path: Path
+) -> None:
+    plans_ = listed(base, most=3)
+    path = tmp_path / "night.jsonl"
+    for plan, again in (("drawn 1", 0), ("drawn 1", 0)):
+        State.opened(path, HEAD).begin(plan, again)
+    world = World()
+    night = world.night(tmp_path, plans_, for_s=1000.0)
+    assert plans_[1].scenario.name not in world.ran[:1]
+    assert [each.verdict for each in night.state.runs("drawn 1")][:1] == ["error"]
+    assert night.code() == 4
+    other = tmp_path / "once"
+    State.opened(other / "night.jsonl", HEAD).begin("drawn 1", 0)
+    second = World()
+    assert second.night(other, plans_, for_s=1000.0).code() == 0
+    assert second.ran == [each.scenario.name for each in plans_]
+
+
+def test_a_plan_that_failed_is_written_also_after_a_kill(base: Scenario, tmp_path: Path) -> None:
+    plans_ = listed(base, most=2)
+    world = World(lambda scenario: violated())
+    world.night(tmp_path, plans_, for_s=1000.0)
+    written = sorted((tmp_path / "failing").iterdir())
+    (tmp_path / "night.jsonl").write_text(
+        "".join(each for each in (tmp_path / "night.jsonl").read_text().splitlines(True) if "ended" not in each)
+    )
+    shutil.rmtree(tmp_path / "failing")
+    world.night(tmp_path, plans_, for_s=1000.0)
+    assert sorted((tmp_path / "failing").iterdir()) == written
+
+
+def test_what_a_target_is_expected_to_do_is_found_and_no_failure(base: Scenario, tmp_path: Path) -> None:
+    kinds = tuple(Kind(kind) for kind in violated().kinds())
+    broken = replace(base, expect=Expect(word=Word.VIOLATED, kinds=kinds))
+    world = World(lambda scenario: violated())
+    night = world.night(tmp_path, listed(broken, most=3), broken, for_s=1000.0)
+    assert {line.known for line in night.state.lines} == {EXPECTED}
+    assert night.code() == 0
+    assert "1 of 1 pipelines that are expected to break were found" in night.summary()
+    assert not (tmp_path / "failing").exists()
+    other = replace(broken, expect=Expect(word=Word.VIOLATED, kinds=(Kind.MISORDERED,)))
+    assert world.night(tmp_path / "other", listed(other, most=3), other, for_s=1000.0).code() == 1
+
+
+def test_a_known_failure_of_the_corpus_covers_the_same_one_of_its_target(base: Scenario, tmp_path: Path) -> None:
+    known = replace(base, name="known", known=Known(issue="https://example.org/7", until="2026-11-26"))
+    night = World(lambda scenario: violated()).night(tmp_path, listed(base, known=(known,), most=3), base, for_s=1000.0)
+    assert {line.known for line in night.state.lines} == {"https://example.org/7"}
+    assert night.code() == 0
+    worse = replace(violated(), findings=(*violated().findings, replace(violated().findings[0], kind=Kind.MISORDERED)))
+    night = World(lambda scenario: violated() if scenario.name == "known" else worse).night(
+        tmp_path / "worse", listed(base, known=(known,), most=3), base, for_s=1000.0
+    )
+    assert night.code() == 1
+
+
+def test_a_night_in_which_only_the_corpus_was_played_is_not_green(base: Scenario, tmp_path: Path) -> None:
+    known = replace(base, name="known")
+    assert World().night(tmp_path, listed(base, known=(known,), most=1), base).code() == 3
+
+
+def test_names_give_the_one_line_no_second_one(base: Scenario, tmp_path: Path) -> None:
+    hostile = replace(base, path="a\n::error::b")
+    night = World(lambda scenario: violated()).night(tmp_path, listed(hostile, most=1), hostile)
+    assert len(night.summary().splitlines()) == 1
+
+
+def test_folders_of_earlier_nights_count_against_the_bound_and_those_at_work_stay(tmp_path: Path) -> None:
+    now = time.time()
+    for name, word, age in (("old", "violated", 90), ("held", "held", 80), ("cut", "", 70), ("work", "", -60)):
+        folder = RunFolder.create(tmp_path, name, name)
+        folder.save(0, run={"padding": "x" * 1000})
+        if word:
+            (folder.path / "verdict.json").write_text(json.dumps({"word": word}))
+        for path in (folder.path / "run.json", folder.path):
+            os.utime(path, (now - age, now - age))
+    mine = RunFolder.create(tmp_path, "mine", "mine")
+    mine.save(0, run={})
+    said: list[str] = []
+    Keeper(tmp_path, 2500, says=said.append).kept(line("unknown", folder=str(mine.path)))
+    left = {path.parent.parent.name for path in tmp_path.glob("*/*/run.json") if not path.parent.is_symlink()}
+    kept = {each.rsplit("-", 1)[0] for each in left}
+    assert {"old", "work", "mine"} <= kept and not {"held", "cut"} <= kept
+    assert said == ["drawn 0: unknown: n"]
+
+
 def test_another_nights_state_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "night.jsonl"
     State.opened(path, replace(HEAD, struck=(("a", "b", "c", 2),)))
     # What earlier nights struck is as it was told when the night began.
     assert State.opened(path, HEAD).head.struck == (("a", "b", "c", 2),)
     for other in (replace(HEAD, seed=8), replace(HEAD, digest="e"), replace(HEAD, shards=2)):
-        with pytest.raises(UsageError, match="another seed"):
+        with pytest.raises(UsageError, match="were others when it began"):
             State.opened(path, other)
     path.write_text("{}\n")
     with pytest.raises(UsageError, match="damaged"):
@@ -193,7 +289,7 @@ def test_a_plan_that_fails_is_run_again_at_once_and_written_as_a_scenario(
     world = World(lambda scenario: violated() if scenario.name == plan.name else held())
     night = world.night(tmp_path, listed(base))
     assert world.ran[: 1 + AGAIN] == [plan.name] * (1 + AGAIN)
-    assert reproduced(night.state.runs("drawn 0")) == (AGAIN, AGAIN)
+    assert reproduced(night.state.runs("drawn 0")) == f"reproduced {AGAIN} of {AGAIN}"
     (path,) = (tmp_path / "failing").glob("*.yaml")
     said = path.read_text()
     assert f"reproduced {AGAIN} of {AGAIN}" in said
@@ -249,21 +345,71 @@ def line(verdict: str = "held", **changes: object) -> Line:
     return Line(**{**given, "struck": (("sink", "point", "fault"),), **changes})  # type: ignore[arg-type]
 
 
+CELL, WHOLE = ("t", "sink", "point", "fault"), ("t", "", "", "")
+
+
+def found(*lines: Line) -> dict[tuple[str, ...], Bound]:
+    return {each.cell: each for each in bounds(lines)}
+
+
 def test_only_consequential_held_runs_of_the_uniform_half_bound() -> None:
-    nothing = [line(half="weighted"), line(half=""), line(again=1), line(struck=())]
+    nothing = [line(half="weighted"), line(half=""), line(again=1), line(struck=()), line("void")]
     assert bounds(nothing) == []
     assert "bounds nothing" in told([])[0]
-    (found,) = bounds([line() for _ in range(12)] + nothing)
-    assert (found.runs, found.held) == (12, 12)
-    assert "at 95 % fewer than 3 in 12 such hits break it" in str(found)
-    (few,) = bounds([line()] * 3)
-    assert "too few" in str(few)
+    got = found(*[line() for _ in range(12)], *nothing)
+    assert [(each.held, each.clean) for each in got.values()] == [(12, True)] * 2
+    assert "at 95 % fewer than 3 in 12 such runs break it" in str(got[CELL])
+    assert "too few" in str(found(*[line()] * 3)[CELL])
 
 
-@pytest.mark.parametrize("word", ["violated", "unknown", "error", "void"])
-def test_one_run_that_did_not_hold_takes_the_bound_away(word: str) -> None:
-    (found,) = bounds([line()] * 50 + [line(word)])
-    assert str(found).endswith("50 of 51 held, so there is no bound")
+@pytest.mark.parametrize("half", ["uniform", "weighted", ""])
+@pytest.mark.parametrize("word", ["violated", "unknown", "error"])
+def test_a_run_that_did_not_hold_takes_bounds_away_whatever_drew_it(word: str, half: str) -> None:
+    bad = line(word, half=half, struck=() if word == "error" else (("sink", "point", "fault"),))
+    got = found(*[line()] * 50, bad)
+    assert not got[CELL].clean and not got[WHOLE].clean
+    assert "so there is no bound" in str(got[CELL])
+    elsewhere = found(*[line()] * 50, replace(bad, target="another"))
+    assert elsewhere[CELL].clean
+
+
+def test_a_violation_that_no_stake_shows_takes_the_bounds_of_its_fault_away() -> None:
+    bad = line("violated", struck=(), hit=(("t", "batch-planned", "fault"),))
+    assert not found(*[line()] * 50, bad)[CELL].clean
+    other = replace(bad, hit=(("t", "batch-planned", "another"),))
+    got = found(*[line()] * 50, other)
+    assert got[CELL].clean and not got[WHOLE].clean
+
+
+def test_a_void_run_neither_gives_nor_takes_a_bound() -> None:
+    got = found(*[line()] * 5, line("void"))
+    assert (got[CELL].held, got[CELL].clean) == (5, True)
+
+
+def test_nights_of_one_list_add_up(base: Scenario, tmp_path: Path) -> None:
+    night = World().night(tmp_path, listed(base), base)
+    first = Trend.read(tmp_path).add(night, TODAY, cut=True)
+    # The same night again, to its end: it counts once.
+    assert Trend.read(tmp_path).add(night, TODAY, cut=False) == first
+    night.state.head = replace(HEAD, seed=8)
+    both = Trend.read(tmp_path).add(night, TODAY, cut=False)
+    assert [each.held for each in both] == [2 * each.held for each in first]
+    night.state.head = replace(HEAD, seed=9, digest="other")
+    assert Trend.read(tmp_path).add(night, TODAY, cut=False) == first
+
+
+def test_a_line_that_was_torn_is_cut_off_the_trend(base: Scenario, tmp_path: Path) -> None:
+    night = World().night(tmp_path, listed(base), base)
+    Trend.read(tmp_path).add(night, TODAY, cut=False)
+    path = tmp_path / "trend.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:40])
+    Trend.read(tmp_path).add(night, TODAY, cut=False)
+    assert path.read_bytes() == whole * 2
+    for damage in (b"\xff\n", b"{}\n", b'{"cells": [[1]]}\n'):
+        path.write_bytes(whole + damage)
+        with pytest.raises(UsageError, match=r"trend.jsonl:2:1: is no line of a night"):
+            Trend.read(tmp_path)
 
 
 def test_a_run_is_in_the_cells_that_count_alone() -> None:

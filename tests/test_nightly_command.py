@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import main
+from harness.errors import Interrupted, StackError
 from harness.nightly import command
 from harness.nightly.night import Night
 from harness.report.summary import Run
@@ -29,12 +31,15 @@ class Plays:
     """Says that each run held, but those of which the number is in `violated`; ends the night after the sixth."""
 
     def __init__(self, violated: frozenset[int] = frozenset()) -> None:
-        self.violated, self.played = violated, list[Scenario]()
+        self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, Exception]()
+        self.stacks = 0
 
     def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> tuple[Run, bool]:
         self.played.append(scenario)
         number = len(self.played)
         assert scenario.restart.standby is False
+        if number in self.dies:
+            raise self.dies[number]
         folder = RunFolder.create(options.reports, scenario.name, f"r{number}")
         folder.save(0, run={})
         verdict = sample.held()
@@ -49,6 +54,7 @@ def plays(monkeypatch: pytest.MonkeyPatch) -> Plays:
 
     @contextmanager
     def up(stack: Any) -> Iterator[Any]:
+        made.stacks += 1
         yield stack
 
     def few(self: Night) -> bool:
@@ -85,7 +91,7 @@ def test_a_held_night_says_one_line_and_its_bounds(plays: Plays, tmp_path: Path)
     assert "nothing is said of it" in done.stderr
     (trend,) = map(json.loads, (tmp_path / "trend.jsonl").read_text().splitlines())
     assert (trend["seed"], trend["plans"], trend["verdicts"], trend["exit"]) == (7, 6, {"held": 6}, 0)
-    assert trend["cells"] and trend["bounds"]
+    assert trend["cells"] and trend["uniform"]
 
 
 def test_a_violated_night_fails_and_leaves_its_plan(plays: Plays, tmp_path: Path) -> None:
@@ -106,6 +112,40 @@ def test_a_night_that_is_over_is_not_played_again_and_the_next_one_knows_what_wa
     assert nightly(tmp_path, "--seed", "8").exit_code == 0
     head = json.loads((tmp_path / "night-8-1-1.jsonl").read_text().splitlines()[0])["head"]
     assert head["struck"] == json.loads((tmp_path / "trend.jsonl").read_text().splitlines()[0])["cells"]
+
+
+def test_a_stack_that_dies_is_an_error_of_its_plan_and_another_comes_up(plays: Plays, tmp_path: Path) -> None:
+    plays.dies = {2: StackError("kafka ended with signal 9"), 3: StackError("kafka ended with signal 9")}
+    done = nightly(tmp_path, "--seed", "7")
+    assert done.exit_code == 4
+    assert "plan drawn 1, reproduced 1 of 2" in done.stdout
+    assert plays.stacks == 3
+
+
+def test_a_night_that_is_interrupted_says_so_and_goes_on(plays: Plays, tmp_path: Path) -> None:
+    plays.dies = {4: Interrupted("interrupted by SIGTERM")}
+    done = nightly(tmp_path, "--seed", "7")
+    assert done.exit_code == 130
+    assert done.stdout.endswith("3 held; cut short\n")
+    # Without a seed it is the one that is not over.
+    again = nightly(tmp_path)
+    assert again.exit_code == 0
+    assert again.stdout.startswith("nightly seed 7 shard 1/1: 6 plans")
+    names = [each.name for each in plays.played]
+    assert names[3] == names[4] and len({*names}) == 6
+    lines = [*map(json.loads, (tmp_path / "trend.jsonl").read_text().splitlines())]
+    assert [(each["plans"], each["cut"]) for each in lines] == [(3, True), (6, False)]
+    third = nightly(tmp_path)
+    assert third.stdout.startswith(f"nightly seed {date.today():%Y%m%d} ")
+    assert nightly(tmp_path).stdout.startswith(f"nightly seed {date.today():%Y%m%d}1 ")
+
+
+def test_another_stack_is_another_night(plays: Plays, tmp_path: Path) -> None:
+    plays.dies = {4: Interrupted("interrupted by SIGTERM")}
+    nightly(tmp_path, "--seed", "7")
+    done = nightly(tmp_path, "--seed", "7", "--stack", "containers")
+    assert done.exit_code == 2
+    assert "were others when it began" in done.stderr
 
 
 NONSENSE = [["--shard", "3/2"], ["--shard", "0/1"], ["--for", "2"], ["--corpus", str(SCENARIO.parent)]]

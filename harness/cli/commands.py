@@ -197,7 +197,11 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="SCENARIOS...")
 @click.option("--for", "for_", required=True, metavar="TIME", help="How long it may take, e.g. 2h.")
-@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Of the plans.  [default: today, as 20261231]")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**63 - 1),
+    help="Of the plans.  [default: of the night to go on with, else the date, as 20261231]",
+)
 @click.option("--shard", default="1/1", show_default=True, metavar="I/N", help="The I-th of N machines.")
 @click.option(
     "--jobs",
@@ -247,11 +251,10 @@ def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: A
 
     load_own_kinds(find(paths))
     today = date.today()
-    seed, disk = rest.pop("seed"), rest.pop("disk")
+    disk = rest.pop("disk")
     asked = Asked(
         paths=paths,
         for_s=asked_for(for_),
-        seed=int(today.strftime("%Y%m%d")) if seed is None else seed,
         shard=Shard.parse(rest.pop("shard"), "--shard"),
         disk=int(disk * GIB),
         **rest,

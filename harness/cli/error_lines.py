@@ -44,7 +44,7 @@ def told(failure: HarnessError) -> int:
     if isinstance(failure, ScenarioError):
         count, files = len(failure.mistakes), len({mistake.file for mistake in failure.mistakes})
         words = f"{failure}\nError: {counted(count, 'mistake')} in {counted(files, 'file')}"
-    click.echo(words, err=True)
+    click.echo(guarded(words), err=True)
     return failure.exit_code
 
 
@@ -57,6 +57,13 @@ def annotate(failure: HarnessError) -> None:
         mistakes = failure.mistakes if isinstance(failure, ScenarioError) else ()
         for line in github.of_mistakes(mistakes) or [github.command("error", str(failure))]:
             click.echo(line, err=True)
+
+
+def guarded(text: str) -> str:
+    """No line of it is a command to GitHub's runner: an error may quote a server's log."""
+    from harness.report.ci import github
+
+    return github.guarded(text)
 
 
 def surprised(failure: Exception) -> int:
@@ -72,7 +79,7 @@ def surprised(failure: Exception) -> int:
         where = f"the traceback is in {file.name}"
     except OSError as full:
         where = f"the traceback could not be written ({full.strerror}): set {DEBUG}=1 to see it"
-    click.echo(f"Error: the harness failed, {what}; {where}", err=True)
+    click.echo(guarded(f"Error: the harness failed, {what}; {where}"), err=True)
     return HarnessError.exit_code
 
 

@@ -15,6 +15,7 @@ moments.py   the steps that are possible in a batch of a target; pure
 night.py     the order, again after a failure, the time, the exit code; who runs a scenario is handed in
 state.py     what the night has done so far, a line a run
 bound.py     what a held night says, cell by cell; pure
-keep.py      which run folders stay
+kept.py      which run folders stay
+trend.py     the nights so far
 command.py   the same on a real stack
 """

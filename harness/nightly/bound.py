@@ -1,14 +1,16 @@
-"""What a held night says, cell by cell: how many consequential runs of the uniform half held, and the bound of them.
+"""What a held night says, cell by cell and target by target: how many runs of the uniform half held, and their bound.
 
 Pure. A run is in a cell if its verdict has something at stake there that would have shown and that the guarantee
-forbids. With n such runs of n held, a true share of 3/n would have been seen at 95 % (the rule of three). A cell with
-any run that did not hold has no bound, whatever it came to: unknown is not held. Runs again of a plan that failed are
-not counted, nor is the weighted half.
+forbids. With n such runs of n held, a true share of 3/n would have been seen at 95 % (the rule of three). That is said
+of each line by itself, not of all of them together.
+
+What fails takes bounds away, whichever half or corpus it is of: an error those of its target, a run that is violated or
+unknown those of the faults that hit in it. A void run says nothing in either way. Runs again of a plan are not counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.nightly.draw import Half
@@ -17,6 +19,9 @@ from harness.scenario import Verdict, Word
 
 LEAST = 4
 """With fewer runs than this, three in n says nothing."""
+
+Cell = tuple[str, str, str, str]
+"""Target, sink, crash point as the snapshot shows it, fault. Of a whole target the last three are empty."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -28,22 +33,22 @@ class Struck:
     fault: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, order=True)
 class Bound:
-    """One cell of one target: how many consequential runs of the uniform half there were, and how many held."""
+    """One cell: how many consequential runs of the uniform half held there, and whether anything failed in it."""
 
-    target: str
-    struck: Struck
-    runs: int
+    cell: Cell
     held: int
+    clean: bool = True
 
     def __str__(self) -> str:
-        where = f"{self.target}: {self.struck.fault} at {self.struck.point}, {self.struck.sink}"
-        if self.held < self.runs:
-            return f"{where}: {self.held} of {self.runs} held, so there is no bound"
-        if self.runs < LEAST:
-            return f"{where}: {self.runs} of {self.runs} held, too few for a bound"
-        return f"{where}: {self.runs} of {self.runs} held; at 95 % fewer than 3 in {self.runs} such hits break it"
+        target, sink, point, fault = self.cell
+        where = f"{target}: {fault} at {point}, {sink}" if fault else f"{target}, any of its cells"
+        if not self.clean:
+            return f"{where}: a run there did not hold, so there is no bound"
+        if self.held < LEAST:
+            return f"{where}: {self.held} of {self.held} held, too few for a bound"
+        return f"{where}: {self.held} of {self.held} held; at 95 % fewer than 3 in {self.held} such runs break it"
 
 
 def struck(verdict: Verdict) -> list[Struck]:
@@ -57,23 +62,31 @@ def struck(verdict: Verdict) -> list[Struck]:
     return sorted(found)
 
 
-def bounds(lines: Iterable[Line]) -> list[Bound]:
-    """Every cell that the uniform half has struck."""
-    found: dict[tuple[str, Struck], list[bool]] = {}
+def bounds(lines: Iterable[Line], earlier: Mapping[Cell, Bound] | None = None) -> list[Bound]:
+    """Every target and cell that the uniform half has struck, with what `earlier` nights of the same list found."""
+    lines = list(lines)
+    counts = {cell: each.held for cell, each in (earlier or {}).items()}
     for line in lines:
-        if line.half != Half.UNIFORM or line.again:
-            continue
-        for each in line.struck:
-            cell = Struck(sink=each[0], point=each[1], fault=each[2])
-            found.setdefault((line.target, cell), []).append(line.verdict == Word.HELD)
-    return [
-        Bound(target=target, struck=cell, runs=len(held), held=sum(held))
-        for (target, cell), held in sorted(found.items())
-    ]
+        if line.half == Half.UNIFORM and not line.again and line.struck and line.verdict != Word.VOID:
+            for cell in ((line.target, "", "", ""), *((line.target, *each) for each in line.struck)):
+                counts[cell] = counts.get(cell, 0) + (line.verdict == Word.HELD)
+    spoilt = {cell for cell, each in (earlier or {}).items() if not each.clean}
+    spoilt |= {cell for cell in counts if any(_spoils(line, cell) for line in lines)}
+    return [Bound(cell=cell, held=held, clean=cell not in spoilt) for cell, held in sorted(counts.items())]
+
+
+def _spoils(line: Line, cell: Cell) -> bool:
+    if line.verdict in (Word.HELD, Word.VOID) or line.target != cell[0]:
+        return False
+    faults = {fault for _, _, fault in (*line.hit, *line.struck)}
+    return line.verdict == Word.ERROR or not cell[3] or cell[3] in faults
 
 
 def told(bounds: Sequence[Bound]) -> list[str]:
-    """One line a cell; what is not listed was not struck, so nothing is said of it."""
+    """One line a target and a cell; what is not listed was not struck, so nothing is said of it."""
     if not bounds:
         return ["the uniform half struck no cell: the night bounds nothing"]
-    return [*map(str, bounds), "a cell that is not listed was not struck by the uniform half: nothing is said of it"]
+    return [
+        *map(str, bounds),
+        "each line by itself; a cell that is not listed was not struck by the uniform half: nothing is said of it",
+    ]

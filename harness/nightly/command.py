@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from hashlib import sha256
-from itertools import chain
+from itertools import count
 from pathlib import Path
 from time import monotonic
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.errors import UsageError
+from harness import __version__
+from harness.errors import StackError, UsageError
+from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.fields.paths import find
 from harness.fields.shards import Shard
 from harness.load import dump, load_all
 from harness.machine import capacity
-from harness.nightly import keep
 from harness.nightly.bound import told
 from harness.nightly.draw import Cell, plans, targets
-from harness.nightly.night import Night, entries
-from harness.nightly.state import Head, Line, State, append
+from harness.nightly.kept import Keeper
+from harness.nightly.moments import Target
+from harness.nightly.night import Entry, Night, entries
+from harness.nightly.state import Head, Line, State, whole
+from harness.nightly.trend import Trend
 from harness.report import render
-from harness.report.summary import Run
+from harness.report.ci import github
+from harness.report.escape import visible
+from harness.report.summary import Run, error
 from harness.run.plan import with_standby
 from harness.run.preflight import bind
-from harness.run_folder.store import RunFolder
+from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import MEANS, Stack
-from harness.stacks.supported import Named
+from harness.stacks.supported import Named, unsupported
 from harness.suite import one, only_suite, side_by_side, signals, supported
 from harness.suite.options import Options
 from harness.suite.suite_stack import stack_of, up
+from harness.triggers import TRIGGERS
 
 GIB = 2**30
 WHOLE = Shard(1, 1)
@@ -47,12 +53,12 @@ _DURATION: TypeAdapter[float] = TypeAdapter(v.Duration)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the command line says. `corpus` need not be there, `disk` is in bytes, `jobs` counts runs at once: None, by
-    what the machine has to give."""
+    """What the command line says. `seed` None: that of the night to go on with, else one of the date; `corpus` need not
+    be there, `disk` is in bytes, `jobs` counts runs at once: None, by what the machine has to give."""
 
     paths: Sequence[Path]
     for_s: float
-    seed: int
+    seed: int | None = None
     shard: Shard = WHOLE
     jobs: int | None = None
     stack: str = "processes"
@@ -73,77 +79,36 @@ def nightly(asked: Asked, *, today: date) -> int:
     """Play the night, or the rest of it; the exit code. Raises UsageError, ScenarioError, StackError."""
     began = monotonic()
     known, own = _scenarios(asked)
-    means = MEANS[asked.stack]
-    found = targets(own, means)
+    found = targets(own, MEANS[asked.stack])
     if not found:
         saw = f"there is no step that the stack {asked.stack} could draw for any of them"
         raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; {saw}. Take another stack")
-    trend = asked.reports / "trend.jsonl"
-    struck = tuple((*cell, times) for cell, times in sorted(_struck(trend).items()))
-    digest = sha256("\n".join(dump(each) for each in chain(known, own)).encode()).hexdigest()
-    head = Head(seed=asked.seed, shard=asked.shard.number, shards=asked.shard.of, digest=digest, struck=struck)
     with signals(), only_suite(asked.reports):
-        state = State.opened(asked.reports / f"night-{asked.seed}-{head.shard}-{head.shards}.jsonl", head)
-        before: dict[Cell, int] = {(row[0], row[1], row[2]): row[3] for row in state.head.struck}
-        drawn = plans(found, means=means, seed=asked.seed, shard=head.shard, struck=before)
-        with ExitStack() as stacks:
-            work = [*known, *own]
-            there = [stacks.enter_context(up(_stack(asked, number, work))) for number in range(_jobs(asked))]
+        trend = Trend.read(asked.reports)
+        digest = _digest(asked, [*known, *own])
+        state = _state(asked, digest, trend.struck(), today)
+        with _stacks(asked, [*known, *own]) as stacks:
             night = Night(
                 state=state,
                 # What the stacks took to come up is time of the night.
                 for_s=asked.for_s - (monotonic() - began),
-                list_=entries(known, drawn, shard=head.shard, shards=head.shards),
-                targets=frozenset(target.name for target in found),
+                list_=_listed(asked, state, known, found),
+                targets=found,
                 failing=asked.reports / "failing",
                 today=today,
-                keep=lambda line: _kept(state, line, asked.disk),
+                keep=Keeper(asked.reports, asked.disk, says=_say).kept,
             )
-            _played(night, there, asked)
+            try:
+                _played(night, stacks)
+            except BaseException:
+                # What ended it is what is told.
+                with suppress(Exception):
+                    _close(asked, night, trend, today, cut=True)
+                raise
+        # Whoever is killed before the end comes here again.
+        _close(asked, night, trend, today, cut=False)
         state.end()
-        index = render.index(asked.reports, _runs(state))
-    _trend(trend, night, today)
-    for line in told(night.bounds):
-        print(line, file=sys.stderr)
-    print(f"report: {index}", file=sys.stderr)
-    print(night.summary())
     return night.code()
-
-
-def _jobs(asked: Asked) -> int:
-    """How many runs at once: each on a stack of its own, for a drawn plan may kill any server."""
-    each = side_by_side.STACK_BYTES + side_by_side.RUN_BYTES
-    return asked.jobs or max(1, min(capacity.cores(), side_by_side.MOST, capacity.memory() // each))
-
-
-def _stack(asked: Asked, number: int, work: Sequence[Scenario]) -> Stack:
-    """One stack of the night, with logs of its own."""
-    reports = asked.reports / f"stack-{number + 1}"
-    return stack_of(Options(stack=asked.stack, reports=reports, own_stack=True), work)
-
-
-def _played(night: Night, stacks: Sequence[Stack], asked: Asked) -> None:
-    """Play the night on all of them at once."""
-    options = Options(stack=asked.stack, reports=asked.reports)
-
-    def play(stack: Stack) -> None:
-        def run(scenario: Scenario) -> Run:
-            stack.health()
-            done, _ = one(with_standby(scenario, standby=False), stack, options=options, listener=lambda _: None)
-            return done
-
-        night.play(run)
-
-    if len(stacks) == 1:
-        # In this thread, the one that is interrupted.
-        return play(stacks[0])
-    with side_by_side.threads(len(stacks)) as pool:
-        side_by_side.together([partial(play, stack) for stack in stacks], pool)
-
-
-def _runs(state: State) -> list[Run]:
-    """Those that can be read again, for the page."""
-    return [Run.read(Path(line.folder)) for line in state.lines if line.folder and Path(line.folder).is_dir()]
 
 
 def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
@@ -158,52 +123,125 @@ def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
     stack = Named(asked.stack)
     # Standard output is for the one line at the end.
     with redirect_stdout(sys.stderr):
-        return supported(known, stack) if known else [], supported(own, stack)
+        able = supported(known, stack) if any(not unsupported(each, stack) for each in known) else []
+        return able, supported(own, stack)
 
 
-def _kept(state: State, line: Line, bound: int) -> None:
-    """Say what became of a run, and thin the folders that are kept."""
-    words = f" ({', '.join(line.kinds)})" if line.kinds else ""
-    again = f", again {line.again}" if line.again else ""
-    print(f"{line.plan}{again}: {line.verdict}{words}: {line.name}", file=sys.stderr, flush=True)
-    there = [
-        keep.Kept(folder=each.folder, size=keep.size(Path(each.folder)), failed=state.runs(each.plan)[0].failed)
-        for each in state.lines
-        if each.folder and Path(each.folder).is_dir()
+def _digest(asked: Asked, scenarios: Sequence[Scenario]) -> str:
+    """Of all that the list of plans and what they come to depend on, the seed and earlier nights aside."""
+    programs = sorted({each.pipeline.entry for each in scenarios})
+    parts = [
+        __version__,
+        asked.stack,
+        *(kind.about.name for kind in (*FAULTS, *TRIGGERS)),
+        *(f"{path} {store.digest(Path(path))}" for path in programs if Path(path).is_file()),
+        *map(dump, scenarios),
     ]
-    for each in keep.thinned(there, bound):
-        RunFolder.open(Path(each.folder)).remove()
+    return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _struck(trend: Path) -> Counter[Cell]:
-    """How often earlier nights have struck each cell."""
-    out: Counter[Cell] = Counter()
-    if not trend.is_file():
-        return out
-    for number, text in enumerate(trend.read_text(encoding="utf-8").splitlines(), 1):
+def _state(asked: Asked, digest: str, struck: Counter[Cell], today: date) -> State:
+    """The night to begin or go on with. Without a seed that is the newest one of this shard and list that is not over,
+    else one of today."""
+    shard = asked.shard
+
+    def path(seed: int | str) -> Path:
+        return asked.reports / f"night-{seed}-{shard.number}-{shard.of}.jsonl"
+
+    seed = asked.seed
+    if seed is None:
+        there = sorted(asked.reports.glob(path("*").name), key=lambda found: found.stat().st_mtime)
+        states = [State.read(found, text) for found in there if (text := whole(found))]
+        open_ = [state.head.seed for state in states if not state.ended and state.head.digest == digest]
+        fresh = (int(f"{today:%Y%m%d}{number or ''}") for number in count())
+        seed = open_[-1] if open_ else next(each for each in fresh if not path(each).exists())
+    rows = tuple((*cell, times) for cell, times in sorted(struck.items()))
+    head = Head(seed=seed, shard=shard.number, shards=shard.of, digest=digest, struck=rows)
+    return State.opened(path(seed), head)
+
+
+def _listed(asked: Asked, state: State, known: Sequence[Scenario], found: Sequence[Target]) -> Iterator[Entry]:
+    head, means = state.head, MEANS[asked.stack]
+    before: dict[Cell, int] = {(row[0], row[1], row[2]): row[3] for row in head.struck}
+    drawn = plans(found, means=means, seed=head.seed, shard=head.shard, struck=before)
+    return entries(known, drawn, found, shard=head.shard, shards=head.shards)
+
+
+class OwnStack:
+    """A stack of one thread's. One that dies is a run's error, and is followed by another."""
+
+    def __init__(self, asked: Asked, number: int, work: Sequence[Scenario]) -> None:
+        self._asked, self._work = asked, work
+        self._reports = asked.reports / f"stack-{number + 1}"
+        self._up = ExitStack()
+        self._stack = self._fresh()
+
+    def run(self, scenario: Scenario) -> Run:
+        """One run. Raises StackError if no stack comes up."""
         try:
-            out.update({(cell[0], cell[1], cell[2]): int(cell[3]) for cell in json.loads(text)["cells"]})
-        except (ValueError, KeyError, TypeError, IndexError):
-            raise UsageError(f"{trend}:{number}:1: is no line of a night: remove it") from None
-    return out
+            self._stack.health()
+        except StackError as failure:
+            _say(f"the stack died between two runs: {failure}")
+            self._renew()
+        options = Options(stack=self._asked.stack, reports=self._asked.reports)
+        cold = with_standby(scenario, standby=False)
+        try:
+            return one(cold, self._stack, options=options, listener=lambda _: None)[0]
+        except StackError as failure:
+            self._renew()
+            return Run(scenario=scenario.name, verdict=error(f"the stack died: {failure}"), stack=self._asked.stack)
+
+    def close(self) -> None:
+        """Take it down."""
+        self._up.close()
+
+    def _fresh(self) -> Stack:
+        options = Options(stack=self._asked.stack, reports=self._reports, own_stack=True)
+        return self._up.enter_context(up(stack_of(options, self._work)))
+
+    def _renew(self) -> None:
+        with suppress(StackError):
+            self._up.close()
+        self._stack = self._fresh()
 
 
-def _trend(path: Path, night: Night, today: date) -> None:
-    """One line a night."""
-    head, first = night.state.head, [line for line in night.state.lines if not line.again]
-    append(
-        path,
-        {
-            "date": today.isoformat(),
-            "seed": head.seed,
-            "shard": f"{head.shard}/{head.shards}",
-            "seconds": round(night.spent_s, 1),
-            "plans": len(first),
-            "verdicts": dict(Counter(line.verdict for line in first)),
-            "failed": sorted({f"{line.target}: {line.verdict}" for line in first if line.failed and not line.known}),
-            "known": sorted({line.known for line in first if line.failed and line.known}),
-            "bounds": told(night.bounds),
-            "cells": [[*cell, times] for cell, times in sorted(night.cells().items())],
-            "exit": night.code(),
-        },
-    )
+@contextmanager
+def _stacks(asked: Asked, work: Sequence[Scenario]) -> Iterator[list[OwnStack]]:
+    """One for each run at once: a drawn plan may kill any server."""
+    each = side_by_side.STACK_BYTES + side_by_side.RUN_BYTES
+    jobs = asked.jobs or max(1, min(capacity.cores(), side_by_side.MOST, capacity.memory() // each))
+    with ExitStack() as stacks:
+        yield [stacks.enter_context(closing(OwnStack(asked, number, work))) for number in range(jobs)]
+
+
+def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
+    """Play the night on all of them at once."""
+    if len(stacks) == 1:
+        # In this thread, the one that is interrupted.
+        return night.play(stacks[0].run)
+    with side_by_side.threads(len(stacks)) as pool:
+        side_by_side.together([partial(night.play, stack.run) for stack in stacks], pool)
+
+
+def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:
+    """What a night leaves: the page, a line in the trend, its bounds, one line for a chat."""
+    runs = [found for line in night.state.lines for found in _stored(line)]
+    index = render.index(asked.reports, runs)
+    bounds = trend.add(night, today, cut=cut)
+    for line in told(bounds):
+        _say(line)
+    _say(f"report: {index}")
+    print(night.summary() + ("; cut short" if cut else ""), flush=True)
+
+
+def _stored(line: Line) -> Iterator[Run]:
+    """Its run, for the page, if the folder is still there."""
+    if line.folder and Path(line.folder).is_dir():
+        with suppress(UsageError):
+            found = Run.read(Path(line.folder))
+            yield replace(found, scenario=line.name)
+
+
+def _say(words: str) -> None:
+    """Tell whoever looks at standard error. No line of it is a command to GitHub's runner."""
+    print(github.guarded(visible(words)), file=sys.stderr, flush=True)

@@ -60,7 +60,18 @@ class Plan:
     @property
     def cells(self) -> frozenset[Cell]:
         """What each step aims at."""
-        return frozenset((self.target, place(step.when), str(step.do)) for step in self.scenario.schedule)
+        return frozenset(cell(self.target, step) for step in self.scenario.schedule)
+
+
+def claim(scenario: Scenario) -> str:
+    """What it says of its pipeline, whatever its schedule: scenarios of one claim are one target."""
+    bare = replace(scenario, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, path="", timeout_s=1)
+    return repr(replace(bare, known=None))
+
+
+def cell(target: str, step: Step) -> Cell:
+    """Where a step of a target aims."""
+    return target, place(step.when), str(step.do)
 
 
 def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Target]:
@@ -68,9 +79,7 @@ def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Tar
     given, by its first scenario. One of which no step can be drawn is left out."""
     found: dict[str, list[Scenario]] = {}
     for each in scenarios:
-        claim = replace(each, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, path="", timeout_s=1)
-        claim = replace(claim, known=None)
-        found.setdefault(repr(claim), []).append(each)
+        found.setdefault(claim(each), []).append(each)
     out = []
     for same in found.values():
         entry, query = same[0].pipeline.entry, {sink.query for sink in same[0].sinks}
@@ -81,7 +90,7 @@ def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Tar
             for step in each.schedule
             if not step.when.implied
         }
-        target = Target(base=replace(same[0], schedule=()), named=tuple(named))
+        target = Target(base=replace(same[0], schedule=()), named=tuple(named), own=tuple(same))
         if _step(Random(0), target, target.base, 1, means=means):
             out.append(target)
     return out

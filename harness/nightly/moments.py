@@ -34,10 +34,11 @@ LASTS = (5, 40)
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A pipeline under test: `base` is the scenario without its schedule, `named` the triggers that scenarios of the
-    same pipeline name, for kinds that cannot be drawn."""
+    same pipeline name, for kinds that cannot be drawn, `own` its scenarios as they are."""
 
     base: Scenario
     named: tuple[Trigger, ...] = ()
+    own: tuple[Scenario, ...] = ()
 
     @property
     def name(self) -> str:

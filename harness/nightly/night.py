@@ -1,6 +1,6 @@
 """The night itself: which plan comes next, whether it still fits, what it came to. Who runs a scenario is handed in.
 
-night = Night(state=state, for_s=7200.0, list_=entries(known, drawn, shard=1, shards=1), targets=..., ...)
+night = Night(state=state, for_s=7200.0, list_=entries(known, drawn, own, shard=1, shards=1), targets=own, ...)
 night.play(run)                                    by several threads, if several runs go on at once
 night.code()                                       the exit code: the worst of what is new
 """
@@ -16,16 +16,19 @@ from pathlib import Path
 from time import monotonic
 
 from harness.load import dump
-from harness.nightly.bound import Bound, bounds, struck
-from harness.nightly.draw import Cell, Plan
-from harness.nightly.state import Line, State
-from harness.report.summary import Run
+from harness.nightly.bound import struck
+from harness.nightly.draw import Cell, Plan, cell, claim
+from harness.nightly.moments import Target
+from harness.nightly.state import EXPECTED, Line, State
+from harness.report.escape import visible
+from harness.report.summary import Run, error
 from harness.run_folder import store
-from harness.scenario import Scenario, Verdict, Word
+from harness.scenario import Kind, Scenario, Verdict, Word
 
 AGAIN = 2
 """So often a plan that failed is run again at once."""
-WHY_MAX = 500
+TRIES = 2
+WHY_MAX, SHOWN = 500, 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,22 +39,19 @@ class Entry:
     scenario: Scenario
     target: str
     half: str = ""
-    aimed: tuple[Cell, ...] = ()
 
 
-def entries(known: Sequence[Scenario], drawn: Iterable[Plan], *, shard: int, shards: int) -> Iterator[Entry]:
-    """The list: the corpus, of which each shard has its part, then what is drawn."""
+def entries(
+    known: Sequence[Scenario], drawn: Iterable[Plan], targets: Sequence[Target], *, shard: int, shards: int
+) -> Iterator[Entry]:
+    """The list: the corpus, of which each shard has its part, then what is drawn. A plan of the corpus is of the target
+    that makes the same claim, if there is one."""
+    names = {claim(target.base): target.name for target in targets}
     for number, each in enumerate(known):
         if number % shards == shard - 1:
-            yield Entry(plan=f"known {number}", scenario=each, target=each.path or each.name)
+            yield Entry(plan=f"known {number}", scenario=each, target=names.get(claim(each), each.path or each.name))
     for plan in drawn:
-        yield Entry(
-            plan=f"drawn {plan.number}",
-            scenario=plan.scenario,
-            target=plan.target,
-            half=plan.half.value,
-            aimed=tuple(sorted(plan.cells)),
-        )
+        yield Entry(plan=f"drawn {plan.number}", scenario=plan.scenario, target=plan.target, half=plan.half.value)
 
 
 def failed(verdict: Verdict, *, drawn: bool) -> bool:
@@ -61,24 +61,24 @@ def failed(verdict: Verdict, *, drawn: bool) -> bool:
     return not verdict.as_expected
 
 
-def reproduced(runs: Sequence[Line]) -> tuple[int, int]:
-    """How many of the runs after the first one came to the same word with a kind in common, of how many."""
+def reproduced(runs: Sequence[Line]) -> str:
+    """How many of the runs after the first one came to the same word with a kind in common."""
     first, rest = runs[0], runs[1:]
     same = [
         each for each in rest if each.verdict == first.verdict and (not first.kinds or {*first.kinds} & {*each.kinds})
     ]
-    return len(same), len(rest)
+    return f"reproduced {len(same)} of {len(rest)}" if rest else "not run again"
 
 
 @dataclass(kw_only=True)
 class Night:
-    """One night. `targets` are the names of those that plans are drawn for, `keep` is told each line, plans that failed
-    are written to `failing`; `today` decides which failures are known; `clock` gives seconds."""
+    """One night. `targets` are those that plans are drawn for, `keep` is told each line, plans that failed are written
+    to `failing`; `today` decides which failures are known; `clock` gives seconds."""
 
     state: State
     for_s: float
     list_: Iterator[Entry]
-    targets: frozenset[str]
+    targets: Sequence[Target]
     failing: Path
     today: date
     keep: Callable[[Line], None] = lambda line: None
@@ -111,14 +111,16 @@ class Night:
 
     def _passed_over(self, entry: Entry) -> bool:
         """Has a drawn plan of the same target failed? Then the time is better spent on the others, while there are
-        any."""
-        if not entry.half or self.state.runs(entry.plan):
+        any. What was begun is done."""
+        if not entry.half or self.state.runs(entry.plan) or (entry.plan, 0) in self.state.begun:
             return False
         failed = {line.target for line in self.state.lines if line.half and line.failed}
-        return entry.target in failed and not self.targets <= failed
+        return entry.target in failed and not {target.name for target in self.targets} <= failed
 
     def _whole(self, entry: Entry, run: Callable[[Scenario], Run]) -> bool:
         """A plan, and again where it failed; False if the time is up."""
+        if runs := self.state.runs(entry.plan):
+            self._written(entry, runs)
         while len(runs := self.state.runs(entry.plan)) < 1 + (AGAIN if self._wants_again(runs) else 0):
             if not self.fits():
                 return False
@@ -136,62 +138,77 @@ class Night:
 
     def _one(self, entry: Entry, run: Callable[[Scenario], Run], *, again: int) -> None:
         began = self.clock()
-        done = run(entry.scenario)
-        verdict = done.verdict
-        line = Line(
+        with self._lock:
+            ended = self.state.begun[entry.plan, again] >= TRIES
+            if not ended:
+                self.state.begin(entry.plan, again)
+        if ended:
+            done = Run(scenario=entry.scenario.name, verdict=error("the harness ended twice while it ran this plan"))
+        else:
+            done = run(entry.scenario)
+        with self._lock:
+            line = self._line(entry, done, again=again, seconds=self.clock() - began)
+            self.state.add(line)
+            self.keep(line)
+            self._written(entry, self.state.runs(entry.plan))
+
+    def _line(self, entry: Entry, done: Run, *, again: int, seconds: float) -> Line:
+        verdict, steps = done.verdict, entry.scenario.schedule
+        is_failed = failed(verdict, drawn=bool(entry.half))
+        kinds = tuple(sorted(kind for kind in verdict.kinds() if kind != Kind.RECOVERED))
+        return Line(
             plan=entry.plan,
             name=entry.scenario.name,
             target=entry.target,
             verdict=verdict.word.value,
-            failed=failed(verdict, drawn=bool(entry.half)),
+            failed=is_failed,
             half=entry.half,
             again=again,
-            kinds=tuple(sorted(verdict.kinds())),
-            aimed=entry.aimed,
+            kinds=kinds,
+            hit=tuple(cell(entry.target, step) for step, was in zip(steps, verdict.steps, strict=False) if was.hit),
             struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict)),
-            seconds=self.clock() - began,
+            seconds=seconds,
             spent_s=self.spent_s,
             folder=str(done.folder or ""),
-            known=self._known(entry.scenario, verdict),
+            known=self._known(entry, verdict, {*kinds}) if is_failed else "",
         )
-        with self._lock:
-            self.state.add(line)
-            self.keep(line)
-            runs = self.state.runs(entry.plan)
-            if runs[0].failed and entry.half:
-                self._written(entry.scenario, runs)
 
-    def _known(self, scenario: Scenario, verdict: Verdict) -> str:
-        """The issue in which it is worked on; empty if it is new again, and for an error, which is none of it."""
-        known = scenario.known
-        at_work = known is not None and self.today.isoformat() <= known.until and verdict.word is not Word.ERROR
-        return known.issue if known is not None and at_work else ""
+    def _known(self, entry: Entry, verdict: Verdict, kinds: set[str]) -> str:
+        """The issue in which it is worked on, EXPECTED where the target's own scenarios expect it; empty if it is new,
+        and for an error, which is none of both."""
+        if verdict.word is Word.ERROR:
+            return ""
+        own = next((target.own for target in self.targets if target.name == entry.target), ())
+        expected = {kind for each in own if each.expect.word is Word.VIOLATED for kind in each.expect.kinds}
+        if verdict.word is Word.VIOLATED and expected and kinds <= expected:
+            return EXPECTED
+        for each in (entry.scenario, *own):
+            if each.known is not None and self.today.isoformat() <= each.known.until:
+                return each.known.issue
+        same = (line.known for line in self.state.lines if line.target == entry.target and kinds <= {*line.kinds})
+        return next(filter(None, same), "")
 
-    def _written(self, scenario: Scenario, runs: Sequence[Line]) -> None:
-        """The plan as an ordinary scenario file."""
-        same, of = reproduced(runs)
+    def _written(self, entry: Entry, runs: Sequence[Line]) -> None:
+        """A drawn plan that failed, as an ordinary scenario file; not what the target's own scenarios expect."""
+        if not entry.half or not runs[0].failed or runs[0].known == EXPECTED:
+            return
         kinds = f" ({', '.join(runs[0].kinds)})" if runs[0].kinds else ""
-        why = f"{scenario.why}; {runs[0].verdict}{kinds}, reproduced {same} of {of}"
+        why = f"{entry.scenario.why}; {runs[0].verdict}{kinds}, {reproduced(runs)}"
         self.failing.mkdir(parents=True, exist_ok=True)
-        path = self.failing / f"{store.slug(scenario.name)}.yaml"
-        store.write(path, dump(replace(scenario, why=why[:WHY_MAX])))
-
-    @property
-    def bounds(self) -> list[Bound]:
-        """What the uniform half says."""
-        return bounds(self.state.lines)
+        path = self.failing / f"{store.slug(entry.scenario.name)}.yaml"
+        store.write(path, dump(replace(entry.scenario, why=why[:WHY_MAX])))
 
     def code(self) -> int:
         """The exit code: 4 an error, 1 a failure that is new, 3 if something is unknown, did not hit what a file says,
-        or no run hit anything, else 0."""
+        or no drawn run put anything at stake, else 0."""
         new = [line for line in self.state.lines if not line.known]
         words = {line.verdict for line in new if line.failed}
         if Word.ERROR in words:
             return 4
         if words & {Word.VIOLATED, Word.HELD}:
             return 1
-        unknown = any(line.verdict == Word.UNKNOWN for line in new if line.failed or line.half)
-        return 3 if unknown or words or not any(line.struck for line in self.state.lines) else 0
+        unknown = any(line.verdict == Word.UNKNOWN for line in new)
+        return 3 if unknown or words or not any(line.struck for line in self.state.lines if line.half) else 0
 
     def summary(self) -> str:
         """The night in one line, for a chat."""
@@ -199,19 +216,23 @@ class Night:
         words = Counter(line.verdict for line in first)
         told = ", ".join(f"{words[word.value]} {word.value}" for word in Word if words[word.value])
         new = {_like(line): line for line in reversed(first) if line.failed and not line.known}
-        being = len({line.known for line in first if line.failed and line.known})
+        known = [line for line in first if line.failed and line.known]
+        being = len({line.known for line in known if line.known != EXPECTED})
+        broken = len({line.target for line in known if line.known == EXPECTED})
         parts = [f"{len(first)} plans in {self.spent_s / 60:.0f} min: {told or 'nothing run'}"]
         for line in [*new.values()][::-1]:
-            same, of = reproduced(self.state.runs(line.plan))
             kinds = f" {', '.join(line.kinds)}" if line.kinds else ""
-            parts.append(f"{line.target}: {line.verdict}{kinds}, plan {line.plan}, reproduced {same} of {of}")
+            again = reproduced(self.state.runs(line.plan))
+            parts.append(f"{visible(line.target, SHOWN)}: {line.verdict}{kinds}, plan {line.plan}, {again}")
         parts += [f"{being} known issues failed"] if being else []
+        if twins := sum(any(each.expect.word is Word.VIOLATED for each in target.own) for target in self.targets):
+            parts.append(f"{broken} of {twins} pipelines that are expected to break were found")
         head = self.state.head
         return f"nightly seed {head.seed} shard {head.shard}/{head.shards}: {'; '.join(parts)}"
 
     def cells(self) -> Counter[Cell]:
-        """How often each cell was aimed at by a run that struck something."""
-        return Counter(cell for line in self.state.lines if line.struck and not line.again for cell in line.aimed)
+        """How often each cell was hit."""
+        return Counter(found for line in self.state.lines if not line.again for found in line.hit)
 
 
 def _like(line: Line) -> tuple[str, str, tuple[str, ...]]:

@@ -1,13 +1,15 @@
 """What a night has done so far: a file of lines, appended to and never changed, so that a killed night goes on.
 
-The first line says what the list of plans is made of; each other one is a run that is over, or the end of the night. A
-last line without its end was being written when the harness was killed: it is cut off, and that run is done again.
+The first line says what the list of plans is made of. Then each run has two: that it began, and what it came to; the
+last one is the end of the night. A last line without its end was being written when the harness was killed: it is cut
+off. A run that began and has no other line is done again, once: what ended the harness twice is an error of that plan.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,13 +18,15 @@ from typing import Any
 from harness.errors import UsageError
 from harness.run_folder.store import disk
 
-VERSION = 1
+VERSION = 2
+EXPECTED = "expected"
+"""In the place of an issue: the target's own scenarios expect it to fail so."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """What the list of plans is made of. `digest` is that of all scenario files that were given, `struck` what earlier
-    nights struck, as rows of target, place, fault and count."""
+    """What the list of plans is made of. `digest` is of the scenario files that were given, their programs, the stack,
+    the kinds and this version; `struck` what earlier nights struck, as rows of target, place, fault and count."""
 
     seed: int
     shard: int
@@ -34,9 +38,11 @@ class Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One run that is over. `plan` names it (`known 3`, `own 0`, `drawn 17`), `again` counts its runs after the first
-    one, `aimed` are the cells of its plan, `struck` rows of sink, point and fault where something was at stake that
-    counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none."""
+    """One run that is over. `plan` names it (`known 3`, `drawn 17`), `again` counts its runs after the first one.
+
+    `hit` are the cells of its plan of which the step hit; `struck` rows of sink, point and fault where something was at
+    stake that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none.
+    `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it."""
 
     plan: str
     name: str
@@ -46,7 +52,7 @@ class Line:
     half: str = ""
     again: int = 0
     kinds: tuple[str, ...] = ()
-    aimed: tuple[tuple[str, str, str], ...] = ()
+    hit: tuple[tuple[str, str, str], ...] = ()
     struck: tuple[tuple[str, str, str], ...] = ()
     seconds: float = 0.0
     spent_s: float = 0.0
@@ -56,50 +62,64 @@ class Line:
 
 @dataclass
 class State:
-    """The file, and what it holds."""
+    """The file, and what it holds. `begun` counts how often a run of a plan began and came to nothing."""
 
     path: Path
     head: Head
     lines: list[Line] = field(default_factory=list)
+    begun: Counter[tuple[str, int]] = field(default_factory=Counter)
     ended: bool = False
 
     @classmethod
     def opened(cls, path: Path, head: Head) -> State:
         """The state of the night that `head` begins, or goes on with: then what earlier nights struck is as it was
         told at its beginning. Raises UsageError for another night's, one that is over, and damage."""
-        if not path.is_file() or not (text := _whole(path)):
+        if not path.is_file() or not (text := whole(path)):
             state = cls(path, head)
-            state._append({"head": asdict(head)})
+            append(path, {"head": asdict(head)})
             return state
-        try:
-            parts = [json.loads(line) for line in text.splitlines()]
-            there = Head(**{**parts[0]["head"], "struck": _rows(parts[0]["head"]["struck"])})
-            lines = [_line(part["run"]) for part in parts[1:] if "run" in part]
-        except (ValueError, KeyError, TypeError) as failure:
-            raise UsageError(f"asked to go on with the night of {path}; it is damaged ({failure!r}). Move it") from None
+        state = cls.read(path, text)
+        there = state.head
         if (there.seed, there.shard, there.shards, there.digest, there.version) != (
             head.seed, head.shard, head.shards, head.digest, head.version
         ):  # fmt: skip
-            saw = "it was begun with another seed, shard, version, or with scenarios that have changed since"
+            saw = "seed, shard, stack, version, scenarios or programs were others when it began"
             raise UsageError(f"asked to go on with the night of {path}; {saw}. Move the file, or take another --seed")
-        if any("ended" in part for part in parts):
+        if state.ended:
             raise UsageError(f"asked for the night of {path}; it is over. Take another --seed, or move the file")
-        return cls(path, there, lines)
+        return state
+
+    @classmethod
+    def read(cls, path: Path, text: bytes) -> State:
+        """What a file holds. Raises UsageError for damage."""
+        try:
+            parts = [json.loads(line) for line in text.splitlines()]
+            state = cls(path, Head(**{**parts[0]["head"], "struck": _rows(parts[0]["head"]["struck"])}))
+            for part in parts[1:]:
+                state._take(part)
+        except (ValueError, KeyError, TypeError) as failure:
+            raise UsageError(f"asked to go on with the night of {path}; it is damaged ({failure!r}). Move it") from None
+        return state
+
+    def begin(self, plan: str, again: int) -> None:
+        """A run begins."""
+        self.begun[plan, again] += 1
+        append(self.path, {"begun": [plan, again]})
 
     def add(self, line: Line) -> None:
         """Keep a run that is over."""
-        self.lines.append(line)
-        self._append({"run": asdict(line)})
+        append(self.path, {"run": asdict(line)})
+        self._over(line)
 
     def end(self) -> None:
         """The night is over."""
+        append(self.path, {"ended": True})
         self.ended = True
-        self._append({"ended": True})
 
     @property
     def spent_s(self) -> float:
         """The time that the night has had so far."""
-        return self.lines[-1].spent_s if self.lines else 0.0
+        return max((line.spent_s for line in self.lines), default=0.0)
 
     @property
     def longest_s(self) -> float:
@@ -108,34 +128,48 @@ class State:
 
     def runs(self, plan: str) -> list[Line]:
         """Those of one plan, the first one first."""
-        return [line for line in self.lines if line.plan == plan]
+        return sorted((line for line in [*self.lines] if line.plan == plan), key=lambda line: line.again)
 
-    def _append(self, part: dict[str, Any]) -> None:
-        append(self.path, part)
+    def _take(self, part: dict[str, Any]) -> None:
+        if "begun" in part:
+            plan, again = part["begun"]
+            self.begun[str(plan), int(again)] += 1
+        elif "run" in part:
+            self._over(_line(part["run"]))
+        else:
+            self.ended = self.ended or bool(part["ended"])
+
+    def _over(self, line: Line) -> None:
+        self.lines.append(line)
+        self.begun.pop((line.plan, line.again), None)
 
 
 def append(path: Path, part: dict[str, Any]) -> None:
-    """One more line, on the disk before this returns. Raises HarnessError."""
+    """One more line, on the disk before this returns; one that was torn before it is cut off. Raises HarnessError."""
     with disk("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        whole(path)
         with path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(part) + "\n")
             out.flush()
             os.fsync(out.fileno())
 
 
-def _whole(path: Path) -> str:
-    """The lines that were written to their end; what comes after is cut off."""
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) < len(data):
+def whole(path: Path) -> bytes:
+    """The lines that were written to their end; what comes after is cut off. Empty where there is no file."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    found = data[: data.rfind(b"\n") + 1]
+    if len(found) < len(data):
         with path.open("r+b") as out:
-            out.truncate(len(whole))
-    return whole.decode("utf-8")
+            out.truncate(len(found))
+    return found
 
 
 def _line(part: dict[str, Any]) -> Line:
-    rows = {name: _rows(part[name]) for name in ("aimed", "struck")}
+    rows = {name: _rows(part[name]) for name in ("hit", "struck")}
     return Line(**{**part, **rows, "kinds": tuple(part["kinds"])})
 
 

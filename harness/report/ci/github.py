@@ -52,8 +52,11 @@ def guarded(text: str) -> str:
     """A text for output that others print: no line of it is a command to GitHub's runner. Elsewhere it stays."""
     if not here():
         return text
-    lines = (line.replace("::", ": :") if line.lstrip().startswith("::") else line for line in text.split("\n"))
-    return "\n".join(lines).replace("##[", "## [")
+    # A runner may end a line at whatever Python does.
+    lines = (
+        line.replace("::", ": :") if line.lstrip().startswith("::") else line for line in text.splitlines(keepends=True)
+    )
+    return "".join(lines).replace("##[", "## [")
 
 
 def tell(runs: Sequence[Run], say: Callable[[str], None] = print) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -13,6 +14,8 @@ from harness.report.failure_text import headline
 from harness.report.summary import Run, exit_code
 from harness.run_folder import store
 from harness.scenario import Word
+
+ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(path: Path, runs: Sequence[Run]) -> None:
@@ -45,8 +48,16 @@ def text(runs: Sequence[Run]) -> str:
     _properties(suite, [("exit_code", str(exit_code(runs)))])
     for run in runs:
         _case(suite, run)
+    for element in root.iter():
+        element.attrib = {name: _legal(value) for name, value in element.attrib.items()}
+        element.text = _legal(element.text) if element.text else element.text
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _legal(text: str) -> str:
+    """Without the characters that no XML may hold; a path may."""
+    return ILLEGAL.sub("\ufffd", text)
 
 
 def _case(suite: Xml.Element, run: Run) -> None:
