@@ -5,7 +5,8 @@
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
                "points_hit": [crash point], "untried": [crash point], "notes",
-               "file", "seed", "exit_code"}], "exit_code"}
+               "file", "seed", "exit_code",
+               "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...}}}], "exit_code"}
 
 The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
 had.
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.report import claims, stakes
-from harness.run_folder import store
+from harness.run_folder import again, store
 from harness.scenario import StepOutcome, Verdict, Word, plain
 
 # What a page and a table put first: the runs that need a reader.
@@ -49,7 +50,7 @@ class Run:
         run, planned = parts["run"], claims.mapping(claims.mapping(parts.get("plan")).get("scenario"))
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
-            verdict=found.verdict() or error(_why(run)),
+            verdict=again.beside(found.verdict() or error(_why(run)), found.path),
             folder=found.path,
             seconds=_seconds(run.get("seconds")),
             stack=_stack(run.get("stack", "")),
@@ -126,6 +127,7 @@ def entry(run: Run) -> dict[str, Any]:
         "file": run.file,
         "seed": run.seed,
         "exit_code": exit_code([run]),
+        "disagreement": plain(verdict.disagreement) if verdict.disagreement else None,
     }
 
 

@@ -26,13 +26,13 @@ from harness.report.summary import Run, asked, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
-from harness.run_folder import sealed, store
+from harness.run_folder import again, sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import Options, fitted
-from harness.suite.run_again import AGAIN, cold, compared, wants_another
+from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
 from harness.suite.side_by_side import MOST, played, threads
 from harness.suite.suite_stack import stack_of, up
 
@@ -149,6 +149,8 @@ def confirmed(
     scenario: Scenario, stack: Stack, *, options: Options, listens: Callable[[str], Listener]
 ) -> Iterator[Run]:
     """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so."""
+    from harness.report import render
+
     first, again = one(scenario, stack, options=options, listener=listens(scenario.name))
     yield first
     if again:
@@ -156,7 +158,10 @@ def confirmed(
         # Whether it failed shows only beside the first.
         kept = replace(options, keep="all") if options.keep == "failed" else options
         second, _ = one(cold(scenario), stack, options=kept, listener=listens(name))
-        yield replace(second, scenario=name, verdict=compared(second.verdict, first.verdict, first.folder))
+        verdict = compared(second.verdict, first.verdict, folders=(second.folder, first.folder))
+        yield replace(second, scenario=name, verdict=verdict)
+        for folder in record(verdict, first.folder, second.folder):
+            render.write(folder)
 
 
 def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> tuple[Run, bool]:
@@ -280,8 +285,8 @@ def check(folder: Path) -> int:
     from harness.report import failure_text
 
     found = sealed.opened(folder)
-    verdict = judge(found.path)
-    stored = Run.read(found.path)
+    judged = judge(found.path)
+    verdict, stored = again.beside(judged, found.path), Run.read(found.path)
     print(failure_text.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
