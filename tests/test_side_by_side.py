@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.cli import main
 from harness.errors import Interrupted, StackError
@@ -32,6 +34,7 @@ from harness.triggers import trigger
 from harness.wait import ended_by, pause, undisturbed, until
 
 HOUSE = Path(__file__).parents[1]
+UPSERT = str(HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml")
 WITHIN_S = 20.0
 
 
@@ -125,6 +128,76 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
 )
 def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
     assert side_by_side.jobs(runs, cores=cores, memory=gigabytes * 2**30) == expected
+
+
+GIB = 2**30
+STACK_GIB, RUN_GIB = 1.0, 1.5
+"""As they were measured (bench/README.md, "Memory"), and told (docs/stacks.md)."""
+MANY = st.integers(1, 200)
+CORES = st.integers(1, 256)
+MEMORY = st.integers(0, 1024 * GIB)
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_the_next_run_at_once_begins_where_it_has_a_core_and_its_memory(number: int) -> None:
+    """To the byte, and to the core."""
+    enough = int((STACK_GIB + number * RUN_GIB) * GIB)
+    assert side_by_side.jobs(20, cores=number, memory=enough) == number
+    assert side_by_side.jobs(20, cores=20, memory=enough) == number
+    assert side_by_side.jobs(20, cores=20, memory=enough - 1) == max(1, number - 1)
+    assert side_by_side.jobs(20, cores=max(1, number - 1), memory=1024 * GIB) == max(1, number - 1)
+    assert side_by_side.jobs(number, cores=20, memory=1024 * GIB) == number
+
+
+@given(MANY, CORES, MEMORY)
+def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs: int, cores: int, memory: int) -> None:
+    found = side_by_side.jobs(runs, cores=cores, memory=memory)
+    assert 1 <= found <= min(runs, cores, side_by_side.MOST)
+    # One is always played: a machine too small for it says so by itself.
+    assert found == 1 or (STACK_GIB + found * RUN_GIB) * GIB <= memory
+    more = (STACK_GIB + (found + 1) * RUN_GIB) * GIB
+    assert found == min(runs, cores, side_by_side.MOST) or more > memory, "one more had had its room"
+
+
+@given(MANY, CORES, MEMORY, st.tuples(st.integers(0, 200), st.integers(0, 256), st.integers(0, 64 * GIB)))
+def test_more_of_anything_is_never_fewer_at_once(
+    runs: int, cores: int, memory: int, more: tuple[int, int, int]
+) -> None:
+    less = side_by_side.jobs(runs, cores=cores, memory=memory)
+    assert side_by_side.jobs(runs + more[0], cores=cores + more[1], memory=memory + more[2]) >= less
+
+
+@given(st.integers(1, 8), CORES, st.integers(0, 8))
+def test_a_standby_is_never_for_fewer_cores_or_more_runs(jobs: int, cores: int, more: int) -> None:
+    """And takes none that a run keeps busy: two each."""
+    if side_by_side.standby(jobs, cores=cores):
+        assert cores - 2 * jobs >= 2
+        assert side_by_side.standby(jobs, cores=cores + more)
+    else:
+        assert not side_by_side.standby(jobs + more, cores=cores)
+
+
+@pytest.mark.parametrize("asked", ["0", "-1", "1.5", "all"])
+def test_what_is_no_number_of_runs_is_refused_and_named(asked: str) -> None:
+    done = CliRunner().invoke(main, ["run", UPSERT, f"--jobs={asked}"])
+    assert (done.exit_code, "--jobs" in done.output, asked in done.output) == (2, True, True)
+
+
+@pytest.mark.parametrize("asked", [side_by_side.MOST + 1, 99])
+def test_more_runs_than_a_stack_takes_are_refused_before_it_starts(
+    asked: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("harness.suite.stack_of", lambda *each: pytest.fail("a stack was asked for"))
+    done = CliRunner().invoke(main, ["run", UPSERT, "--jobs", str(asked), "--reports", str(tmp_path / "reports")])
+    assert done.exit_code == 2
+    assert f"--jobs {asked}" in done.output and f"--jobs {side_by_side.MOST}" in done.output
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize("asked", [1, 3, side_by_side.MOST])
+def test_a_number_that_is_asked_for_is_taken_whatever_the_machine(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 1)
+    assert fitted(Options(jobs=asked), [scenario("a")])[0] == asked
 
 
 @pytest.mark.parametrize(("jobs", "cores", "expected"), [(1, 2, False), (1, 4, True), (4, 8, False), (2, 8, True)])
