@@ -68,9 +68,9 @@ class Suite:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         packed: list[dict[str, Any]] = getattr(report, "onceproof_runs", [])
         if packed and self._reports:
-            from harness.report.summary import Run
+            from harness.report.summary import Run, brief
 
-            self.runs += [Run.unpack(run) for run in packed]
+            self.runs += [brief(Run.unpack(run)) for run in packed]
             self._write()
 
     def pytest_sessionfinish(self) -> None:

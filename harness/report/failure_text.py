@@ -155,6 +155,11 @@ def numbers(batches: Sequence[int]) -> str:
     return f"{batches[0]}-{batches[-1]}" if whole else " ".join(str(batch) for batch in batches[-20:])
 
 
+def told_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that anything said of a run shows in full: the first here, and in the order in which they were found."""
+    return [*_worst_first(findings)[:MOST], *findings[:MOST]]
+
+
 def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
     """A recovered record is legal: it is told last."""
     return sorted(findings, key=lambda finding: finding.kind is Kind.RECOVERED)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.ci import github, junit
-from harness.report.summary import Run, asked, error
+from harness.report.summary import Run, asked, brief, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
@@ -52,7 +52,7 @@ class Suite:
     def add(self, number: int, run: Run) -> None:
         """Keep one run's outcome, of the scenario with that number; the summary on disk is never older than this."""
         with self._lock:
-            self._runs.append((number, run))
+            self._runs.append((number, brief(run)))
             write_summary(self.options.reports, self.runs)
             if self.options.junit is not None:
                 junit.write(self.options.junit, self.runs)
