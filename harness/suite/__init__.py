@@ -31,9 +31,9 @@ from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
-from harness.suite.options import Options, fitted
+from harness.suite.options import Options, fitted, overlapping
 from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
-from harness.suite.side_by_side import MOST, played, threads
+from harness.suite.side_by_side import MOST, Turn, played, threads
 from harness.suite.suite_stack import stack_of, up
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     if (options.jobs or 1) > MOST:
         raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {MOST}")
     jobs, work = fitted(options, work)
+    turn = Turn() if overlapping(options, jobs, work) else None
+    jobs += turn is not None
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
         if options.junit is not None:
@@ -108,7 +110,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
         def play(number: int, scenario: Scenario) -> None:
             def listens(name: str) -> Listener:
                 stack.health()
-                return suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
+                heard = suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
+                return turn.heard(number, heard) if turn else heard
 
             for done in confirmed(scenario, stack, options=options, listens=listens):
                 suite.add(number, done)
@@ -116,7 +119,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
         try:
             with closing(suite.progress), threads(jobs) as pool, up(stack):
                 if jobs > 1:
-                    played(work, pool, play)
+                    played(work, pool, play, turn=turn)
                 else:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
