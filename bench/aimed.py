@@ -5,7 +5,8 @@ before `commits/N`, some 40 ms wide, in runs side by side.
 
 A kill is right if its batch is the one that the next attempt begins with, as Spark's own files show, and had not been
 committed: anything else is *elsewhere*. A try that comes too late is a miss, which the journal says; the driver goes on
-unhurt, and the next batch is tried.
+unhurt, and the next batch is tried. A driver that died of no step that the journal tells, and a step that it does not
+tell, are *unsaid*.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -50,17 +51,27 @@ def scenario(folder: Path) -> Scenario:
     return load(path)
 
 
-def told(journal: Path) -> Iterator[str]:
-    """How each try went: `right`, `elsewhere`, or `missed`, where it came too late and the driver went on unhurt."""
+def told(journal: Path, steps: int = EACH) -> Iterator[str]:
+    """How each try of so many steps went: `right`, `elsewhere`, `missed`, where it came too late and the driver went on
+    unhurt, or `unsaid`."""
     events = list(read(journal))
-    for at, event in enumerate(events):
-        if event["what"] == "missed" or (event["what"] == "step" and not event["hit"]):
+    tries = [(at, event) for at, event in enumerate(events) if event["what"] in ("step", "missed")]
+    for at, event in tries:
+        if event["evidence"]["signalled"]:
+            yield "right" if _right(event, events[at:]) else "elsewhere"
+        else:
             yield "missed"
-        elif event["what"] == "step":
-            batch, after = event["batch"], events[at:]
-            committed = batch in event["evidence"]["checkpoint_after"]["commits"]
-            began = next((each["batch"] for each in after if _first(each, event["attempt"] + 1)), None)
-            yield "right" if began == batch and not committed else "elsewhere"
+    said = {event["attempt"] for _, event in tries if event["evidence"]["signalled"]}
+    deaths = [event for event in events if event["what"] == "died" and event["number"] not in said]
+    untold = steps - sum(event["what"] == "step" for _, event in tries)
+    yield from ["unsaid"] * (len(deaths) + max(0, untold))
+
+
+def _right(step: Mapping[str, Any], after: Sequence[Mapping[str, Any]]) -> bool:
+    """Was its batch in the window, and is it the one that the next attempt begins with?"""
+    committed = step["batch"] in step["evidence"]["checkpoint_after"].get("commits", ())
+    began = next((each["batch"] for each in after if _first(each, step["attempt"] + 1)), None)
+    return bool(step["hit"] and began == step["batch"] and not committed)
 
 
 def _first(event: Mapping[str, Any], attempt: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,8 +13,29 @@ import pytest
 from harness.stacks import shared
 from tests.folders import Folder, payments
 
+HERE = Path(__file__).parent
 # They assert for others, who see the values that differed.
 pytest.register_assert_rewrite("tests.planted", "tests.arrow_values")
+
+
+UNCLOSED = ("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a test leaves open fails it, or a later one where only the collector finds it. Not where servers run: what
+    their clients leave then is collected at any time, in tests of others."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.get_closest_marker("stack") is None:
+            for each in UNCLOSED:
+                item.add_marker(pytest.mark.filterwarnings(each))
+
+
+@pytest.fixture(scope="module")
+def all_closed() -> Iterator[None]:
+    """What a module's tests left open is found in that module."""
+    gc.collect()
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,7 +19,7 @@ from harness.errors import StackError
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
 from harness.session.session import Session
-from harness.training import containers
+from harness.training import application, containers
 from harness.training import processes as training
 
 if TYPE_CHECKING:
@@ -72,8 +74,6 @@ def test_no_flag_touches_the_jdks_own_archive(here: tuple[java.Java, jars.Jars])
     assert not any("dump" in flag.lower() for flag in flags)
 
 
-@pytest.mark.stack
-@pytest.mark.slow
 def test_containers_without_archives_say_so_make_them_and_go_on_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +91,40 @@ def fails(stack: object) -> Path:
     raise StackError("no archive was written")
 
 
+def jar(path: Path, *names: str) -> str:
+    with zipfile.ZipFile(path, "w") as made:
+        for name in names:
+            made.writestr(name, b"")
+    return str(path)
+
+
+def test_what_is_trained_of_jdbc_is_sparks_and_each_driver_beside_its_jars(tmp_path: Path) -> None:
+    """And nothing of a driver that Spark itself ships, of copies for other JDKs, and of what is no jar."""
+    service = "META-INF/services/java.sql.Driver"
+    writer = "org/apache/spark/sql/execution/datasources/jdbc/JdbcUtils$.class"
+    shipped = jar(
+        tmp_path / "shipped.jar", service, "org/derby/Shipped.class", writer, "org/apache/spark/sql/Row.class"
+    )
+    copies = ("META-INF/versions/11/a/b/Driver.class", "module-info.class", "a/b/messages.properties")
+    beside = jar(tmp_path / "beside.jar", service, "a/b/Driver.class", "a/b/Driver$1.class", *copies)
+    connector = jar(tmp_path / "connector.jar", "c/Connector.class")
+    (tmp_path / "text.jar").write_text("no jar", encoding="utf-8")
+    added = os.pathsep.join([beside, connector])
+    whole = os.pathsep.join([str(tmp_path), str(tmp_path / "text.jar"), shipped, added, str(tmp_path / "gone.jar")])
+    system = SimpleNamespace(getProperty={"java.class.path": whole}.get)
+    jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))
+    for conf, drivers in (({"spark.driver.extraClassPath": added}, ["a.b.Driver", "a.b.Driver$1"]), ({}, [])):
+        context = SimpleNamespace(getConf=lambda conf=conf: SimpleNamespace(get=conf.get))
+        spark: Any = SimpleNamespace(sparkContext=context, _jvm=jvm)
+        spoken = "org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils$"
+        assert application.jdbc_classes(spark) == [*drivers, spoken]
+
+
+JDBC = ("org.postgresql.Driver", "org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils$")
+
+
+@pytest.mark.stack
+@pytest.mark.slow
 def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
     found = java.find()
     resolved = jars.resolve(found)
@@ -122,3 +156,7 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
     assert {path.name.split("-")[0] for path in logs} == set(Kind)
     for path, text in logs.items():
         assert text.count("shared objects file (top)") > 2000, path.name
+        if path.name.split("-")[0] in (Kind.DRIVER, Kind.EXECUTOR):
+            # What writes through JDBC too, though no database was there to train with.
+            found_at = dict(re.findall(r"(\S+) source: (.*)$", text, re.MULTILINE))
+            assert [found_at.get(name) for name in JDBC] == ["shared objects file (top)"] * len(JDBC), path.name

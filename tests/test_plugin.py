@@ -16,6 +16,7 @@ import pytest
 from harness.errors import HarnessError, SetupError, StackError
 from harness.plugin.files import recognise
 from harness.plugin.suite import quiet
+from harness.run_folder import sealed
 from harness.scenario import Scenario, Verdict, Word
 from tests import sample_runs as sample
 
@@ -284,6 +285,37 @@ def test_run_folders_are_kept_as_asked(
     index = (reports / "latest/index.html").read_text()
     assert index.count("<a href=") == len(left)
     assert len(json.loads((reports / "latest/summary.json").read_text())["runs"]) == 2
+
+
+def test_two_runs_that_disagree_fail_their_test_and_keep_both_folders(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is as expected, and is no evidence without the second."""
+    plain = world.run
+
+    def run_one(scenario: Scenario, stack: FakeStack, **rest: Any) -> loop.Result:
+        world.answers["twice"] = sample.verdict(as_expected=True) if scenario.restart.standby else sample.held()
+        result = plain(scenario, stack, **rest)
+        sealed.write(result.folder)
+        return result
+
+    monkeypatch.setattr(loop, "run", run_one)
+    monkeypatch.setattr("harness.suite.run_again.wants_another", lambda first: True)
+    project("scenarios/twice.yaml")
+    result = run(pytester, "scenarios", "--harness-standby", "yes", "--harness-keep", "failed", "--junitxml=junit.xml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*UNKNOWN (1 disagreement), expected held: twice*", "*exit code of onceproof: 3 *"])
+    first, second = json.loads((pytester.path / "reports/latest/summary.json").read_text())["runs"]
+    assert (first["verdict"], second["verdict"]) == ("violated", "unknown")
+    sides = second["disagreement"]
+    assert [sides[side]["run"] for side in ("waited", "cold")] == [first["folder"], second["folder"]]
+    assert all((Path(each["folder"]) / "again.json").is_file() for each in (first, second))
+    (told,) = (
+        each.get("value")
+        for each in ElementTree.parse(pytester.path / "junit.xml").iter("property")
+        if each.get("name") == "disagreement"
+    )
+    assert "violated (corrupted, duplicated, lost)" in str(told)
 
 
 def test_junit_knows_seed_verdict_folder_and_faults(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import struct
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +15,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka import errors as kafka_errors
+from kafka.net.inet import KafkaNetSocket
 
 from harness.components.kafka import sender as sending
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.readback import read_back
 from harness.components.kafka.run_topic import Places
 from harness.components.kafka.sender import HEADER, TopicSender
+from harness.components.kafka.topics import whole
 from harness.errors import HarnessError, StackError, WaitError
 from harness.machine import jars, java
 from harness.run_folder import ledger
@@ -30,9 +34,32 @@ from harness.session.session import Session
 from harness.sources.producer import PORTION, Producer
 from harness.workloads import Record, Workload, make
 from harness.workloads.base import Column
+from tests.conftest import UNCLOSED
 from tests.socks import Socks
 
 PARTITIONS = 3
+CLIENTS = {"KafkaProducer", "_Kafka", "KafkaConsumer", "KafkaAdminClient"}
+pytestmark = [
+    pytest.mark.usefixtures("all_closed", "failed_connections_closed"),
+    *(pytest.mark.filterwarnings(each) for each in UNCLOSED),
+]
+
+
+@pytest.fixture(scope="module")
+def failed_connections_closed() -> Iterator[None]:
+    """kafka-python leaves the socket of a connection that fails to the collector; what else is left open is ours."""
+    connects = KafkaNetSocket.sock_connect
+
+    async def closing(self: Any, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await connects(self, net, sock, sockaddr, timeout_at=timeout_at)
+        except BaseException:
+            sock.close()
+            raise
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KafkaNetSocket, "sock_connect", closing)
+        yield
 
 
 class Listed:
@@ -384,13 +411,27 @@ def test_a_topic_that_is_not_all_there_is_refused(broker: Kafka, topic: str, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.stack
-def test_nobody_there_is_one_clear_error(tmp_path: Path) -> None:
-    nobody = "127.0.0.1:1"
+def test_nobody_there_is_one_clear_error_and_nobody_goes_on_asking(tmp_path: Path) -> None:
+    nobody, before = "127.0.0.1:1", threading.enumerate()
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 to take records"):
         sending.connect(nobody, answer_within_s=0.5)
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 for the topic t"):
         read_back(nobody, Places(("t",), PARTITIONS), tmp_path / "source.parquet", within_s=0.5)
+    with pytest.raises(kafka_errors.KafkaError), whole() as client:
+        KafkaAdminClient(bootstrap_servers=nobody, bootstrap_timeout_ms=300, kafka_client=client)
+    assert threading.enumerate() == before
+
+
+def test_every_client_of_a_broker_ends_with_its_constructor_where_nobody_answers() -> None:
+    """Each is given connections that somebody closes (`whole`)."""
+    made = [
+        node
+        for path in (Path(__file__).parents[1] / "harness").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in CLIENTS
+    ]
+    assert len(made) >= 5
+    assert [ast.unparse(node) for node in made if "kafka_client" not in {each.arg for each in node.keywords}] == []
 
 
 def test_the_header_of_the_ledger_is_what_consumers_see() -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.cli import main
 from harness.errors import Interrupted, StackError
@@ -25,14 +27,18 @@ from harness.run_folder.journal import Journal
 from harness.scenario import Fault, Impact, Pipeline, Restart, Scenario, Step
 from harness.stack import Means
 from harness.suite import side_by_side
-from harness.suite.options import Options, fitted
+from harness.suite.options import Options, fitted, overlapping
 from harness.suite.progress import progress
-from harness.suite.side_by_side import played, threads
+from harness.suite.side_by_side import Turn, played, threads
 from harness.triggers import trigger
 from harness.wait import ended_by, pause, undisturbed, until
 
 HOUSE = Path(__file__).parents[1]
+UPSERT = str(HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml")
 WITHIN_S = 20.0
+GIB = 2**30
+STACK_GIB, RUN_GIB = 1.0, 1.5
+"""As they were measured (bench/README.md, "Memory"), and told (docs/stacks.md)."""
 
 
 def scenario(name: str, *faults: str) -> Scenario:
@@ -75,6 +81,100 @@ def test_one_that_hits_what_others_use_is_played_alone_and_last(monkeypatch: pyt
     with threads(3) as pool:
         played(work, pool, play)
     assert seen == [("a", 1), ("b", 1), ("c", 1)]
+
+
+DRAINING = {"what": "phase", "name": "draining"}
+
+
+def test_the_next_run_begins_once_the_one_before_it_has_no_step_left_and_no_third_beside_them() -> None:
+    """Each run is fed, then drained until the next one is fed too: it would wait in vain if that began later."""
+    turn, lock = Turn(), threading.Lock()
+    told: list[tuple[str, int]] = []
+    fed = [threading.Event() for _ in range(6)]
+
+    def say(word: str, number: int) -> None:
+        with lock:
+            told.append((word, number))
+
+    def play(number: int, each: Scenario) -> None:
+        heard = turn.heard(number, lambda event: say(str(event["name"]), number))
+        heard({"what": "phase", "name": "feeding"})
+        fed[number].set()
+        heard(DRAINING)
+        if number < 4:
+            assert fed[number + 1].wait(WITHIN_S), "nobody began meanwhile"
+        say("judged", number)
+
+    with threads(2) as pool:
+        played([scenario(name) for name in "abcd"], pool, play, turn=turn)
+    for number in range(2, 5):
+        assert told.index(("draining", number - 1)) < told.index(("feeding", number)), told
+        assert told.index(("feeding", number)) < told.index(("judged", number - 1)), told
+        if number > 2:
+            assert told.index(("judged", number - 2)) < told.index(("feeding", number)), "three at once"
+
+
+def test_a_turn_is_given_on_by_a_run_that_never_came_to_its_drain() -> None:
+    turn, seen = Turn(), list[int]()
+    with threads(2) as pool:
+        played([scenario(name) for name in "abc"], pool, lambda number, each: seen.append(number), turn=turn)
+    assert seen == [1, 2, 3]
+
+
+def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
+    turn, begun = Turn(), list[int]()
+
+    def play(number: int, each: Scenario) -> None:
+        begun.append(number)
+        # The other one waits for it by now, or will.
+        raise StackError("the broker died")
+
+    with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
+        played([scenario(name) for name in "abc"], pool, play, turn=turn)
+    assert begun == [1]
+
+
+def test_one_that_hits_what_others_use_begins_when_all_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
+    monkeypatch.setattr(side_by_side, "FAULTS", known)
+    turn, alive, seen = Turn(), set[int](), list[tuple[int, set[int]]]()
+
+    def play(number: int, each: Scenario) -> None:
+        alive.add(number)
+        turn.heard(number, lambda event: None)(DRAINING)
+        seen.append((number, set(alive)))
+        alive.remove(number)
+
+    work = [scenario("hits", "kill server"), scenario("a", "kill driver"), scenario("too", "kill server")]
+    with threads(2) as pool:
+        played(work, pool, play, turn=turn)
+    assert seen == [(2, {2}), (1, {1}), (3, {3})]
+
+
+@pytest.mark.parametrize(
+    ("at_once", "standbys", "cores", "gigabytes", "expected"),
+    [
+        (1, [True, True], 4, 16, True),
+        (1, [True, False], 4, 16, False),
+        (1, [True], 4, 16, False),
+        (2, [True, True], 4, 16, False),
+        (1, [True, True], 1, 16, False),
+        (1, [True, True], 4, 3, False),
+    ],
+)
+def test_runs_overlap_where_one_at_a_time_is_asked_with_standbys_and_there_is_room(
+    at_once: int, standbys: list[bool], cores: int, gigabytes: int, expected: bool
+) -> None:
+    work = [replace(scenario("a"), restart=Restart(standby=each)) for each in standbys]
+    assert side_by_side.overlaps(at_once, work, cores=cores, memory=gigabytes * GIB) is expected
+
+
+def test_a_cluster_of_others_takes_no_two_runs_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8)
+    monkeypatch.setattr("harness.machine.capacity.memory", lambda: 64 * GIB)
+    work = [replace(scenario("a"), restart=Restart(standby=True))] * 2
+    assert overlapping(Options(jobs=1), 1, work)
+    assert not overlapping(Options(jobs=1, stack="external"), 1, work)
 
 
 def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_begins() -> None:
@@ -125,6 +225,73 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
 )
 def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
     assert side_by_side.jobs(runs, cores=cores, memory=gigabytes * 2**30) == expected
+
+
+MANY = st.integers(1, 200)
+CORES = st.integers(1, 256)
+MEMORY = st.integers(0, 1024 * GIB)
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_the_next_run_at_once_begins_where_it_has_a_core_and_its_memory(number: int) -> None:
+    """To the byte, and to the core."""
+    enough = int((STACK_GIB + number * RUN_GIB) * GIB)
+    assert side_by_side.jobs(20, cores=number, memory=enough) == number
+    assert side_by_side.jobs(20, cores=20, memory=enough) == number
+    assert side_by_side.jobs(20, cores=20, memory=enough - 1) == max(1, number - 1)
+    assert side_by_side.jobs(20, cores=max(1, number - 1), memory=1024 * GIB) == max(1, number - 1)
+    assert side_by_side.jobs(number, cores=20, memory=1024 * GIB) == number
+
+
+@given(MANY, CORES, MEMORY)
+def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs: int, cores: int, memory: int) -> None:
+    found = side_by_side.jobs(runs, cores=cores, memory=memory)
+    assert 1 <= found <= min(runs, cores, side_by_side.MOST)
+    # One is always played: a machine too small for it says so by itself.
+    assert found == 1 or (STACK_GIB + found * RUN_GIB) * GIB <= memory
+    more = (STACK_GIB + (found + 1) * RUN_GIB) * GIB
+    assert found == min(runs, cores, side_by_side.MOST) or more > memory, "one more had had its room"
+
+
+@given(MANY, CORES, MEMORY, st.tuples(st.integers(0, 200), st.integers(0, 256), st.integers(0, 64 * GIB)))
+def test_more_of_anything_is_never_fewer_at_once(
+    runs: int, cores: int, memory: int, more: tuple[int, int, int]
+) -> None:
+    less = side_by_side.jobs(runs, cores=cores, memory=memory)
+    assert side_by_side.jobs(runs + more[0], cores=cores + more[1], memory=memory + more[2]) >= less
+
+
+@given(st.integers(1, 8), CORES, st.integers(0, 8))
+def test_a_standby_is_never_for_fewer_cores_or_more_runs(jobs: int, cores: int, more: int) -> None:
+    """And takes none that a run keeps busy: two each."""
+    if side_by_side.standby(jobs, cores=cores):
+        assert cores - 2 * jobs >= 2
+        assert side_by_side.standby(jobs, cores=cores + more)
+    else:
+        assert not side_by_side.standby(jobs + more, cores=cores)
+
+
+@pytest.mark.parametrize("asked", ["0", "-1", "1.5", "all"])
+def test_what_is_no_number_of_runs_is_refused_and_named(asked: str) -> None:
+    done = CliRunner().invoke(main, ["run", UPSERT, f"--jobs={asked}"])
+    assert (done.exit_code, "--jobs" in done.output, asked in done.output) == (2, True, True)
+
+
+@pytest.mark.parametrize("asked", [side_by_side.MOST + 1, 99])
+def test_more_runs_than_a_stack_takes_are_refused_before_it_starts(
+    asked: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("harness.suite.stack_of", lambda *each: pytest.fail("a stack was asked for"))
+    done = CliRunner().invoke(main, ["run", UPSERT, "--jobs", str(asked), "--reports", str(tmp_path / "reports")])
+    assert done.exit_code == 2
+    assert f"--jobs {asked}" in done.output and f"--jobs {side_by_side.MOST}" in done.output
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize("asked", [1, 3, side_by_side.MOST])
+def test_a_number_that_is_asked_for_is_taken_whatever_the_machine(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 1)
+    assert fitted(Options(jobs=asked), [scenario("a")])[0] == asked
 
 
 @pytest.mark.parametrize(("jobs", "cores", "expected"), [(1, 2, False), (1, 4, True), (4, 8, False), (2, 8, True)])
@@ -210,3 +377,31 @@ def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     begun = [(folder / "plan.json").stat().st_mtime for folder in (one, other)]
     ended = [(folder / "journal.jsonl").stat().st_mtime for folder in (one, other)]
     assert max(begun) < min(ended), "they were played one after the other"
+
+
+@pytest.mark.stack
+def test_the_next_run_begins_while_one_is_drained_read_and_judged(tmp_path: Path) -> None:
+    """And both are judged as ever: the one that is drained loses nothing by it."""
+    proving = HOUSE / "scenarios" / "proving"
+    files = [
+        str(proving / f"{name}.yaml") for name in ("upsert_before_offset_commit", "upsert_driver_killed_mid_batch")
+    ]
+    argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "1", "--standby", "--reports", str(tmp_path)]
+    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary: dict[str, Any] = json.loads((tmp_path / "latest" / "summary.json").read_text(encoding="utf-8"))
+    assert {run["verdict"] for run in summary["runs"]} == {"held"}
+    # One in twenty is run again.
+    folders = sorted({Path(run["folder"]) for run in summary["runs"]}, key=lambda folder: begun(folder))[:2]
+    first, second = folders
+    assert begun(second) < (first / "digests.json").stat().st_mtime, "it began when the first was sealed"
+    fed = next(line for line in events(first) if line["what"] == "phase" and line["name"] == "draining")
+    assert begun(second) - begun(first) > fed["at_s"] / 2, "it began while the first was still fed"
+
+
+def begun(folder: Path) -> float:
+    return (folder / "plan.json").stat().st_mtime
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -21,7 +21,7 @@ from harness.machine.spark_home import spark_home
 
 # Spark forks a child for each link and permission of its checkpoint; VFORK does it without a helper in between.
 JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK")
-FORM = 2
+FORM = 3
 """Counts up when what is trained changes."""
 
 

@@ -24,9 +24,11 @@ RUNS = pytest.StashKey[list[dict[str, Any]]]()
 def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:
     """Run it, and again where that has to be confirmed: then the second is what came of it. Raises HarnessError."""
     __tracebackhide__ = True
+    from harness.report import render
+
     with quiet():
         from harness.run.plan import with_standby
-        from harness.suite.run_again import AGAIN, cold, compared, wants_another
+        from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
 
     chosen = item.config.stash[SUITE].settings
     first = _once(item, stack, with_standby(scenario) if chosen.standby else scenario, seed=seed)
@@ -36,10 +38,13 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
         _properties(item, row)
         return first
     second = _once(item, stack, cold(scenario), seed=seed)
-    second = replace(second, verdict=compared(second.verdict, first.verdict, first.folder))
+    folders = (second.folder, first.folder)
+    second = replace(second, verdict=compared(second.verdict, first.verdict, folders=folders))
     row = replace(_row(item, scenario, second), scenario=scenario.name + AGAIN)
     _properties(item, row)
     _remember(item, row)
+    for folder in record(second.verdict, *folders):
+        render.write(folder)
     return second
 
 

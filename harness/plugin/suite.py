@@ -68,9 +68,9 @@ class Suite:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         packed: list[dict[str, Any]] = getattr(report, "onceproof_runs", [])
         if packed and self._reports:
-            from harness.report.summary import Run
+            from harness.report.summary import Run, brief
 
-            self.runs += [Run.unpack(run) for run in packed]
+            self.runs += [brief(Run.unpack(run)) for run in packed]
             self._write()
 
     def pytest_sessionfinish(self) -> None:
@@ -129,8 +129,12 @@ class Suite:
 
         from harness.run_folder.store import RunFolder
 
+        # One of two runs that do not agree is no evidence without the other.
+        found = [run.verdict.disagreement for run in self.runs if run.verdict.disagreement]
+        wanted = {side.run for each in found for side in (each.waited, each.cold)}
         for place, run in enumerate(self.runs):
-            if run.folder is not None and (self.settings.keep == "none" or run.verdict.as_expected):
+            passed = run.verdict.as_expected and str(run.folder) not in wanted
+            if run.folder is not None and (self.settings.keep == "none" or passed):
                 RunFolder(run.folder).remove()
                 self.runs[place] = replace(run, folder=None)
 

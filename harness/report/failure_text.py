@@ -26,6 +26,7 @@ def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str 
     line says to get its stack, `again` the command that repeats it where there is no folder."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
+    out += [f"  {line}" for line in disagreement(verdict)]
     for number, step in enumerate(verdict.steps, start=1):
         out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
     out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
@@ -40,6 +41,16 @@ def because(reason: str) -> list[str]:
     """A reason on lines of its own; one with more lines ends with those of a log, of which the last count."""
     first, *rest = reason.splitlines() or [""]
     return [f"  because: {visible(first)}", *(f"    {visible(line, 300)}" for line in rest[-LINES:])]
+
+
+def disagreement(verdict: Verdict) -> list[str]:
+    """What each of two runs said that do not agree, and where they lie; nothing if no other run says otherwise."""
+    found = verdict.disagreement
+    if found is None:
+        return []
+    sides = (("a driver had waited ready", found.waited), ("all drivers began cold", found.cold))
+    told = [f"  {how}: {visible(said.answer, 200)}, {visible(said.run or 'not kept', 400)}" for how, said in sides]
+    return [f"{found.kind} of two runs of this plan", *told]
 
 
 def headline(scenario: str, verdict: Verdict) -> str:
@@ -142,6 +153,11 @@ def numbers(batches: Sequence[int]) -> str:
         return "none"
     whole = list(batches) == list(range(batches[0], batches[-1] + 1)) and len(batches) > 2
     return f"{batches[0]}-{batches[-1]}" if whole else " ".join(str(batch) for batch in batches[-20:])
+
+
+def told_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that anything said of a run shows in full: the first here, and in the order in which they were found."""
+    return [*_worst_first(findings)[:MOST], *findings[:MOST]]
 
 
 def _worst_first(findings: Sequence[Finding]) -> list[Finding]:

@@ -18,7 +18,7 @@ from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.sentences import sentences
 from harness.report.causes.shown import GroupText, said, shown
 from harness.report.escape import dictionary, plural
-from harness.report.failure_text import evidence_lines, meaning
+from harness.report.failure_text import disagreement, evidence_lines, meaning
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
 from harness.report.timeline.counts import Counts
@@ -101,6 +101,7 @@ class Page:
     figures: list[tuple[str, str]]
     reasons: list[str]
     notes: list[str]
+    disagreement: list[str]
     picture: Picture | None
     steps: list[StepText]
     snapshots: list[SnapshotText]
@@ -178,6 +179,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         figures=claims.figures(verdict),
         reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
+        disagreement=disagreement(verdict),
         picture=_picture(parts, case),
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],

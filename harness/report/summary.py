@@ -5,7 +5,8 @@
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
                "points_hit": [crash point], "untried": [crash point], "notes",
-               "file", "seed", "exit_code"}], "exit_code"}
+               "file", "seed", "exit_code",
+               "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...}}}], "exit_code"}
 
 The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
 had.
@@ -15,14 +16,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.report import claims, stakes
-from harness.run_folder import store
-from harness.scenario import StepOutcome, Verdict, Word, plain
+from harness.report import claims, failure_text, stakes
+from harness.run_folder import again, store
+from harness.scenario import Finding, StepOutcome, Verdict, Word, plain
 
 # What a page and a table put first: the runs that need a reader.
 WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
@@ -49,7 +50,7 @@ class Run:
         run, planned = parts["run"], claims.mapping(claims.mapping(parts.get("plan")).get("scenario"))
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
-            verdict=found.verdict() or error(_why(run)),
+            verdict=again.beside(found.verdict() or error(_why(run)), found.path),
             folder=found.path,
             seconds=_seconds(run.get("seconds")),
             stack=_stack(run.get("stack", "")),
@@ -84,6 +85,20 @@ def asked(folder: Path | None) -> str:
 def error(reason: str, *, expect: str = "held") -> Verdict:
     """The verdict of a run that the harness or its surroundings failed."""
     return Verdict(word=Word.ERROR, as_expected=False, expect=expect, reasons=(reason,))
+
+
+def brief(run: Run) -> Run:
+    """The same, with no more of its findings whole than a suite tells of it; the others keep their kind and their sink.
+    A suite keeps each run until its end, and a verdict has a thousand findings of a kind."""
+    verdict = run.verdict
+    whole = {} if verdict.as_expected else {id(each): each for each in failure_text.told_first(verdict.findings)}
+    bare: dict[tuple[str, str], Finding] = {}
+
+    def kept(each: Finding) -> Finding:
+        short = bare.setdefault((each.kind, each.sink), Finding(kind=each.kind, sink=each.sink))
+        return whole.get(id(each), short)
+
+    return replace(run, verdict=replace(verdict, findings=tuple(map(kept, verdict.findings))))
 
 
 def write(reports: Path, runs: Sequence[Run]) -> Path:
@@ -126,6 +141,7 @@ def entry(run: Run) -> dict[str, Any]:
         "file": run.file,
         "seed": run.seed,
         "exit_code": exit_code([run]),
+        "disagreement": plain(verdict.disagreement) if verdict.disagreement else None,
     }
 
 

@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.scenario.disagreement import Disagreement as Disagreement
 from harness.scenario.known import Known as Known
+from harness.scenario.order import Order as Order
 from harness.scenario.watermark import Watermark as Watermark
 
 
@@ -122,15 +124,6 @@ class Input:
     rate_per_s: float | None = None
     options: Mapping[str, str | int | float] = field(default_factory=dict)
     source_options: Mapping[str, str | int | float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """Rows with equal `per` must have `follows` rising when sorted by the sink's column `by`."""
-
-    by: str
-    follows: str
-    per: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,6 +364,7 @@ class Stake:
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
+    `disagreement`: another run of the same plan says otherwise. No judge says so, who knows one run: the suite does.
 
     `stakes` is what the hits put at stake, `points_hit` the crash points (each as sink and point) at which one had
     something at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
@@ -389,10 +383,12 @@ class Verdict:
     points_hit: tuple[tuple[str, str], ...] = ()
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    disagreement: Disagreement | None = None
 
     def kinds(self) -> dict[str, int]:
-        """How many findings there are of each kind."""
-        return dict(Counter(finding.kind.value for finding in self.findings))
+        """How many findings there are of each kind, the suite's own too."""
+        beside = [self.disagreement.kind] if self.disagreement else []
+        return dict(Counter([*(finding.kind.value for finding in self.findings), *beside]))
 
 
 def plain(noun: Any) -> dict[str, Any]:

@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.ci import github, junit
-from harness.report.summary import Run, asked, error
+from harness.report.summary import Run, asked, brief, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
-from harness.run_folder import sealed, store
+from harness.run_folder import again, sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
-from harness.suite.options import Options, fitted
-from harness.suite.run_again import AGAIN, cold, compared, wants_another
-from harness.suite.side_by_side import MOST, played, threads
+from harness.suite.options import Options, fitted, overlapping
+from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
+from harness.suite.side_by_side import MOST, Turn, played, threads
 from harness.suite.suite_stack import stack_of, up
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Suite:
     def add(self, number: int, run: Run) -> None:
         """Keep one run's outcome, of the scenario with that number; the summary on disk is never older than this."""
         with self._lock:
-            self._runs.append((number, run))
+            self._runs.append((number, brief(run)))
             write_summary(self.options.reports, self.runs)
             if self.options.junit is not None:
                 junit.write(self.options.junit, self.runs)
@@ -99,6 +99,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     if (options.jobs or 1) > MOST:
         raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {MOST}")
     jobs, work = fitted(options, work)
+    turn = Turn() if overlapping(options, jobs, work) else None
+    jobs += turn is not None
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
         if options.junit is not None:
@@ -108,7 +110,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
         def play(number: int, scenario: Scenario) -> None:
             def listens(name: str) -> Listener:
                 stack.health()
-                return suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
+                heard = suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
+                return turn.heard(number, heard) if turn else heard
 
             for done in confirmed(scenario, stack, options=options, listens=listens):
                 suite.add(number, done)
@@ -116,7 +119,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
         try:
             with closing(suite.progress), threads(jobs) as pool, up(stack):
                 if jobs > 1:
-                    played(work, pool, play)
+                    played(work, pool, play, turn=turn)
                 else:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
@@ -149,6 +152,8 @@ def confirmed(
     scenario: Scenario, stack: Stack, *, options: Options, listens: Callable[[str], Listener]
 ) -> Iterator[Run]:
     """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so."""
+    from harness.report import render
+
     first, again = one(scenario, stack, options=options, listener=listens(scenario.name))
     yield first
     if again:
@@ -156,7 +161,10 @@ def confirmed(
         # Whether it failed shows only beside the first.
         kept = replace(options, keep="all") if options.keep == "failed" else options
         second, _ = one(cold(scenario), stack, options=kept, listener=listens(name))
-        yield replace(second, scenario=name, verdict=compared(second.verdict, first.verdict, first.folder))
+        verdict = compared(second.verdict, first.verdict, folders=(second.folder, first.folder))
+        yield replace(second, scenario=name, verdict=verdict)
+        for folder in record(verdict, first.folder, second.folder):
+            render.write(folder)
 
 
 def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> tuple[Run, bool]:
@@ -280,8 +288,8 @@ def check(folder: Path) -> int:
     from harness.report import failure_text
 
     found = sealed.opened(folder)
-    verdict = judge(found.path)
-    stored = Run.read(found.path)
+    judged = judge(found.path)
+    verdict, stored = again.beside(judged, found.path), Run.read(found.path)
     print(failure_text.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")

@@ -46,5 +46,11 @@ def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenar
     return jobs, [*map(one, work)]
 
 
+def overlapping(options: Options, jobs: int, work: Sequence[Scenario]) -> bool:
+    """Does the next run begin while the one before it is drained, read and judged?"""
+    cores, memory = capacity.cores(), capacity.memory()
+    return options.stack != "external" and side_by_side.overlaps(jobs, work, cores=cores, memory=memory)
+
+
 def _jobs(options: Options, work: Sequence[Scenario], cores: int) -> int:
     return 1 if options.stack == "external" else side_by_side.jobs(len(work), cores=cores, memory=capacity.memory())

@@ -1,7 +1,7 @@
 """A verdict that came with a driver that had waited ready is not the last word: a restart in production is slower.
 
-Each *violated* of such a run, and one *held* in twenty, is run again with drivers that begin cold. Where one of the two
-held and the other did not, nobody can tell: unknown.
+Each *violated* of such a run, and one *held* in twenty, is run again with drivers that begin cold. Where the two do not
+say the same, that is a finding of its own, and nobody can tell: unknown.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from pathlib import Path
 
 from harness.run.loop import Result
 from harness.run.plan import with_standby
+from harness.run_folder import again
 from harness.run_folder.store import RunFolder
-from harness.scenario import Scenario, Verdict, Word
+from harness.scenario import Disagreement, Kind, Scenario, Verdict, Word
+from harness.scenario.disagreement import Said
 from harness.stack import Start
 
 ONE_IN = 20
@@ -39,19 +41,29 @@ def cold(scenario: Scenario) -> Scenario:
     return with_standby(scenario, standby=False)
 
 
-def compared(verdict: Verdict, first: Verdict, folder: Path | None) -> Verdict:
-    """The verdict of the run that was cold, as expected only if the first was, which is kept in `folder`; unknown where
-    the two do not agree, and neither left it open."""
-    where = folder or "its folder was not kept"
-    reason = f"{said(verdict)} with drivers that began cold, {said(first)} with one that had waited: {where}"
-    if verdict.word in TELL and said(verdict) != said(first):
-        return replace(verdict, word=Word.UNKNOWN, as_expected=False, reasons=(*verdict.reasons, reason))
-    if first.as_expected or not verdict.as_expected:
-        return verdict
-    return replace(verdict, as_expected=False, reasons=(*verdict.reasons, reason))
+def compared(second: Verdict, first: Verdict, *, folders: tuple[Path | None, Path | None]) -> Verdict:
+    """The verdict of the second run, in which all drivers began cold: unknown where the two do not agree, and neither
+    left it open; as expected only if the first was. `folders` of the second and the first, None if not kept."""
+    cold, waited = said(second, folders[0]), said(first, folders[1])
+    if second.word in TELL and (cold.word, cold.kinds) != (waited.word, waited.kinds):
+        return again.disagreeing(second, Disagreement(waited=waited, cold=cold))
+    if first.as_expected or not second.as_expected:
+        return second
+    reason = f"{waited.answer} with a driver that had waited ready was not as expected: {waited.run or 'not kept'}"
+    return replace(second, as_expected=False, reasons=(*second.reasons, reason))
 
 
-def said(verdict: Verdict) -> str:
-    """Its word, and the kinds of findings where it is violated."""
-    kinds = f" ({', '.join(verdict.kinds())})" if verdict.word is Word.VIOLATED else ""
-    return verdict.word.value + kinds
+def said(verdict: Verdict, folder: Path | None) -> Said:
+    """Its word, and the kinds of findings where it is violated. What was recovered is legal, and chance."""
+    found = verdict.findings if verdict.word is Word.VIOLATED else ()
+    kinds = {each.kind.value for each in found if each.kind is not Kind.RECOVERED}
+    return Said(word=verdict.word.value, kinds=tuple(sorted(kinds)), run=str(folder or ""))
+
+
+def record(verdict: Verdict, *folders: Path | None) -> list[Path]:
+    """Write a disagreement into the folders of both runs; those that now have another page. Raises HarnessError."""
+    kept = [folder for folder in folders if folder is not None] if verdict.disagreement else []
+    for folder in kept:
+        assert verdict.disagreement is not None
+        again.write(folder, verdict.disagreement)
+    return kept

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import Any
 
 from harness.component import needs
 from harness.errors import Interrupted
 from harness.faults import FAULTS
+from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Means
-from harness.wait import ended_by
+from harness.wait import Waiting, ended_by, until
 
 END_WITHIN_S = 60.0
+TURN_WITHIN_S = 86_400.0
+"""The run that has the turn ends by deadlines of its own."""
 STACK_BYTES, RUN_BYTES = 1 * 2**30, 3 * 2**29
 """What a stack takes, and each run on it with its standby, and some more."""
 MOST = 8
@@ -43,6 +48,54 @@ def standby(jobs: int, *, cores: int) -> bool:
     return cores >= 2 * jobs + 2
 
 
+def overlaps(at_once: int, work: Sequence[Scenario], *, cores: int, memory: int) -> bool:
+    """Does the next run begin while the one before it is drained, read and judged? Where one at a time is played,
+    drivers wait ready, and this machine has room for two."""
+    ready = all(each.restart.standby for each in work)
+    return at_once == 1 and ready and jobs(len(work), cores=cores, memory=memory) > 1
+
+
+class Turn:
+    """One run after the other: each begins when the one before it has no step left to do. There it holds nothing that
+    a fault could hit, and the next one has resources and processes of its own, as any two runs side by side."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._whose = 0
+
+    @contextmanager
+    def of(self, number: int) -> Iterator[None]:
+        """Wait until nobody has it, and give it on at the latest at the end. Raises what ends the suite."""
+        until("the run before this one to have no step left", lambda: self._free(number), within_s=TURN_WITHIN_S)
+        try:
+            yield
+        finally:
+            self.give(number)
+
+    def _free(self, number: int) -> bool | Waiting:
+        with self._lock:
+            if self._whose not in (0, number):
+                return Waiting(f"run {self._whose} is at work")
+            self._whose = number
+            return True
+
+    def give(self, number: int) -> None:
+        """It is the next one's, if it was this one's."""
+        with self._lock:
+            if self._whose == number:
+                self._whose = 0
+
+    def heard(self, number: int, listener: Listener) -> Listener:
+        """The same listener of a run's journal, which gives the turn on."""
+
+        def event(told: Mapping[str, Any]) -> None:
+            listener(told)
+            if (told.get("what"), told.get("name")) == ("phase", "draining"):
+                self.give(number)
+
+        return event
+
+
 @contextmanager
 def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
     """For so many runs at once. On leaving, those that have begun are waited for."""
@@ -53,13 +106,24 @@ def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def played(work: Sequence[Scenario], pool: ThreadPoolExecutor, play: Callable[[int, Scenario], None]) -> None:
-    """Play each, those that must be alone last."""
+def played(
+    work: Sequence[Scenario],
+    pool: ThreadPoolExecutor,
+    play: Callable[[int, Scenario], None],
+    *,
+    turn: Turn | None = None,
+) -> None:
+    """Play each, those that must be alone last, and each at its `turn`."""
+
+    def one(number: int, scenario: Scenario) -> None:
+        with turn.of(number) if turn else nullcontext():
+            play(number, scenario)
+
     numbered = list(enumerate(work, 1))
-    together([partial(play, *each) for each in numbered if not alone(each[1])], pool)
+    together([partial(one, *each) for each in numbered if not alone(each[1])], pool)
     for each in numbered:
         if alone(each[1]):
-            together([partial(play, *each)], pool)
+            together([partial(one, *each)], pool)
 
 
 def together(tasks: Sequence[Callable[[], None]], pool: ThreadPoolExecutor) -> None:

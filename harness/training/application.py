@@ -1,7 +1,8 @@
 """The Spark program from whose classes the archives are made: run by `harness.training.processes`, never imported.
 
 It does once what pipelines do all the time: a Kafka stream into foreachBatch with JSON, SQL, a shuffle, Python in the
-executors and a batch read of Kafka, then a clean stop, without which no archive is written. Takes the broker, the
+executors and a batch read of Kafka, then a clean stop, without which no archive is written. What writes through JDBC is
+loaded by name, since no database is asked for. Takes the broker, the
 topic, the number of records in it, a folder for the checkpoint, and a file to wait for before it stops, for which it
 asks by another one (none: do not wait): a worker kills an executor 10 s after its application ended, and an archive may
 take longer, so the harness freezes the worker meanwhile.
@@ -9,17 +10,25 @@ take longer, so the harness freezes the worker meanwhile.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 BATCH = 60
 FINISH_S, PAUSE_S = 300.0, 0.1
+DRIVER = "META-INF/services/java.sql.Driver"
+SPARKS_JDBC = tuple(
+    f"org/apache/spark/sql/{room}/" for room in ("jdbc", "execution/datasources/jdbc", "execution/datasources/v2/jdbc")
+)
 
 
 def touch(rows: Iterator[Row]) -> None:
@@ -32,6 +41,37 @@ def read(spark: SparkSession, broker: str, topic: str) -> DataFrame:
     """The topic as a table, as a pipeline that manages offsets by hand reads it."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker)
     return reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
+
+
+def jdbc_classes(spark: SparkSession) -> list[str]:
+    """The classes of Spark's JDBC source and writer, and of each JDBC driver that comes beside Spark's jars."""
+    beside = spark.sparkContext.getConf().get("spark.driver.extraClassPath") or ""
+    jvm: Any = spark._jvm
+    found: list[str] = []
+    for jar in jvm.java.lang.System.getProperty("java.class.path").split(os.pathsep):
+        if zipfile.is_zipfile(jar):
+            with zipfile.ZipFile(jar) as opened:
+                files = opened.namelist()
+            whole = DRIVER in files and jar in beside.split(os.pathsep)
+            found += [file for file in files if file.endswith(".class") and (whole or file.startswith(SPARKS_JDBC))]
+    # Copies for later JDKs lie under META-INF.
+    named = [file for file in found if not file.startswith("META-INF") and file != "module-info.class"]
+    return sorted(file.removesuffix(".class").replace("/", ".") for file in named)
+
+
+def load(spark: SparkSession, names: list[str]) -> tuple[int, int]:
+    """Load these classes in the driver and in an executor; how many of them each could. One that needs a library which
+    is not there is left out, as it would be by who writes."""
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    here = 0
+    for name in names:
+        with suppress(Py4JJavaError):
+            jvm.java.lang.Class.forName(name, False, loader)
+            here += 1
+    table = spark.createDataFrame([Row(name=name) for name in names])
+    there = table.selectExpr("try_reflect('java.lang.Class', 'forName', name) as loaded").collect()
+    return here, sum(row.loaded is not None for row in there)
 
 
 def wait(gate: Path) -> None:
@@ -74,6 +114,7 @@ def main() -> None:
     read(spark, broker, topic).groupBy("partition").agg(f.max("offset")).collect()
     spark.createDataFrame([Row(id=1, text="a")]).createOrReplaceTempView("plain")
     spark.sql("select id, count(*) from plain group by id").collect()
+    load(spark, jdbc_classes(spark))
     for gate in sys.argv[5:]:
         wait(Path(gate))
     jvm: Any = spark.sparkContext._gateway

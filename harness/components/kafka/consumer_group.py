@@ -10,13 +10,15 @@ from kafka.errors import KafkaError
 from harness.checkpoint import Offsets
 from harness.component import Followed
 from harness.components.kafka.run_topic import Topic
+from harness.components.kafka.topics import whole
 from harness.errors import StackError
 
 
 def followed(own: Topic) -> Followed:
     """The run's own group. Raises StackError."""
     try:
-        admin = KafkaAdminClient(bootstrap_servers=own.bootstrap)
+        with whole() as client:
+            admin = KafkaAdminClient(bootstrap_servers=own.bootstrap, kafka_client=client)
     except KafkaError as failure:
         raise StackError(f"asked Kafka for the consumer group {own.group}; saw {failure!r}") from failure
     last: Offsets = {}

@@ -13,6 +13,7 @@ from kafka.errors import KafkaError
 
 from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.sender import HEADER
+from harness.components.kafka.topics import whole
 from harness.errors import HarnessError, StackError, WaitError
 from harness.run_folder.ledger import SOURCE, write_source
 from harness.wait import Deadline, Waiting, until
@@ -52,7 +53,8 @@ def end_offsets(own: Topic) -> dict[int, int]:
     """The next offset of each partition of the run's topics. Raises StackError."""
     partitions = [TopicPartition(topic, number) for topic in own.places.topics for number in range(own.partitions)]
     try:
-        consumer = KafkaConsumer(bootstrap_servers=own.bootstrap)
+        with whole() as client:
+            consumer = KafkaConsumer(bootstrap_servers=own.bootstrap, kafka_client=client)
         try:
             return _numbered(own.places, consumer.end_offsets(partitions))
         finally:
@@ -112,17 +114,19 @@ def _seq(headers: list[tuple[str, bytes]]) -> int | None:
 
 def connected(bootstrap: str, deadline: Deadline, *, isolation: str = "read_committed") -> Any:
     """A consumer of no group, which begins nowhere by itself. Raises KafkaError."""
-    return KafkaConsumer(
-        bootstrap_servers=bootstrap,
-        bootstrap_timeout_ms=left_ms(deadline),
-        isolation_level=isolation,
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="none",
-        allow_auto_create_topics=False,
-        max_partition_fetch_bytes=4 << 20,
-        metrics_enabled=False,
-    )
+    with whole() as client:
+        return KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            bootstrap_timeout_ms=left_ms(deadline),
+            isolation_level=isolation,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            allow_auto_create_topics=False,
+            max_partition_fetch_bytes=4 << 20,
+            metrics_enabled=False,
+            kafka_client=client,
+        )
 
 
 def from_the_beginning(consumer: Any, ends: Offsets, deadline: Deadline) -> None:

@@ -22,6 +22,7 @@ from kafka.errors import (
 from kafka.partitioner import murmur2
 
 from harness.components.kafka.run_topic import Places, Topic
+from harness.components.kafka.topics import whole
 from harness.errors import StackError
 from harness.run_folder.ledger import Answer, State
 from harness.wait import Deadline
@@ -74,19 +75,21 @@ def connect(bootstrap: str, *, answer_within_s: float) -> Client:
     """An idempotent client that gives every answer within `answer_within_s`. Raises StackError if nobody answers."""
     limit_ms = int(answer_within_s * 1000)
     try:
-        client: Client = _Kafka(
-            bootstrap_servers=bootstrap,
-            bootstrap_timeout_ms=limit_ms,
-            acks="all",
-            enable_idempotence=True,
-            delivery_timeout_ms=limit_ms,
-            request_timeout_ms=max(1, limit_ms // 2),
-            max_block_ms=max(1, limit_ms // 2),
-            reconnect_backoff_max_ms=500,
-            batch_size=1 << 17,
-            allow_auto_create_topics=False,
-            metrics_enabled=False,
-        )
+        with whole() as connections:
+            client: Client = _Kafka(
+                bootstrap_servers=bootstrap,
+                bootstrap_timeout_ms=limit_ms,
+                acks="all",
+                enable_idempotence=True,
+                delivery_timeout_ms=limit_ms,
+                request_timeout_ms=max(1, limit_ms // 2),
+                max_block_ms=max(1, limit_ms // 2),
+                reconnect_backoff_max_ms=500,
+                batch_size=1 << 17,
+                allow_auto_create_topics=False,
+                metrics_enabled=False,
+                kafka_client=connections,
+            )
     except KafkaError as failure:
         saw = f"saw {failure}. Is the broker up?"
         raise StackError(f"asked Kafka at {bootstrap} to take records; {saw}") from failure

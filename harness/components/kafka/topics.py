@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import GroupIdNotFoundError, KafkaError, UnknownTopicOrPartitionError
+from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.offsets import IsolationLevel
 
 from harness import wait
@@ -20,6 +23,24 @@ MEMBER_S = 60.0
 
 # Without a handler the client's retries while a broker starts would be printed to the terminal.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+
+@contextmanager
+def whole() -> Iterator[Callable[..., KafkaNetClient]]:
+    """Gives the `kafka_client` of one client of the library, whose constructor asks the broker. Where it raises, the
+    library leaves a thread that goes on asking, and its sockets: they end with this."""
+    made: list[KafkaNetClient] = []
+
+    def client(**configs: Any) -> KafkaNetClient:
+        made.append(KafkaNetClient(**configs))
+        return made[-1]
+
+    try:
+        yield client
+    except BaseException:
+        for each in made:
+            each.close()
+        raise
 
 
 class Topics:
@@ -136,10 +157,11 @@ class Topics:
 
     def _connected(self) -> KafkaAdminClient:
         if self._admin is None:
-            self._admin = KafkaAdminClient(
-                bootstrap_servers=self.bootstrap, client_id="onceproof", bootstrap_timeout_ms=5000,
-                request_timeout_ms=20_000, reconnect_backoff_max_ms=200,
-            )  # fmt: skip
+            with whole() as client:
+                self._admin = KafkaAdminClient(
+                    bootstrap_servers=self.bootstrap, client_id="onceproof", bootstrap_timeout_ms=5000,
+                    request_timeout_ms=20_000, reconnect_backoff_max_ms=200, kafka_client=client,
+                )  # fmt: skip
         return self._admin
 
     def _counted_on(self, topic: str) -> list[str]:

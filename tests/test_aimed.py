@@ -1,0 +1,163 @@
+"""The bench of aimed kills: what its journals come to, with misses that are planted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench import aimed
+from harness.run_folder.journal import Journal
+
+HOUSE = Path(__file__).parents[1]
+Event = dict[str, Any]
+
+
+def batch(attempt: int, number: int, point: str = "sink-committed") -> Event:
+    return {"what": "batch", "attempt": attempt, "batch": number, "point": point}
+
+
+def tried(what: str, attempt: int, number: int, **changes: Any) -> Event:
+    """A try as the schedule writes it: one that hit, as long as nothing else is said."""
+    listing = {"offsets": [*range(number + 1)], "commits": [*range(number)]}
+    evidence = {"signalled": {"driver": "SIGKILL"}, "checkpoint_after": listing, **changes.pop("evidence", {})}
+    return {"what": what, "attempt": attempt, "batch": number, "hit": True, "evidence": evidence, **changes}
+
+
+def died(attempt: int) -> Event:
+    return {"what": "died", "number": attempt, "status": -9, "scheduled": True}
+
+
+def hit(attempt: int, number: int) -> list[Event]:
+    """A kill in its window, and the attempt that comes after it."""
+    return [
+        batch(attempt, number),
+        died(attempt),
+        tried("step", attempt, number),
+        batch(attempt + 1, number, "batch-planned"),
+        batch(attempt + 1, number),
+    ]
+
+
+UNHURT: Event = {"hit": False, "evidence": {"signalled": {}}}
+RIGHT = hit(1, 2)
+
+
+def late(number: int) -> list[Event]:
+    """A try that came too late: the driver went on."""
+    return [tried("missed", 0, number, **UNHURT)]
+
+
+def given_up(number: int) -> list[Event]:
+    return [tried("step", 0, number, **UNHURT)]
+
+
+def without(events: Sequence[Event], what: str) -> list[Event]:
+    return [event for event in events if event["what"] != what]
+
+
+PLANTED: list[tuple[list[Event], str]] = [
+    (RIGHT, "right"),
+    (given_up(2), "missed"),
+    # Spark had committed it by the time that the driver was dead.
+    ([tried("step", 1, 2, evidence={"checkpoint_after": {"commits": [0, 1, 2]}}), batch(2, 2)], "elsewhere"),
+    # The next attempt begins with another one: this one was in the log, or the one before it was not.
+    ([tried("step", 1, 2), batch(2, 3)], "elsewhere"),
+    ([tried("step", 1, 2), batch(2, 1), batch(2, 2)], "elsewhere"),
+    # Nobody came after it who could show where it hit; a batch that is only planned shows nothing.
+    ([tried("step", 1, 2)], "elsewhere"),
+    ([tried("step", 1, 2), batch(2, 2, "batch-planned")], "elsewhere"),
+    # An attempt that is not the next one is no witness.
+    ([tried("step", 1, 2), batch(1, 2), batch(3, 2)], "elsewhere"),
+    # What was begun before the kill is none either.
+    ([batch(2, 2), tried("step", 1, 2)], "elsewhere"),
+    # The schedule itself says that it hit nothing, and yet somebody was killed.
+    ([tried("step", 1, 2, hit=False), batch(2, 2)], "elsewhere"),
+    # A miss that the journal does not tell.
+    (without(RIGHT, "step")[2:], "unsaid"),
+]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Callable[[Sequence[Event]], Path]:
+    def write(events: Sequence[Event]) -> Path:
+        path = tmp_path / "journal.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(("events", "word"), PLANTED)
+def test_each_try_is_told_as_it_went(
+    journal: Callable[[Sequence[Event]], Path], events: list[Event], word: str
+) -> None:
+    assert list(aimed.told(journal(events), steps=1)) == [word]
+
+
+def test_a_miss_and_the_try_after_it_are_two(journal: Callable[[Sequence[Event]], Path]) -> None:
+    events = [*late(2), *late(3), *hit(1, 4), *hit(2, 6)]
+    assert Counter(aimed.told(journal(events), steps=2)) == {"missed": 2, "right": 2}
+
+
+def test_a_driver_that_died_of_no_step_is_not_silent(journal: Callable[[Sequence[Event]], Path]) -> None:
+    events = [*hit(1, 2), died(2), *hit(3, 5)]
+    assert Counter(aimed.told(journal(events), steps=2)) == {"right": 2, "unsaid": 1}
+
+
+def test_a_journal_that_is_torn_tells_less_and_says_so(journal: Callable[[Sequence[Event]], Path]) -> None:
+    path = journal([*hit(1, 2), *hit(2, 5), *hit(3, 8)])
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(lines[:7]) + '\n{"what": "st', encoding="utf-8")
+    counts = Counter(aimed.told(path, steps=3))
+    # The second driver's death is there, its step is not.
+    assert counts == {"right": 1, "unsaid": 3}
+
+
+@given(st.lists(st.sampled_from(["right", "missed", "unsaid", "elsewhere"]), max_size=12))
+def test_whatever_is_planted_is_counted(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+    """Each step of a run went one of these ways."""
+    events: list[Event] = []
+    attempt = 1
+    for place, word in enumerate(words):
+        number = 2 + 3 * place
+        if word == "right":
+            events += hit(attempt, number)
+        if word == "elsewhere":
+            events += [died(attempt), tried("step", attempt, number), batch(attempt + 1, number + 1)]
+        if word == "missed":
+            events += given_up(number)
+        attempt += word in ("right", "elsewhere")
+    path = tmp_path_factory.getbasetemp() / "aimed.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    assert Counter(aimed.told(path, steps=len(words))) == Counter(words)
+
+
+def test_the_scenario_has_as_many_steps_as_are_counted(tmp_path: Path) -> None:
+    shutil.copytree(HOUSE / "pipelines" / "transactions", tmp_path / "pipelines" / "transactions")
+    made = aimed.scenario(tmp_path)
+    assert len(made.schedule) == aimed.EACH
+    assert len({step.when.batch for step in made.schedule}) == aimed.EACH
+
+
+def test_the_time_to_a_death_is_from_the_last_window_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    events = [(batch(1, 1), 1.0), (batch(1, 2), 2.0), (died(1), 2.06), (batch(2, 2), 5.0), (died(2), 5.25)]
+    path.write_text("".join(json.dumps({**event, "at_s": at}) + "\n" for event, at in events), encoding="utf-8")
+    assert [round(each) for each in aimed.ended_ms(path)] == [60, 250]
+
+
+def test_the_events_are_those_that_a_journal_keeps(tmp_path: Path) -> None:
+    """Planted events are told as they are written: what is asked of them stands at the top of a line."""
+    journal = Journal(tmp_path / "journal.jsonl")
+    for event in RIGHT:
+        journal.write(event["what"], **{name: value for name, value in event.items() if name != "what"})
+    journal.close()
+    assert list(aimed.told(tmp_path / "journal.jsonl", steps=1)) == ["right"]
