@@ -122,12 +122,12 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     out = []
     if evidence.signalled:
         faulted = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
-        out.append(f"victims: {faulted}")
+        out.append(f"signalled: {faulted}")
     if evidence.checkpoint_before or evidence.checkpoint_after:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
         out.append(f"checkpoint before: {before}; after: {after}")
     if evidence.rows_seen is not None:
-        out.append(f"rows the sink had been handed: {evidence.rows_seen:,}")
+        out.append(f"rows that the row trigger counted: {evidence.rows_seen:,}")
     out += [f"in flight: {visible(evidence.in_flight, 200)}"] if evidence.in_flight else []
     return out + ([f"note: {visible(evidence.note, 400)}"] if evidence.note else [])
 
