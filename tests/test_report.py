@@ -22,7 +22,7 @@ from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error
 from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.run_folder.store import RunFolder
-from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
+from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
 from tests import sample_runs as sample
 
 Tag = tuple[str, tuple[tuple[str, str | None], ...]]
@@ -264,6 +264,39 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
         "errors planted in copies of this data. It is not a proof"
     ) in text
     assert "proved" not in text.replace("disproved", "")
+
+
+def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
+    told = dict(claims.about(plain(sample.scenario())))
+    assert told == {
+        "Claim": "Every record of the source takes effect in the sink exactly once.",
+        "Program": "pipelines/append.py",
+        "Sink": "postgres payments",
+        "Fault": "kill driver (sink-committed, batch 3)",
+        "The scenario's own words": "The crash point that an append sink cannot survive.",
+    }
+
+
+def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_differ() -> None:
+    run = {"path": "scenarios/a b.yaml", "seed": 7, "stack": {"asked": "--stack containers"}}
+    commands = claims.again("reports/a/1", run, sample.verdict())
+    assert [command for command, _ in commands] == [
+        "onceproof replay reports/a/1 --stack containers",
+        "onceproof run 'scenarios/a b.yaml' --seed 7 --stack containers",
+        "onceproof check reports/a/1",
+    ]
+    assert len({words for _, words in commands}) == 3
+    # The stored plan has the mistake in it.
+    assert claims.again("reports/a/1", run, error("no table"))[0] == commands[1]
+
+
+def test_settings_have_their_names_once(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    folder.save(0, run={"spark": {"spark.cores.max": "2"}})
+    folder.save(1, run={"outcome": {"gap_s": 1.5}})
+    text = "".join(Skeleton(render.write(folder.path).read_text()).text)
+    assert "spark.cores.max" in text and "spark.spark" not in text
+    assert "longest time without a commit in one attempt, in seconds" in text and "gap_s" not in text
 
 
 @pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])

@@ -21,11 +21,21 @@ CELL = 40
 LINES = 40
 
 
-def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str = "", again: str = "") -> str:
+def failure(
+    scenario: str,
+    verdict: Verdict,
+    folder: Path | None,
+    *,
+    asked: str = "",
+    again: str = "",
+    left: Sequence[str] = (),
+) -> str:
     """The whole text. `folder` is the run folder, None if the run failed before it had one; `asked` is what a command
-    line says to get its stack, `again` the command that repeats it where there is no folder."""
+    line says to get its stack, `again` the command that repeats it where there is no folder, or where the stored plan
+    would fail again; `left` are sentences on why it is unknown."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
+    out += [f"  {visible(text, 400)}" for text in left]
     for number, step in enumerate(verdict.steps, start=1):
         out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
     out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
@@ -33,6 +43,8 @@ def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str 
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
         out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
+    if verdict.word is Word.ERROR and again:
+        return "\n".join([*out, "", *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
     return "\n".join([*out, *_last(folder, asked, again)])
 
 
@@ -104,10 +116,16 @@ def step_lines(step: StepOutcome) -> list[str]:
     """One step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
     word = "hit" if step.hit else "MISSED"
-    place = where(step.point, step.batch, crash_point=step.crash_point is not None)
+    place = where(step.point, step.batch, crash_point=step.crash_point is not None) + _of(step.checkpoint)
     attempt = f", attempt {step.attempt}" if step.attempt else ""
     head = f"{word}: {visible(step.name, 120)}{place}{attempt}{at}"
     return [head, *(f"  {line}" for line in evidence_lines(step.evidence))]
+
+
+def _of(checkpoint: str) -> str:
+    """Which query was hit, where its checkpoint is not the only one of the run's folder."""
+    parent, _, name = checkpoint.rpartition("/")
+    return f" of the query {visible(name, 60)}" if parent else ""
 
 
 def where(point: str, batch: int | None, *, crash_point: bool) -> str:

@@ -159,6 +159,7 @@ def case_of(parts: Parts) -> Case:
         impacts={number: Impact(each) for number, each in enumerate(impacts, 1) if each in list(Impact)},
         labels=labels(parts.verdict.steps),
         progressed=parts.progressed,
+        counts=parts.counts,
     )
 
 

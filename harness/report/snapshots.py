@@ -100,7 +100,7 @@ def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
     out["Open transactions"] = _writing(snapshot.writing, names)
     if snapshot.rows_counted is not None:
         before = "" if snapshot.rows_before is None else f", {snapshot.rows_before:,} before the batch"
-        out["Rows counted"] = f"{snapshot.rows_counted:,}{before}"
+        out["Rows counted by the row trigger"] = f"{snapshot.rows_counted:,}{before}"
     return out
 
 

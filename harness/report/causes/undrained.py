@@ -191,7 +191,7 @@ def _cures(run: Ran) -> Iterator[str]:
         here = listed(sorted({f"{count:,}" for _, count in counts}))
         yield f"Lower `{SHUFFLE}` (here {here}) to the number of cores ({_cores(run)}), under `pipeline.conf`."
     if run.over or not counts:
-        yield f"Raise `timeout` (here {run.timeout_s:g} s)."
+        yield f"Raise `timeout` (here {run.timeout_s:g} s)." if run.timeout_s else "Raise `timeout` of the scenario."
     records = claims.mapping(run.plan.get("input")).get("records")
     if isinstance(records, int):
         yield f"Or feed less: lower `input.records` (here {records:,})."
