@@ -100,6 +100,7 @@ class Live:
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
+        self._first_look()
         self.deadline = Deadline(self.scenario.timeout_s)
         self.stalls = StallDetector(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
@@ -267,6 +268,13 @@ class Live:
                 self.start_s = monotonic() - began
         except WaitError as failure:
             raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
+
+    def _first_look(self) -> None:
+        """Early words for what the first committed batch shows of the sinks, unless a fault was there first."""
+        if self.schedule.acted or self.schedule.injecting:
+            return
+        for name, why in preflight.first(self.scenario, self.own, self._looked):
+            self.journal.write("sink missing", sink=name, why=why)
 
     def _launched(self, number: int) -> None:
         self.observer.attempt = number
