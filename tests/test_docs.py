@@ -82,10 +82,10 @@ def test_the_places_of_a_hit_are_in_the_glossary() -> None:
 
 
 ENGLISH = """
-a again all and any as at before better by can change changed checked column copies data details did differs end
-everything from how in is it its least limits made more missing no nobody not of on or reasons s says seconds side stood tell tested than the them then
-this timeline to too was were what when where which why with without work worked yet used many under part does done has
-have had file onceproof system test
+a again all and any as at before better by can change changed checked column copies data details did differs does done
+end everything file from had has have how in is it its least limits made many missing more no nobody not of on
+onceproof or part reasons s says seconds side stood system tell test tested than the them then this timeline to too
+under used was were what when where which why with without work worked yet
 """
 """Words that need no explanation."""
 PLAIN = frozenset(ENGLISH.split())
