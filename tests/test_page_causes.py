@@ -111,6 +111,8 @@ def test_of_a_batch_the_page_says_which_partitions_the_findings_name() -> None:
     for less in ({"counts": None}, {"progressed": None}):
         (group,) = shown(case(doubled(99), **({"progressed": known, "counts": counts} | less)))
         assert "Of batch 3's records" not in dict(group.facts)
+    unnamed = doubled(1, findings=(replace(sample.duplicated(), records=()),))
+    assert "Of batch 3's records" not in dict(shown(case(unnamed, progressed=known, counts=counts))[0].facts)
     cut = doubled(99, counts={"duplicated": 2000})
     assert "Of batch 3's records" not in dict(shown(case(cut, progressed=known, counts=counts))[0].facts)
 

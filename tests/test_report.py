@@ -275,6 +275,9 @@ def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
         "Fault": "kill driver (sink-committed, batch 3)",
         "The scenario's own words": "The crash point that an append sink cannot survive.",
     }
+    later = dict(claims.about(plain(sample.scenario()), (replace(sample.STEP, batch=4),)))
+    assert later["Fault"] == "kill driver (sink-committed, batch 3; hit at batch 4)"
+    assert dict(claims.about(plain(sample.scenario()), (sample.STEP,))) == told
 
 
 def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_differ() -> None:

@@ -112,6 +112,13 @@ def test_only_ten_findings_are_told_and_the_rest_counted() -> None:
     assert text.splitlines()[-1] == "  and 1,224 more findings"
 
 
+def test_some_findings_of_each_cause_are_told() -> None:
+    many = tuple(sample.duplicated(number) for number in range(40))
+    text = words.failure(sample.NAME, sample.verdict(findings=(*many, sample.corrupted(), sample.lost())), None)
+    assert [text.count(f"{kind} in postgres") for kind in ("duplicated", "corrupted", "lost")] == [8, 1, 1]
+    assert text.index("duplicated in") < text.index("corrupted in") and text.endswith("and 32 more findings")
+
+
 def test_a_legal_recovery_is_told_last() -> None:
     recovered = Finding(kind=Kind.RECOVERED, sink="s")
     text = words.failure("a", sample.verdict(findings=(recovered, sample.lost())), None)

@@ -12,7 +12,7 @@ from typing import Any
 from harness.report import stakes
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
-from harness.scenario import Verdict, Word
+from harness.scenario import StepOutcome, Verdict, Word
 from harness.stack import Start
 
 GUARANTEES = {
@@ -48,12 +48,14 @@ COUNTS = {
 }
 
 
-def about(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tuple[str, str]]:
     """What was tested, a line each: what is claimed of the pipeline, its program, its sinks, the faults, and why its
-    author wrote the scenario. Only the first is a claim."""
+    author wrote the scenario. Only the first is a claim. `steps` say where a fault hit another batch than planned."""
     guarantee, why = str(plan.get("guarantee", "exactly-once")), str(plan.get("why") or "")
     sinks = [f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in mappings(plan.get("sinks"))]
-    faults = [_step(step) for step in mappings(plan.get("schedule"))]
+    planned = mappings(plan.get("schedule"))
+    known = [*steps, *[None] * len(planned)]
+    faults = [_step(step, outcome) for step, outcome in zip(planned, known, strict=False)]
     out = [
         ("Claim", GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}.")),
         ("Program", str(mapping(plan.get("pipeline")).get("entry") or "")),
@@ -64,11 +66,12 @@ def about(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in out if text]
 
 
-def _step(step: Mapping[str, Any]) -> str:
+def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
     when = mapping(step.get("when"))
     batch = "" if when.get("batch") is None else f", batch {when.get('batch')}"
     query = f" of {when.get('query')}" if when.get("query") else ""
-    return f"{mapping(step.get('do')).get('kind', '')} ({when.get('place', '')}{batch}{query})"
+    hit = "" if outcome is None or outcome.batch in (None, when.get("batch")) else f"; hit at batch {outcome.batch}"
+    return f"{mapping(step.get('do')).get('kind', '')} ({when.get('place', '')}{batch}{query}{hit})"
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:

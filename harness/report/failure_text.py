@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.report import stakes
+from harness.report.causes.groups import groups
 from harness.report.escape import cell, plural, visible
 from harness.report.row_diff import row_diff
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 
 MOST = 10
 """Findings that are told in full."""
+OF_A_CAUSE = 3
+"""Of each cause, before more of the largest are."""
 CELL = 40
 LINES = 40
 
@@ -39,7 +42,7 @@ def failure(
     for number, step in enumerate(verdict.steps, start=1):
         out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
     out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
-    for number, finding in enumerate(_worst_first(verdict.findings)[:MOST], start=1):
+    for number, finding in enumerate(_chosen(verdict.findings), start=1):
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
         out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
@@ -162,9 +165,13 @@ def numbers(batches: Sequence[int]) -> str:
     return f"{batches[0]}-{batches[-1]}" if whole else " ".join(str(batch) for batch in batches[-20:])
 
 
-def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
-    """A recovered record is legal: it is told last."""
-    return sorted(findings, key=lambda finding: finding.kind is Kind.RECOVERED)
+def _chosen(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that are told: some of each cause as long as there is room, the largest cause first, what is legal last."""
+    causes = groups(findings)
+    some = [finding for group in causes for finding in group.findings[:OF_A_CAUSE]][:MOST]
+    rest = [finding for group in causes for finding in group.findings[OF_A_CAUSE:]]
+    taken = {id(finding) for finding in [*some, *rest[: MOST - len(some)]]}
+    return [finding for group in causes for finding in group.findings if id(finding) in taken]
 
 
 def _finding(number: int, finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:

@@ -203,7 +203,7 @@ def _blow(case: Case, group: Group, number: int) -> Iterator[str]:
     if len(points) == 1:
         # The point is what the snapshot of the sink and the checkpoint showed, not what was asked for.
         text = STOOD.get(points.pop(), "")
-        what = "the records in flight" if batch is None else f"batch {batch}"
+        what = "what was in flight" if batch is None else f"batch {batch}"
         if text:
             yield _capital(text.format(what=what, did=did, number=number))
             yield from _after(case, group, step, mine)

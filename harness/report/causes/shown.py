@@ -108,8 +108,9 @@ def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
 def _shares(case: Case, group: Group) -> Iterator[str]:
     """Of each partition of the batch, how many of its records the findings name: a partition whose transaction was
     committed before the fault has all of its records there twice, one that was rolled back has none. Nothing where
-    findings are left out, or name more than one batch."""
+    findings are left out, name no records, or name more than one batch."""
     kept = len(group.findings) == case.verdict.counts.get(group.kind.value, len(group.findings))
+    kept = kept and all(finding.records for finding in group.findings)
     queries = [query for query in (case.progressed.queries if case.progressed else ()) if query.ours]
     if not kept or len(group.batches) != 1 or len(queries) != 1 or case.counts is None:
         return
