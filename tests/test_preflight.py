@@ -153,6 +153,19 @@ def test_a_sink_that_was_looked_at_is_not_asked_for_its_columns_again(
         assert found.asked == asked
 
 
+@pytest.mark.parametrize(
+    ("conf", "told"),
+    [
+        ({"spark.cores.max": "2"}, {"c/totals": 200}),
+        ({"spark.cores.max": "16"}, {}),
+        ({}, {}),
+        ({"spark.cores.max": "many"}, {}),
+    ],
+)
+def test_many_shuffle_partitions_on_few_cores_are_told_early(conf: dict[str, str], told: dict[str, int]) -> None:
+    assert preflight.crowded({"c/totals": 200, "c/few": 3}, conf) == told
+
+
 class Late:
     """A scenario of several sinks, and what a server would say of each when it is asked."""
 

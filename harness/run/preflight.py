@@ -9,7 +9,7 @@ judged as this one's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
 from harness.workloads.base import Workload
 
+TASKS_A_CORE = 16
+"""Tasks of a batch that one core may have before they are called many: the default of 200 on two cores is a hundred."""
 FIRST_MS = 1000
 """How long a lock may keep out the look after the first batch."""
 
@@ -102,6 +104,14 @@ def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Ite
         except (StackError, WaitError):
             # A fault may have hit its server meanwhile: this is said where the sink is needed.
             continue
+
+
+def crowded(stateful: Mapping[str, int], conf: Mapping[str, str]) -> dict[str, int]:
+    """Of the queries that keep state, with their shuffle partitions, those whose batches have many tasks for each core;
+    none where nobody knows how many cores there are."""
+    cores = conf.get("spark.cores.max", "")
+    most = int(cores) * TASKS_A_CORE if cores.isascii() and cores.isdigit() else None
+    return {} if most is None else {query: count for query, count in stateful.items() if count > most}
 
 
 def bind(scenarios: Sequence[Scenario]) -> None:
