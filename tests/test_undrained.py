@@ -121,6 +121,22 @@ def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
     told = said(plan=PLAN | {"timeout_s": 600.0}, run={})
     assert told is not None
     assert not any("time was up" in text for text in told.said)
+    assert told.cures == []
+
+
+def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
+    told = said(journal=[*JOURNAL[:-3], event(130.0, "gave up", why="5 restarts"), *JOURNAL[-3:]], run={})
+    assert told is not None
+    assert "The driver died again and again by itself, and the harness no longer restarted it." in told.said
+    assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
+
+
+def test_where_all_was_committed_the_reasons_are_pointed_to() -> None:
+    done = replace(PROGRESSED, committed=dict(PROGRESSED.end))
+    told = said(progressed=done)
+    assert told is not None
+    assert told.said[0] == "All 400 records read back from the source were committed; the reasons say what was open."
+    assert told.facts == []
 
 
 def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
@@ -133,7 +149,7 @@ def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
 @pytest.mark.parametrize("run", [{}, {"outcome": []}, {"outcome": {"stateful": 7}}, {"spark": 3, "outcome": RUN}])
 def test_what_the_folder_does_not_hold_is_not_told(run: dict[str, Any]) -> None:
     told = said(run=run, plan={}, counts=None, journal=[])
-    assert told == Undrained(said=[], facts=[], cures=["Raise `timeout` of the scenario."])
+    assert told == Undrained(said=[], facts=[], cures=[])
 
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"conf":{}}}\n{{"orders":{{"0":1}}}}\n'

@@ -51,6 +51,8 @@ class Ran:
     """When the time began to run: at the end of the warm-up."""
     end: float = 0.0
     """When the sinks began to be read."""
+    gave_up: bool = False
+    """The supervisor had restarted the driver as often as it may."""
 
     @property
     def committed(self) -> int:
@@ -77,7 +79,8 @@ def ran(verdict: Verdict, journal: Sequence[Mapping[str, Any]], **parts: Any) ->
     totals = [event.get("total") for event in journal if event.get("what") == "sent"]
     planned = next((total for total in reversed(totals) if isinstance(total, int)), None)
     begin, end = times.get("feeding", 0.0), times.get("reading", end)
-    return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, **parts)
+    gave_up = any(event.get("what") == "gave up" for event in journal)
+    return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, gave_up=gave_up, **parts)
 
 
 def undrained(run: Ran) -> Undrained | None:
@@ -95,8 +98,10 @@ def _left(run: Ran) -> Iterator[str]:
         yield f"{left} when the sinks were last read."
         yield f"Rows are expected of the {run.committed:,} committed records alone; of the others nothing is said."
     elif total is not None:
-        yield f"All {plural(total, 'record')} in the source were committed, but the pipeline had not come to rest."
-    if run.over:
+        yield f"All {plural(total, 'record')} read back from the source were committed; the reasons say what was open."
+    if run.gave_up:
+        yield "The driver died again and again by itself, and the harness no longer restarted it."
+    elif run.over:
         yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
     sent = run.past.sent[-1][1] if run.past and run.past.sent else None
     if sent is not None and run.planned is not None and sent < run.planned:
@@ -190,8 +195,11 @@ def _cures(run: Ran) -> Iterator[str]:
     if counts := _stateful(run):
         here = listed(sorted({f"{count:,}" for _, count in counts}))
         yield f"Lower `{SHUFFLE}` (here {here}) to the number of cores ({_cores(run)}), under `pipeline.conf`."
-    if run.over or not counts:
-        yield f"Raise `timeout` (here {run.timeout_s:g} s)." if run.timeout_s else "Raise `timeout` of the scenario."
+    if run.gave_up:
+        yield "Mend what ends the driver: the last lines of its log say what it was."
+        return
+    if run.over:
+        yield f"Raise `timeout` (here {run.timeout_s:g} s)."
     records = claims.mapping(run.plan.get("input")).get("records")
-    if isinstance(records, int):
+    if run.over and isinstance(records, int):
         yield f"Or feed less: lower `input.records` (here {records:,})."
