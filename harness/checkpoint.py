@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.run_folder.snapshot import Batch, Query, QueryState
 
@@ -56,12 +57,28 @@ def lines_of(text: str) -> tuple[str, ...]:
 
 def watermark_of(text: str) -> int | None:
     """The watermark that a file of the offset log names, in milliseconds; None if it names none."""
+    mark = _metadata(text).get("batchWatermarkMs")
+    return mark if isinstance(mark, int) and not isinstance(mark, bool) else None
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    """The line of metadata in a file of the offset log; empty if there is none to read."""
     try:
         said = json.loads(text.splitlines()[1])
     except (IndexError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def shuffle_partitions(checkpoint: Path) -> int | None:
+    """Over how many shuffle partitions a query keeps its state, as the newest file of its offset log has the setting;
+    None for a query without state, or where the log does not say. Spark takes the number from there at a restart."""
+    if not (checkpoint / "state").is_dir():
         return None
-    mark = said.get("batchWatermarkMs") if isinstance(said, dict) else None
-    return mark if isinstance(mark, int) and not isinstance(mark, bool) else None
+    text = _read(checkpoint / "offsets" / str(max(_numbers(checkpoint / "offsets"), default=-1)))
+    settings = _metadata(text or "").get("conf")
+    given = str(settings.get("spark.sql.shuffle.partitions", "")) if isinstance(settings, dict) else ""
+    return int(given) if given.isascii() and given.isdigit() else None
 
 
 def sources_of(lines: Iterable[str], reads: OffsetReader, checkpoint: Path) -> list[Offsets]:

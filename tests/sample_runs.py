@@ -82,7 +82,7 @@ def duplicated(number: int = 17) -> Finding:
         sink="postgres payments",
         key={"id": str(number)},
         expected=(row(number),),
-        found=(row(number), row(number)),
+        found=(row(number),),
         records=(RecordRef(partition=0, offset=200 + number),),
         batches=(3,),
         faults=("kill driver at sink-committed of batch 3, attempt 1",),

@@ -30,7 +30,7 @@ def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> Non
         ("Query other", "planned none, committed none; it does not read the source", "-"),
         ("Acknowledged", "0/200, 1/199", "0/200, 1/200"),
         ("Open transactions", "1 transaction in postgres payments: insert into payments values ($1)", "none"),
-        ("Rows counted", "299, 200 before the batch", "-"),
+        ("Rows counted by the row trigger", "299, 200 before the batch", "-"),
         ("Rows in sink 1, postgres payments", "299", "300"),
     ]
 
@@ -42,8 +42,8 @@ def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder)
     (folder.path / "snapshots" / "3-restart").mkdir()
     shown = snapshots.snapshots(folder.path)
     assert [each.step for each in shown] == [2, 10]
-    assert ("Saved position", "0/3, 1/7", "-") in shown[0].lines
-    assert "Rows counted" not in {name for name, _, _ in shown[0].lines}
+    assert ("Saved offsets", "0/3, 1/7", "-") in shown[0].lines
+    assert "Rows counted by the row trigger" not in {name for name, _, _ in shown[0].lines}
 
 
 def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
@@ -51,7 +51,13 @@ def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
     sample.keep(folder, injection, rows=0)
     lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
     assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
-    assert lines["Rows counted"] == "299"
+    assert lines["Rows counted by the row trigger"] == "299"
+
+
+def test_a_sink_that_is_kept_by_its_place_is_told_by_its_name(folder: RunFolder) -> None:
+    sample.keep(folder, replace(sample.INJECTION, writing={"0": ("insert",), "7": ("update",)}), rows=0)
+    lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
+    assert lines["Open transactions"] == "1 transaction in postgres payments: insert; 1 transaction in 7: update"
 
 
 def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
@@ -112,7 +118,7 @@ def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folde
     text = render.write(folder.path).read_text()
     # The fault's own part holds its snapshot; that of a step that is in no schedule stands by itself.
     fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]
-    assert "kill driver" in fault and "Snapshot: where everything stood then" in fault
+    assert "kill driver" in fault and "Snapshots: where everything stood" in fault
     assert "Snapshot of step 7, which is not in the schedule" in text
     assert "1 control run of the same input without faults" in text
 
@@ -122,4 +128,4 @@ def test_a_snapshot_of_a_step_that_missed_says_so(tmp_path: Path) -> None:
     sample.keep(folder, sample.INJECTION, rows=299)
     text = render.write(folder.path).read_text()
     fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]
-    assert "✗ missed" in fault and "Snapshot: where everything stood then" in fault
+    assert "✗ missed" in fault and "Snapshots: where everything stood" in fault

@@ -392,7 +392,8 @@ OTHERWISE = {
     "records": {  # how many: a key of `input`, of the journal, of a verdict's counts; a table of the effect
         "checkers/verdict.py", "effect/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
-        "report/causes/headline.py", "report/failure_text.py", "report/timeline/happened.py", "suite/progress.py",
+        "report/causes/headline.py", "report/causes/undrained.py", "report/failure_text.py",
+        "report/timeline/happened.py", "suite/progress.py",
     },
     "rows": {  # how many; what a mark of the timeline stands for
         "components/postgres/sink/tripwire.py", "report/snapshots.py", "report/timeline/happened.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from array import array
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from harness.report.causes import table_file
 from harness.report.causes.groups import groups, ranges
 from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.sentences import MOST_WORDS, batches, sentences, words
-from harness.report.causes.shown import said
+from harness.report.causes.shown import said, shown
+from harness.report.timeline.counts import Counts
 from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.scenario import Finding, Guarantee, Harm, Impact, Kind, RecordRef, Verdict, Word
 from tests import sample_runs as sample
@@ -95,6 +97,24 @@ def test_findings_that_were_only_counted_are_not_called_twice() -> None:
     told = headline(case(doubled(1000, counts=counts)))
     assert told[0] == "5,000 of 10,000 rows in postgres payments are there more than once."
     assert told[1] == "The first 1,000 were traced to a cause; the others were only counted."
+
+
+def test_of_a_batch_the_page_says_which_partitions_the_findings_name() -> None:
+    batch = Batch(batch=3, ranges={0: (200, 300), 1: (40, 90)}, committed=True, attempts=(1, 2))
+    known = Progressed(queries=(Query(checkpoint="checkpoint", batches=(batch,)),))
+    counts = Counts({0: array("q", range(300)), 1: array("q", range(90))})
+    (group,) = shown(case(doubled(99), progressed=known, counts=counts))
+    facts = dict(group.facts)
+    assert facts["Of batch 3's records"] == "partition 0: 99 of 100 records; partition 1: 0 of 50 records"
+    assert facts["Fault"] == "fault 1: kill driver at sink-committed of batch 3, attempt 1"
+    assert facts["Rows"] == "99 rows too many"
+    for less in ({"counts": None}, {"progressed": None}):
+        (group,) = shown(case(doubled(99), **({"progressed": known, "counts": counts} | less)))
+        assert "Of batch 3's records" not in dict(group.facts)
+    unnamed = doubled(1, findings=(replace(sample.duplicated(), records=()),))
+    assert "Of batch 3's records" not in dict(shown(case(unnamed, progressed=known, counts=counts))[0].facts)
+    cut = doubled(99, counts={"duplicated": 2000})
+    assert "Of batch 3's records" not in dict(shown(case(cut, progressed=known, counts=counts))[0].facts)
 
 
 @pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])

@@ -167,7 +167,7 @@ def test_the_failure_text_is_ours_and_nothing_else(
             "VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: an append",
             "  1. duplicated in postgres payments: id=17, 1 row too many",
             "     record 0/217 (partition/offset); batch 3; after kill driver at *",
-            "     !  amount   10.00   10.01",
+            "     !  amount   10.00     10.01",
             "report: reports/an-append/*-r1/report.html",
             "again:  onceproof replay reports/an-append/*-r1",
             "!!  an append *",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,10 +12,11 @@ from typing import Any
 import pytest
 
 from harness.checkers.cells import Row
-from harness.errors import SetupError, UsageError
+from harness.errors import SetupError, StackError, UsageError, WaitError
 from harness.load import load
 from harness.run import preflight
 from harness.scenario import Scenario, Sink
+from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
 
@@ -38,7 +41,7 @@ def scenario(folder: Path, effect: str, key: str = "id") -> Scenario:
 def table(*names: str, rows: list[Row] | None = None, missing: str = "") -> SinkTable:
     columns = tuple(SinkColumn(name=name, type=TYPES[name][0], family=TYPES[name][1]) for name in names)
     about: dict[str, Any] = {"name": "kept", "kind": "postgres", "target": "public.kept"}
-    return SinkTable(**about, columns=columns, rows=rows or [], unreadable=missing)
+    return SinkTable(**about, columns=columns, rows=rows or [], unreadable=missing, absent=bool(missing))
 
 
 def look(
@@ -67,6 +70,100 @@ def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkey
 
 def test_a_table_that_is_there_needs_no_second_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "amount")) == {0}
+
+
+def test_a_query_that_is_wrong_whatever_the_pipeline_makes_is_told_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(sink: Sink, parts: Any) -> None:
+        raise UsageError('asked Postgres to look at the sink select amuont; it said: column "amuont" does not exist')
+
+    monkeypatch.setattr(preflight, "columns", wrong)
+    # One that is not there yet is not asked for a second time.
+    assert look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET) == set()
+    with pytest.raises(SetupError, match='column "amuont" does not exist'):
+        look(tmp_path, monkeypatch, old=NONE_YET, new=replace(NONE_YET, absent=False))
+
+
+class Open:
+    """A sink that says of itself what it is told to; `rows` makes it one that keeps its rows for good."""
+
+    def __init__(self, says: Exception | None = None, *, rows: Exception | list[Row] | None = None) -> None:
+        self._says, self._rows = says, rows
+        self.keeps_rows = rows is not None
+        self.asked: list[str] = []
+
+    def columns(self) -> tuple[SinkColumn, ...]:
+        self.asked.append("columns")
+        if self._says is not None:
+            raise self._says
+        return ()
+
+    @contextmanager
+    def reading(self, *, wait_ms: int = 0) -> Iterator[Reading]:
+        self.asked.append("rows")
+
+        def parts() -> Iterator[list[Row]]:
+            if isinstance(self._rows, Exception):
+                raise self._rows
+            yield self._rows or []
+
+        yield Reading((), parts(), lambda: False)
+
+
+def first(folder: Path, monkeypatch: pytest.MonkeyPatch, found: Open | None, *looked: int) -> list[tuple[str, str]]:
+    monkeypatch.setattr(preflight, "opened", lambda sink, parts: found)
+    own: Any = SimpleNamespace(parts={})
+    return list(preflight.first(scenario(folder, PLAIN), own, looked))
+
+
+def test_a_sink_that_is_not_there_after_the_first_batch_is_named_and_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = first(tmp_path, monkeypatch, Open(Missing('relation "public.kept" does not exist')))
+    assert told == [("postgres public.kept", 'relation "public.kept" does not exist')]
+
+
+@pytest.mark.parametrize(
+    "found", [None, Open(), Open(rows=[]), Open(rows=[("1", "2")]), Open(StackError("away")), Open(rows=WaitError("x"))]
+)
+def test_a_sink_that_is_there_or_empty_or_whose_server_is_away_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Open | None
+) -> None:
+    assert first(tmp_path, monkeypatch, found) == []
+
+
+@pytest.mark.parametrize(
+    "found",
+    [Open(UsageError("column x does not exist")), Open(rows=UsageError("offset 3: column x does not exist"))],
+)
+def test_what_never_can_be_read_is_an_error_after_the_first_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Open
+) -> None:
+    with pytest.raises(SetupError, match=r"after the first committed batch: .*column x does not exist"):
+        first(tmp_path, monkeypatch, found)
+
+
+def test_a_sink_that_was_looked_at_is_not_asked_for_its_columns_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, kept = Open(UsageError("no column has values yet")), Open(UsageError("x"), rows=[])
+    for found, asked in ((plain, []), (kept, ["rows"])):
+        assert first(tmp_path, monkeypatch, found, 0) == []
+        assert found.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("conf", "told"),
+    [
+        ({"spark.cores.max": "2"}, {"c/totals": 200}),
+        ({"spark.cores.max": "16"}, {}),
+        ({}, {}),
+        ({"spark.cores.max": "many"}, {}),
+    ],
+)
+def test_many_shuffle_partitions_on_few_cores_are_told_early(conf: dict[str, str], told: dict[str, int]) -> None:
+    assert preflight.crowded({"c/totals": 200, "c/few": 3}, conf) == told
 
 
 class Late:

@@ -29,6 +29,8 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("phase", {"name": "set up"}),
     ("launched", {"number": 1, "pid": 10}),
     ("phase", {"name": "feeding"}),
+    ("sink missing", {"sink": "postgres kpet", "why": 'relation "kpet" does not exist'}),
+    ("shuffle", {"query": "checkpoint", "partitions": 200, "cores": "2"}),
     ("sent", {"records": 300, "total": 600}),
     ("batch", {"batch": 3, "point": "sink-committed"}),
     ("missed", {**plain(sample.STEP), "hit": False}),
@@ -68,6 +70,8 @@ PLAIN = f"""\
 2/18 driver dies after the sink committed
 [t] set up
 [t] feeding
+[t] postgres kpet is not there after the first committed batch, or not yet: relation "kpet" does not exist
+[t] checkpoint: 200 shuffle tasks a batch on 2 cores: lower spark.sql.shuffle.partitions
 [t] fault MISSED: kill driver at sink-committed of batch 3
 [t] fault hit: kill driver at sink-committed of batch 3
 [t] driver 1 died, status -9
@@ -76,8 +80,8 @@ PLAIN = f"""\
 [t] driver 3 died, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed
-               at stake and shown: {REPETITION}
-               at stake and shown: postgres payments: loss of batch 3 (planned, not committed)
+               at stake, would show: {REPETITION}
+               at stake, would show: postgres payments: loss of batch 3 (planned, not committed)
                crash points hit: sink-committed (repetition; loss)
                crash points not hit: batch-planned, while rows are written
 """

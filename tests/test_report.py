@@ -22,7 +22,7 @@ from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error
 from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.run_folder.store import RunFolder
-from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word
+from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
 from tests import sample_runs as sample
 
 Tag = tuple[str, tuple[tuple[str, str | None], ...]]
@@ -231,9 +231,9 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "✗ violated",
         "Every record of the source takes effect in the sink exactly once.",
         "select * from ledger",
-        "victims: 4711 SIGKILL, 4720 SIGKILL",
+        "signalled: 4711 SIGKILL, 4720 SIGKILL",
         "checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2",
-        "rows the sink had been handed: 200",
+        "rows that the row trigger counted: 200",
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",
         "1 of 1",
         "1 of 600 rows in postgres payments is there twice.",
@@ -241,13 +241,13 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "id=17",
         "record 0/217 (partition/offset); batch 3",
         "fault 1: kill driver at sink-committed of batch 3, attempt 1",
-        "at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
+        "at stake, would show: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's",
         "sink-committed (repetition; loss)",
         "while rows are written",
         "No control run was made. One is made only where the snapshots explain nothing.",
         "onceproof replay ",
         "onceproof run scenarios/append.yaml --seed 7",
-        "stack.kafka.version",
+        "kafka.version",
         "4.2.0",
         "Loss of power",
     ):
@@ -264,6 +264,42 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
         "errors planted in copies of this data. It is not a proof"
     ) in text
     assert "proved" not in text.replace("disproved", "")
+
+
+def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
+    told = dict(claims.about(plain(sample.scenario())))
+    assert told == {
+        "Claim": "Every record of the source takes effect in the sink exactly once.",
+        "Program": "pipelines/append.py",
+        "Sink": "postgres payments",
+        "Fault": "kill driver (sink-committed, batch 3)",
+        "The scenario's own words": "The crash point that an append sink cannot survive.",
+    }
+    later = dict(claims.about(plain(sample.scenario()), (replace(sample.STEP, batch=4),)))
+    assert later["Fault"] == "kill driver (sink-committed, batch 3; hit at batch 4)"
+    assert dict(claims.about(plain(sample.scenario()), (sample.STEP,))) == told
+
+
+def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_differ() -> None:
+    run = {"path": "scenarios/a b.yaml", "seed": 7, "stack": {"asked": "--stack containers"}}
+    commands = claims.again("reports/a/1", run, sample.verdict())
+    assert [command for command, _ in commands] == [
+        "onceproof replay reports/a/1 --stack containers",
+        "onceproof run 'scenarios/a b.yaml' --seed 7 --stack containers",
+        "onceproof check reports/a/1",
+    ]
+    assert len({words for _, words in commands}) == 3
+    # The stored plan has the mistake in it.
+    assert claims.again("reports/a/1", run, error("no table"))[0] == commands[1]
+
+
+def test_settings_have_their_names_once(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    folder.save(0, run={"spark": {"spark.cores.max": "2"}})
+    folder.save(1, run={"outcome": {"gap_s": 1.5}})
+    text = "".join(Skeleton(render.write(folder.path).read_text()).text)
+    assert "spark.cores.max" in text and "spark.spark" not in text
+    assert "longest time without a commit in one attempt, in seconds" in text and "gap_s" not in text
 
 
 @pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])
@@ -287,6 +323,7 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert not {"src", "style", "srcset", "action"} & {name for _, attrs in tags for name, _ in attrs}
     assert {value for _, attrs in tags for name, value in attrs if name == "href"} == {
         "findings.csv",
+        "#again",
         "#journal",
         "#fault-1",
     }

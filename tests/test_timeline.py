@@ -234,6 +234,20 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
     assert (first.how, second.how) == ("cold", "warm session, 0.35 s after the death, 1 of a dead attempt alive")
 
 
+def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:
+    moves = [(1, {}), (1, {0: 20}), (1, {0: 40}), (2, {0: 40}), (2, {0: 100})]
+    own = Progressed(positions=tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves))
+    journal = [each for each in JOURNAL if each["what"] != "batch"]
+    first, second = attempt_rows(happened(journal, [STEP]), own, COUNTS)
+    assert (first.query, first.committed, first.records, first.next) == (
+        "the pipeline's own offsets",
+        "saved 2 times",
+        "40",
+        "0/40",
+    )
+    assert (second.worked, second.committed, second.records) == ("-", "saved once", "60")
+
+
 def drawn_twice(folder: Path) -> tuple[bytes, bytes]:
     return render.write(folder).read_bytes(), render.write(folder).read_bytes()
 

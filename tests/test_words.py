@@ -23,34 +23,34 @@ from tests import sample_runs as sample
 FAILURE = """\
 VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
   hit: kill driver at sink-committed of batch 3, attempt 1, at 12.35 s
-    victims: 4711 SIGKILL, 4720 SIGKILL
+    signalled: 4711 SIGKILL, 4720 SIGKILL
     checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
-    rows the sink had been handed: 200
+    rows that the row trigger counted: 200
     in flight: 200 records
     note: the temporary file was there
-    at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
-    at stake and shown: postgres payments: loss of batch 3 (planned, not committed)
+    at stake, would show: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
+    at stake, would show: postgres payments: loss of batch 3 (planned, not committed)
   crash points hit: sink-committed (repetition; loss)
   crash points not hit: batch-planned, while rows are written
 
   1. duplicated in postgres payments: id=17, 1 row too many
      record 0/217 (partition/offset); batch 3; after kill driver at sink-committed of batch 3, attempt 1
-                 ledger  sink   sink, once more
-        id       17      17     17
-        account  A-3     A-3    A-3
-        amount   10.00   10.00  10.00
+                 expected  sink: 1 row too many
+        id       17        17
+        account  A-3       A-3
+        amount   10.00     10.00
 
   2. corrupted in postgres payments: id=18
      record 1/4 (partition/offset); batch 2
-                 ledger  sink
-        id       18      18
-        account  A-3     A-3
-     !  amount   10.00   10.01
+                 expected  sink
+        id       18        18
+        account  A-3       A-3
+     !  amount   10.00     10.01
 
   3. lost in postgres payments: id=19
      records 2/9, 2/10 (partition/offset); batches 2, 3
      the batch was committed without it
-                 ledger  sink: no row
+                 expected  sink: no row
         id       19
         account  A-3
         amount   10.00
@@ -112,6 +112,13 @@ def test_only_ten_findings_are_told_and_the_rest_counted() -> None:
     assert text.splitlines()[-1] == "  and 1,224 more findings"
 
 
+def test_some_findings_of_each_cause_are_told() -> None:
+    many = tuple(sample.duplicated(number) for number in range(40))
+    text = words.failure(sample.NAME, sample.verdict(findings=(*many, sample.corrupted(), sample.lost())), None)
+    assert [text.count(f"{kind} in postgres") for kind in ("duplicated", "corrupted", "lost")] == [8, 1, 1]
+    assert text.index("duplicated in") < text.index("corrupted in") and text.endswith("and 32 more findings")
+
+
 def test_a_legal_recovery_is_told_last() -> None:
     recovered = Finding(kind=Kind.RECOVERED, sink="s")
     text = words.failure("a", sample.verdict(findings=(recovered, sample.lost())), None)
@@ -167,13 +174,15 @@ def at_stake(*own: Stake, **changes: Any) -> list[str]:
     return stakes.of_step(sample.verdict(stakes=own, **changes), 1)
 
 
-SHOWN = "at stake and shown: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
+SHOWN = (
+    "at stake, would show: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
+)
 
 
 def test_a_hit_that_puts_only_loss_at_stake_says_so() -> None:
     assert at_stake(sample.repetition()) == [SHOWN]
     assert at_stake(sample.loss()) == [
-        "at stake and shown: postgres payments: loss of batch 3 (planned, not committed)",
+        "at stake, would show: postgres payments: loss of batch 3 (planned, not committed)",
         "only loss was at stake",
     ]
 
@@ -220,8 +229,8 @@ def test_a_step_that_missed_put_nothing_at_stake() -> None:
 
 def test_where_several_queries_were_hit_each_stake_names_its_own() -> None:
     first, second = at_stake(sample.repetition(), sample.repetition(checkpoint="other"))
-    assert first.startswith("at stake and shown: postgres payments, checkpoint: repetition of batch 3 ")
-    assert second.startswith("at stake and shown: postgres payments, other: repetition of batch 3 ")
+    assert first.startswith("at stake, would show: postgres payments, checkpoint: repetition of batch 3 ")
+    assert second.startswith("at stake, would show: postgres payments, other: repetition of batch 3 ")
 
 
 def test_crash_points_are_told_by_sink() -> None:
@@ -246,7 +255,7 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
     verdict = replace(sample.held(), notes=("the sink's query folds equal rows: a repetition does not show in it",))
     assert stakes.rests(verdict) == [
         SHOWN,
-        "at stake and shown: postgres payments: loss of batch 3 (planned, not committed)",
+        "at stake, would show: postgres payments: loss of batch 3 (planned, not committed)",
         "note: the sink's query folds equal rows: a repetition does not show in it",
         "crash points hit: sink-committed (repetition; loss)",
         "crash points not hit: batch-planned, while rows are written",
@@ -285,13 +294,21 @@ def test_no_evidence_no_lines() -> None:
 
 def test_rows_of_an_unexpected_finding_stand_on_the_sinks_side() -> None:
     drawn = row_diff(Finding(kind=Kind.UNEXPECTED, sink="s", found=({"id": "9"},)))
-    assert drawn.heads == ("ledger: no row", "sink")
+    assert drawn.heads == ("expected: no row", "sink")
     assert [line.cells for line in drawn.lines] == [("", "9")]
 
 
-def test_surplus_rows_beyond_the_drawn_pairs_are_counted() -> None:
-    row = sample.row()
-    assert row_diff(Finding(kind=Kind.DUPLICATED, sink="s", expected=(row,), found=(row,) * 5)).more == 3
+def test_copies_of_a_row_are_counted_in_its_head() -> None:
+    row, other = sample.row(), sample.row(18)
+    doubled = Finding(kind=Kind.DUPLICATED, sink="s", expected=(row,), found=(row,) * 5, copies=1234)
+    assert (row_diff(doubled).heads, row_diff(doubled).more) == (("expected", "sink: 1,234 rows too many"), 0)
+    two = replace(doubled, expected=(row, other), found=(row, other, other), copies=3)
+    assert row_diff(two).heads == ("expected", "sink: 1 row too many", "expected", "sink: 2 rows too many")
+
+
+def test_rows_beyond_the_drawn_pairs_are_counted() -> None:
+    rows = tuple(sample.row(number) for number in range(5))
+    assert row_diff(Finding(kind=Kind.UNEXPECTED, sink="s", found=rows)).more == 3
 
 
 def test_a_surplus_row_with_another_payload_is_marked() -> None:

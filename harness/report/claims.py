@@ -6,13 +6,13 @@ Pure. "Held" is never "proved": the sentences say under what, on what, and with 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.report import stakes
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
-from harness.scenario import Verdict, Word
+from harness.scenario import StepOutcome, Verdict, Word
 from harness.stack import Start
 
 GUARANTEES = {
@@ -39,20 +39,39 @@ LIMITS = (
 FIGURES = {"records": "records in the source", "expected_rows": "rows expected", "sink_rows": "rows in the sink"}
 COUNTS = {
     "records": "Records committed in the source",
-    "expected_rows": "Rows that the sink should hold",
+    "expected_rows": "Rows that the sink should hold, of committed records",
     "sink_rows": "Rows that the sink holds",
     "acknowledged": "Sends acknowledged",
     "failed": "Sends refused",
-    "unseen": "Rows missing while records were not committed",
+    "unseen": "Rows not in the sink, of records not committed yet",
     "unknown": "Sends whose answer is unknown",
 }
 
 
-def claim(plan: Mapping[str, Any]) -> list[str]:
-    """The claim in a sentence or two."""
-    guarantee = str(plan.get("guarantee", "exactly-once"))
-    why = str(plan.get("why") or "")
-    return [GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}."), *sentences(why)]
+def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tuple[str, str]]:
+    """What was tested, a line each: what is claimed of the pipeline, its program, its sinks, the faults, and why its
+    author wrote the scenario. Only the first is a claim. `steps` say where a fault hit another batch than planned."""
+    guarantee, why = str(plan.get("guarantee", "exactly-once")), str(plan.get("why") or "")
+    sinks = [f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in mappings(plan.get("sinks"))]
+    planned = mappings(plan.get("schedule"))
+    known = [*steps, *[None] * len(planned)]
+    faults = [_step(step, outcome) for step, outcome in zip(planned, known, strict=False)]
+    out = [
+        ("Claim", GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}.")),
+        ("Program", str(mapping(plan.get("pipeline")).get("entry") or "")),
+        ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(stakes.few(sinks, 6))),
+        ("Fault" if len(faults) == 1 else "Faults", "; ".join(stakes.few(faults, 6))),
+        ("The scenario's own words", " ".join(sentences(why)) or why),
+    ]
+    return [(name, text) for name, text in out if text]
+
+
+def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
+    when = mapping(step.get("when"))
+    batch = "" if when.get("batch") is None else f", batch {when.get('batch')}"
+    query = f" of {when.get('query')}" if when.get("query") else ""
+    hit = "" if outcome is None or outcome.batch in (None, when.get("batch")) else f"; hit at batch {outcome.batch}"
+    return f"{mapping(step.get('do')).get('kind', '')} ({when.get('place', '')}{batch}{query}{hit})"
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -104,11 +123,7 @@ def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the harness changed of the system under test, a sentence each; settings stand in tables of their own."""
-    out = [
-        f"In {event.get('table', 'the sink')}, Onceproof {event['changes']}."
-        for event in journal
-        if isinstance(event.get("changes"), str)
-    ]
+    out = [text for event in journal if isinstance(event.get("changes"), str) for text in _change(event)]
     spark, stack = mapping(run.get("spark")), mapping(run.get("stack"))
     if spark:
         out.append(f"Onceproof gave Spark {plural(len(spark), 'setting')}: “Spark's settings” below lists them.")
@@ -120,27 +135,37 @@ def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> lis
     return [*out, *warm(run)]
 
 
-def figures(verdict: Verdict) -> list[tuple[str, str]]:
-    """The few figures that are read first."""
+TRIPWIRE = (
+    "It counts inserted rows, and has the writer wait at the row of the schedule until the fault has hit. It neither "
+    "adds nor changes a row: duplicates come from the pipeline."
+)
+
+
+def _change(event: Mapping[str, Any]) -> Iterator[str]:
+    yield f"In {event.get('table', 'the sink')}, Onceproof {event['changes']}."
+    if event.get("what") == "tripwire":
+        yield TRIPWIRE
+
+
+def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
+    """The few figures that are read first. Of a run that is not `drained`, rows are expected of committed records."""
     counts, hit = verdict.counts, sum(step.hit for step in verdict.steps)
-    names = (
-        ("records", "records in the source"),
-        ("expected_rows", "rows expected"),
-        ("sink_rows", "rows in the sink"),
-    )
-    out = [(f"{counts[name]:,}", text) for name, text in names if name in counts]
+    expected = FIGURES["expected_rows"] + ("" if drained else ", of the committed records alone")
+    out = [
+        (f"{counts[name]:,}", text) for name, text in (FIGURES | {"expected_rows": expected}).items() if name in counts
+    ]
     out.append((f"{hit} of {len(verdict.steps)}", "faults hit"))
     found = f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)}" if verdict.self_tests else "none"
-    return [*out, (found, "self-tests found")]
+    return [*out, (found, "planted errors found by the checker")]
 
 
 def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     """Counts, self-tests, faults: the figures of the verdict."""
     out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
-    out.append(("Faults that hit their crash point", f"{hit} of {len(verdict.steps)}"))
-    out.append(("At stake and shown", stakes.harms(verdict)))
-    out.append(("Self-tests found", self_tests(verdict)))
+    out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
+    out.append(("At stake, and would show in the sink", stakes.harms(verdict)))
+    out.append(("Planted errors found by the checker", self_tests(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     return [*out, ("Findings", kinds or "none")]
 
@@ -215,10 +240,27 @@ def asked(run: Mapping[str, Any]) -> str:
     return str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
 
 
-def again(folder: str, run: Mapping[str, Any]) -> list[str]:
-    """The commands: the same plan again, the same data judged again, and what was typed the first time."""
+def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[str, str]]:
+    """The commands, the one that repeats the run first, and what each does. After an error the stored plan would only
+    fail again."""
     quoted = shlex.quote(folder)
+    replay = (" ".join([f"onceproof replay {quoted}", *asked(run).split()]), REPLAY)
+    check = (f"onceproof check {quoted}", CHECK)
+    file = (_typed(run), RUN)
+    lines = [file, replay, check] if verdict.word is Word.ERROR else [replay, file, check]
+    return [(command, words) for command, words in lines if command]
+
+
+REPLAY = "The same plan and seed, on a stack again. Only what the program itself leaves to chance can differ."
+RUN = "The scenario file and the program as they are now: after a change, use this one."
+CHECK = "Judges the stored run again from its folder. Nothing is started, so the same word comes out."
+
+
+def _typed(run: Mapping[str, Any]) -> str:
+    """The command for the scenario file alone; where that is not known, what was typed."""
+    path, seed = run.get("path"), run.get("seed")
+    if isinstance(path, str) and path:
+        given = [] if seed is None else ["--seed", str(seed)]
+        return " ".join([shlex.join(["onceproof", "run", path, *given]), *asked(run).split()])
     typed = run.get("command")
-    text = shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")
-    lines = [" ".join([f"onceproof replay {quoted}", *asked(run).split()]), f"onceproof check {quoted}"]
-    return lines + ([f"# this run was started by: {text}"] if text else [])
+    return shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")

@@ -11,29 +11,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.report import stakes
+from harness.report.causes.groups import groups
 from harness.report.escape import cell, plural, visible
 from harness.report.row_diff import row_diff
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 
 MOST = 10
 """Findings that are told in full."""
+OF_A_CAUSE = 3
+"""Of each cause, before more of the largest are."""
 CELL = 40
 LINES = 40
 
 
-def failure(scenario: str, verdict: Verdict, folder: Path | None, *, asked: str = "", again: str = "") -> str:
+def failure(
+    scenario: str,
+    verdict: Verdict,
+    folder: Path | None,
+    *,
+    asked: str = "",
+    again: str = "",
+    left: Sequence[str] = (),
+) -> str:
     """The whole text. `folder` is the run folder, None if the run failed before it had one; `asked` is what a command
-    line says to get its stack, `again` the command that repeats it where there is no folder."""
+    line says to get its stack, `again` the command that repeats it where there is no folder, or where the stored plan
+    would fail again; `left` are sentences on why it is unknown."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
     out += [f"  {line}" for line in disagreement(verdict)]
+    out += [f"  {visible(text, 400)}" for text in left]
     for number, step in enumerate(verdict.steps, start=1):
         out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
     out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
-    for number, finding in enumerate(_worst_first(verdict.findings)[:MOST], start=1):
+    for number, finding in enumerate(_chosen(verdict.findings), start=1):
         out += ["", *_finding(number, finding, verdict.steps)]
     if len(verdict.findings) > MOST:
         out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
+    if verdict.word is Word.ERROR and again:
+        return "\n".join([*out, "", *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
     return "\n".join([*out, *_last(folder, asked, again)])
 
 
@@ -115,10 +130,16 @@ def step_lines(step: StepOutcome) -> list[str]:
     """One step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
     word = "hit" if step.hit else "MISSED"
-    place = where(step.point, step.batch, crash_point=step.crash_point is not None)
+    place = where(step.point, step.batch, crash_point=step.crash_point is not None) + _of(step.checkpoint)
     attempt = f", attempt {step.attempt}" if step.attempt else ""
     head = f"{word}: {visible(step.name, 120)}{place}{attempt}{at}"
     return [head, *(f"  {line}" for line in evidence_lines(step.evidence))]
+
+
+def _of(checkpoint: str) -> str:
+    """Which query was hit, where its checkpoint is not the only one of the run's folder."""
+    parent, _, name = checkpoint.rpartition("/")
+    return f" of the query {visible(name, 60)}" if parent else ""
 
 
 def where(point: str, batch: int | None, *, crash_point: bool) -> str:
@@ -133,12 +154,12 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     out = []
     if evidence.signalled:
         faulted = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
-        out.append(f"victims: {faulted}")
+        out.append(f"signalled: {faulted}")
     if evidence.checkpoint_before or evidence.checkpoint_after:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
         out.append(f"checkpoint before: {before}; after: {after}")
     if evidence.rows_seen is not None:
-        out.append(f"rows the sink had been handed: {evidence.rows_seen:,}")
+        out.append(f"rows that the row trigger counted: {evidence.rows_seen:,}")
     out += [f"in flight: {visible(evidence.in_flight, 200)}"] if evidence.in_flight else []
     return out + ([f"note: {visible(evidence.note, 400)}"] if evidence.note else [])
 
@@ -156,13 +177,17 @@ def numbers(batches: Sequence[int]) -> str:
 
 
 def told_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that anything said of a run shows in full: the first here, and in the order in which they were found."""
-    return [*_worst_first(findings)[:MOST], *findings[:MOST]]
+    """Those that anything said of a run shows in full: the ones that are told here, and the first that were found."""
+    return [*_chosen(findings), *findings[:MOST]]
 
 
-def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
-    """A recovered record is legal: it is told last."""
-    return sorted(findings, key=lambda finding: finding.kind is Kind.RECOVERED)
+def _chosen(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that are told: some of each cause as long as there is room, the largest cause first, what is legal last."""
+    causes = groups(findings)
+    some = [finding for group in causes for finding in group.findings[:OF_A_CAUSE]][:MOST]
+    rest = [finding for group in causes for finding in group.findings[OF_A_CAUSE:]]
+    taken = {id(finding) for finding in [*some, *rest[: MOST - len(some)]]}
+    return [finding for group in causes for finding in group.findings if id(finding) in taken]
 
 
 def _finding(number: int, finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:

@@ -17,6 +17,7 @@ from harness.report.causes.groups import groups
 from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.sentences import sentences
 from harness.report.causes.shown import GroupText, said, shown
+from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.escape import dictionary, plural
 from harness.report.failure_text import disagreement, evidence_lines, meaning
 from harness.report.snapshots import ControlText, SnapshotText
@@ -40,11 +41,12 @@ class StepText:
 
     number: int
     name: str
+    where: str
     point: str
     batch: str
     attempt: str
     hit: str
-    struck: bool
+    did_hit: bool
     at: str
     evidence: list[str]
     stakes: list[str]
@@ -95,9 +97,10 @@ class Page:
     meaning: str
     expect: str
     agreement: str
-    claim: list[str]
+    about: list[tuple[str, str]]
     lead: str
     because: str
+    undrained: Undrained | None
     figures: list[tuple[str, str]]
     reasons: list[str]
     notes: list[str]
@@ -116,7 +119,7 @@ class Page:
     controls_said: str
     says: str
     limits: list[str]
-    again: list[str]
+    again: list[tuple[str, str]]
     claimed: list[tuple[str, str]]
     changes: list[str]
     settings: list[SettingsText]
@@ -157,6 +160,7 @@ def case_of(parts: Parts) -> Case:
         impacts={number: Impact(each) for number, each in enumerate(impacts, 1) if each in list(Impact)},
         labels=labels(parts.verdict.steps),
         progressed=parts.progressed,
+        counts=parts.counts,
     )
 
 
@@ -165,6 +169,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
     verdict, case = parts.verdict, case_of(parts)
     events = _telling(parts.journal)
     lead, *because = headline(case)
+    left = open_end(parts)
     steps = _steps(parts)
     return Page(
         scenario=str(parts.run.get("scenario", parts.plan.get("name", "a run without a name"))),
@@ -173,10 +178,11 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         meaning=meaning(verdict.word),
         expect=verdict.expect,
         agreement="The verdict is as expected." if verdict.as_expected else "The verdict is not as expected.",
-        claim=claims.claim(parts.plan),
+        about=claims.about(parts.plan, verdict.steps),
         lead=lead,
-        because=" ".join(because),
-        figures=claims.figures(verdict),
+        because=" ".join(left.said[:1] if left and left.said else because),
+        undrained=left,
+        figures=claims.figures(verdict, drained=left is None),
         reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
         disagreement=disagreement(verdict),
@@ -197,7 +203,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         controls_said=_controls_said(len(parts.controls)),
         says=claims.says(verdict, case.guarantee),
         limits=claims.limits(verdict, parts.run),
-        again=claims.again(parts.folder, parts.run),
+        again=claims.again(parts.folder, parts.run, verdict),
         claimed=claims.details(parts.plan),
         changes=claims.changes(parts.run, parts.journal),
         settings=_settings(parts.run, budget),
@@ -208,6 +214,12 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         run_id=str(parts.run.get("run_id", "without an id")),
         started=str(parts.run.get("started", "at an unknown time")),
     )
+
+
+def open_end(parts: Parts) -> Undrained | None:
+    """Why the run is unknown, where it did not drain."""
+    more = {"run": parts.run, "plan": parts.plan, "progressed": parts.progressed, "counts": parts.counts}
+    return undrained(ran(parts.verdict, parts.journal, **more))
 
 
 def _picture(parts: Parts, case: Case) -> Picture | None:
@@ -227,26 +239,51 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
 
 def _steps(parts: Parts) -> list[StepText]:
     seen = {each.step: each.lines for each in parts.snapshots}
+    past = happened(parts.journal, parts.verdict.steps)
+    lasted = {blow.number: (blow.begin, blow.end) for blow in (past.blows if past else ())}
     return [
-        _step(number, step, stakes.of_step(parts.verdict, number), seen.get(number, []))
+        _step(
+            number,
+            step,
+            stakes.of_step(parts.verdict, number),
+            snapshot=seen.get(number, []),
+            lasted=lasted.get(number),
+        )
         for number, step in enumerate(parts.verdict.steps, 1)
     ]
 
 
-def _step(number: int, step: StepOutcome, own: list[str], snapshot: list[tuple[str, str, str]]) -> StepText:
+def _step(
+    number: int,
+    step: StepOutcome,
+    own: list[str],
+    *,
+    snapshot: list[tuple[str, str, str]],
+    lasted: tuple[float, float] | None,
+) -> StepText:
     return StepText(
         number=number,
         name=step.name,
+        where="Crash point" if step.crash_point is not None else "Trigger",
         point=step.point or "-",
         batch="-" if step.batch is None else str(step.batch),
         attempt=str(step.attempt or "-"),
         hit="✓ hit" if step.hit else "✗ missed",
-        struck=step.hit,
-        at="-" if step.at_s is None else f"{step.at_s:.2f} s",
+        did_hit=step.hit,
+        at=_when(step, lasted),
         evidence=evidence_lines(step.evidence) or ["none"],
         stakes=own,
         snapshot=snapshot,
     )
+
+
+def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:
+    """From when the harness first saw the fault's effect until it was done with it."""
+    if step.at_s is None:
+        return "-"
+    if lasted is None or f"{lasted[0]:.2f}" == f"{lasted[1]:.2f}":
+        return f"{step.at_s:.2f} s"
+    return f"{lasted[0]:.2f} to {lasted[1]:.2f} s"
 
 
 def _controls_said(count: int) -> str:
@@ -267,8 +304,27 @@ def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
     ended = {name: part for name, part in claims.mapping(run.get("outcome")).items() if name != "steps"}
     kept = {name: run[name] for name, _ in SETTINGS if name in run} | ({"outcome": ended} if ended else {})
     out = [("Versions, seed and program", dictionary(rest))]
-    out += [(title, dictionary({name: kept[name]})) for name, title in SETTINGS if name in kept]
+    out += [(title, _named(dictionary(kept[name]))) for name, title in SETTINGS if name in kept]
     return [SettingsText(title=title, lines=lines[: budget.settings]) for title, lines in out if lines]
+
+
+PLAIN = {
+    "drained": "every record committed, and the sinks at rest",
+    "reasons": "reasons",
+    "stalled": "stalled",
+    "error": "error",
+    "deaths": "deaths of the driver",
+    "starts": "starts of the driver",
+    "quiet_period_s": "how long the sinks had to stay unchanged, in seconds",
+    "gap_s": "longest time without a commit in one attempt, in seconds",
+    "stateful": "queries that keep state",
+    "spark.unsigned": "jars whose signature was taken away",
+}
+"""What keys of run.json are called on the page."""
+
+
+def _named(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(PLAIN.get(name, name), text) for name, text in lines]
 
 
 def _telling(journal: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -23,7 +23,7 @@ from harness.report.summary import Run
 from harness.report.timeline.counts import read_counts
 from harness.run_folder import journal, store
 from harness.run_folder.snapshot import Progressed
-from harness.scenario import Verdict, plain
+from harness.scenario import Kind, Verdict, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,21 +37,21 @@ def write(folder: Path) -> Path:
 
     Raises UsageError if it is no run folder, HarnessError when the disk refuses."""
     found = store.RunFolder.open(folder)
-    parts = _parts(found)
-    store.write(found.report_html, run_page(parts))
+    told = parts(found)
+    store.write(found.report_html, run_page(told))
     table = found.path / table_file.NAME
-    if parts.verdict.findings:
-        store.write(table, table_file.table_file(groups(parts.verdict.findings)))
+    if told.verdict.findings:
+        store.write(table, table_file.table_file(groups(told.verdict.findings)))
     elif table.is_file():
         table.unlink()
     return found.report_html
 
 
-def run_page(parts: page.Parts) -> str:
+def run_page(told: page.Parts) -> str:
     """The page as text, of `budget.MOST_BYTES` at most."""
     for each in budget.EVERY:
         template = _environment(each.text).get_template("report.html.j2")
-        text = template.render(page=page.build(parts, each), table_file=table_file.NAME)
+        text = template.render(page=page.build(told, each), table_file=table_file.NAME)
         if len(text.encode()) <= budget.MOST_BYTES:
             break
     return text
@@ -76,7 +76,8 @@ def index_page(folder: Path, runs: Sequence[Run]) -> str:
     return template.render(tally=table.tally(runs), heads=table.HEADS, rows=rows, made_by=__version__)
 
 
-def _parts(found: store.RunFolder) -> page.Parts:
+def parts(found: store.RunFolder) -> page.Parts:
+    """What a page is made of, from a run folder. Raises UsageError for a damaged one."""
     stored = found.read()
     verdict, plan = Run.read(found.path).verdict, stored.get("plan", {}).get("scenario")
     return page.Parts(
@@ -110,8 +111,9 @@ def _events(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
-    """The newest logs' ends, for whoever asks why; a run without findings is a riddle without them."""
-    if verdict.findings or not found.logs.is_dir():
+    """The newest logs' ends, for whoever asks why: of a run without findings, or that stalled."""
+    told = any(finding.kind is not Kind.STALLED for finding in verdict.findings)
+    if told or not found.logs.is_dir():
         return []
     logs = [path for path in found.logs.rglob("*") if path.is_file() and not path.is_symlink()]
     newest = sorted(logs, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_LOGS]

@@ -1,4 +1,4 @@
-"""Puts what the ledger says and what the sink holds beside each other, cell by cell.
+"""Puts what is expected and what the sink holds beside each other, cell by cell.
 
 Pure. The failure text and the page both draw what this gives.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.report.escape import CELL, cell, cells
-from harness.scenario import Finding
+from harness.report.escape import CELL, cell, cells, plural
+from harness.scenario import Finding, Kind
 
 Row = Mapping[str, str | None]
 MARK = "!"
@@ -37,14 +37,26 @@ class RowDiff:
 def row_diff(finding: Finding, *, pairs: int = 2, limit: int = CELL) -> RowDiff:
     """The rows of a finding: equal ones meet first, the rest in order; at most `pairs` pairs are drawn."""
     matched = _pairs(finding.expected, finding.found)
+    if finding.kind is Kind.DUPLICATED and all(row in finding.expected for row in finding.found):
+        # Further copies of a row look like the first: its head counts them.
+        matched = [pair for pair in matched if pair[0] is not None and pair[1] is not None]
     drawn = matched[:pairs]
     columns = dict.fromkeys(column for pair in drawn for row in pair if row is not None for column in row)
-    heads = [head for pair in drawn for head in _heads(pair, bool(finding.expected))]
+    heads = [head for pair in drawn for head in _heads(pair, bool(finding.expected), _copies(finding, pair))]
     lines = [_line(column, drawn, limit) for column in columns]
     return RowDiff(tuple(heads), tuple(lines), len(matched) - len(drawn))
 
 
 Pair = tuple[Row | None, Row | None]
+
+
+def _copies(finding: Finding, pair: Pair) -> int:
+    """How many rows are too many that equal the pair's: of a duplicate both sides look alike. `found` has surplus rows
+    alone, and not all of many."""
+    if finding.kind is not Kind.DUPLICATED or pair[0] is None or pair[0] != pair[1]:
+        return 0
+    alike = sum(row == pair[1] for row in finding.found)
+    return finding.copies if alike == len(finding.found) else alike
 
 
 def _pairs(expected: Sequence[Row], found: Sequence[Row]) -> list[Pair]:
@@ -63,11 +75,14 @@ def _pairs(expected: Sequence[Row], found: Sequence[Row]) -> list[Pair]:
     return [*both, *missing, *equal[:1], *surplus, *equal[1:]]
 
 
-def _heads(pair: Pair, in_ledger: bool) -> tuple[str, str] | tuple[str]:
+def _heads(pair: Pair, in_ledger: bool, copies: int) -> tuple[str, str] | tuple[str]:
+    """`copies`: how many rows like the sink's are too many, 0 where that is not known."""
     ledger, sink = pair
     if ledger is None:
-        return ("sink, once more",) if in_ledger else ("ledger: no row", "sink")
-    return ("ledger", "sink") if sink is not None else ("ledger", "sink: no row")
+        return ("sink, once more",) if in_ledger else ("expected: no row", "sink")
+    if sink is None:
+        return ("expected", "sink: no row")
+    return ("expected", f"sink: {plural(copies, 'row')} too many" if copies else "sink")
 
 
 def _line(column: str, drawn: Sequence[Pair], limit: int) -> Line:

@@ -87,20 +87,20 @@ def _read(folder: Path) -> dict[str, str]:
         snapshot: Snapshot = store.noun(Snapshot, json.loads(path.read_text(encoding="utf-8")), path.name)
     except (HarnessError, OSError, ValueError, RecursionError) as failure:
         return {"Snapshot": f"not readable: {failure}"}
-    return _told(snapshot) | _sinks(folder / "sink")
+    return _told(snapshot, _names(folder / "sink")) | _sinks(folder / "sink")
 
 
-def _told(snapshot: Snapshot) -> dict[str, str]:
+def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
     out = {"At": f"{snapshot.at_s:.2f} s", "Attempt": str(snapshot.attempt)}
     for query in snapshot.queries[:MOST]:
         out[f"Query {query.checkpoint}"] = _query(query)
     if snapshot.position is not None:
-        out["Saved position"] = _offsets(snapshot.position)
+        out["Saved offsets"] = _offsets(snapshot.position)
     out["Acknowledged"] = _offsets(snapshot.sent)
-    out["Open transactions"] = _writing(snapshot.writing)
+    out["Open transactions"] = _writing(snapshot.writing, names)
     if snapshot.rows_counted is not None:
         before = "" if snapshot.rows_before is None else f", {snapshot.rows_before:,} before the batch"
-        out["Rows counted"] = f"{snapshot.rows_counted:,}{before}"
+        out["Rows counted by the row trigger"] = f"{snapshot.rows_counted:,}{before}"
     return out
 
 
@@ -117,10 +117,10 @@ def _offsets(offsets: Offsets) -> str:
 BESIDE = {"": "tables beside the sinks", OFFSETS: "the table of offsets"}
 
 
-def _writing(writing: Mapping[str, tuple[str, ...]]) -> str:
-    """How many in which sink, and what they do."""
+def _writing(writing: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> str:
+    """How many in which sink, and what they do. A sink is kept by its place, which `names` has the name of."""
     told = [
-        f"{plural(len(statements), 'transaction')} in {BESIDE.get(sink, sink)}: "
+        f"{plural(len(statements), 'transaction')} in {BESIDE.get(sink, names.get(sink, sink))}: "
         f"{'; '.join(text[:120] for text in few(statements, 3))}"
         for sink, statements in writing.items()
         if statements
@@ -128,13 +128,23 @@ def _writing(writing: Mapping[str, tuple[str, ...]]) -> str:
     return "; ".join(few(told)) or "none"
 
 
+def _names(folder: Path) -> dict[str, str]:
+    """By place, what each sink is called."""
+    found = {path.stem: _object(path).get("name") for path in _files(folder)}
+    return {place: name for place, name in found.items() if isinstance(name, str) and name}
+
+
+def _files(folder: Path) -> list[Path]:
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    paths = [path for path in folder.glob("*.json") if path.stem.isascii() and path.stem.isdigit()]
+    return sorted(paths, key=lambda path: int(path.stem))[:MOST]
+
+
 def _sinks(folder: Path) -> dict[str, str]:
     """How many rows each sink had. By place, since two sinks may have one name."""
-    if not folder.is_dir() or folder.is_symlink():
-        return {}
-    paths = [path for path in folder.glob("*.json") if path.stem.isascii() and path.stem.isdigit()]
     out = {}
-    for path in sorted(paths, key=lambda path: int(path.stem))[:MOST]:
+    for path in _files(folder):
         about = _object(path)
         rows = about.get("rows", "not readable")
         text = f"not readable: {about['unreadable']}" if about.get("unreadable") else str(rows)

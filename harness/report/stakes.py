@@ -53,7 +53,7 @@ def verb(stake: Stake) -> str:
     """Whether the harm would have shown, and broken the guarantee."""
     if stake.allowed:
         return "at stake, and allowed by the guarantee"
-    return "at stake and shown" if stake.shown else "at stake, would not show"
+    return "at stake, would show" if stake.shown else "at stake, would not show"
 
 
 def what(stake: Stake, verdict: Verdict) -> str:
@@ -64,7 +64,7 @@ def what(stake: Stake, verdict: Verdict) -> str:
 
 
 def harms(verdict: Verdict) -> str:
-    """Which harms were at stake and shown, for one cell of a table."""
+    """Which harms were at stake and would have shown, for one cell of a table."""
     shown = [harm.value for harm in Harm if any(s.harm is harm and s.counts for s in verdict.stakes)]
     return ", ".join(shown) or "-"
 
@@ -101,10 +101,10 @@ def lines(verdict: Verdict) -> list[str]:
 
 
 def rests(verdict: Verdict) -> list[str]:
-    """What a held rests on: what was at stake and shown, what limits it, and the crash points not hit."""
+    """What a held rests on: what was at stake and would have shown, what limits it, and the crash points not hit."""
     if verdict.word is not Word.HELD:
         return []
-    shown = [f"at stake and shown: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]
+    shown = [f"at stake, would show: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]
     return [*few(shown), *noted(verdict), *lines(verdict)]
 
 

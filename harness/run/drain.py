@@ -255,6 +255,7 @@ class Drain:
             "error": None,
             "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
             "starts": [{"number": n, "start": how} for n, how in sorted(live.supervisor.starts.items())],
+            "stateful": [{"checkpoint": n, "shuffle_partitions": k} for n, k in live.observer.stateful().items()],
             "quiet_period_s": self._quiet_period_s,
             "gap_s": round(live.rhythm.gap_s(), 3),
         }

@@ -100,6 +100,7 @@ class Live:
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
+        self._first_look()
         self.deadline = Deadline(self.scenario.timeout_s)
         self.stalls = StallDetector(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
         self._phase("feeding")
@@ -145,7 +146,8 @@ class Live:
         pipeline = resolved(self.scenario.pipeline, own, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
         readers = [{"file": str(path), "sha256": digest(path)} for path in code(self.scenario)]
-        self.folder.save(0, run={"program": program, "readers": readers, "spark": self.stack.conf(own, pipeline)})
+        self._conf = self.stack.conf(own, pipeline)
+        self.folder.save(0, run={"program": program, "readers": readers, "spark": self._conf})
         self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())
@@ -267,6 +269,15 @@ class Live:
                 self.start_s = monotonic() - began
         except WaitError as failure:
             raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
+
+    def _first_look(self) -> None:
+        """Early words for what the first committed batch shows of the sinks, unless a fault was there first."""
+        if self.schedule.acted or self.schedule.injecting:
+            return
+        for name, why in preflight.first(self.scenario, self.own, self._looked):
+            self.journal.write("sink missing", sink=name, why=why)
+        for query, partitions in preflight.crowded(self.observer.stateful(), self._conf).items():
+            self.journal.write("shuffle", query=query, partitions=partitions, cores=self._conf["spark.cores.max"])
 
     def _launched(self, number: int) -> None:
         self.observer.attempt = number

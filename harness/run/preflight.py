@@ -1,5 +1,6 @@
 """Before the first record: does each effect fit its sink, and is the sink free of what an earlier run left in it?
-A sink that the pipeline makes itself is looked at as soon as it is there.
+A sink that the pipeline makes itself is looked at as soon as it is there; and all of them once more after the first
+batch that has records and is committed.
 
 What is found here would make the verdict void after a whole run, or worse: rows kept from a run that held would be
 judged as this one's.
@@ -8,21 +9,28 @@ judged as this one's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.checkers.schema_check import schema_mismatch
 from harness.effect import Effects, Source, Table
-from harness.errors import SetupError, UsageError
+from harness.errors import SetupError, StackError, UsageError, WaitError
 from harness.load import project_root
 from harness.resources import RunResources
 from harness.scenario import Scenario, Sink
+from harness.sinks import SINKS
+from harness.sinks.base import KeepsRows, Missing, Queries
 from harness.sinks.names import sink_names
-from harness.sinks.reading import columns, read
+from harness.sinks.reading import columns, opened, read
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
 from harness.workloads.base import Workload
+
+TASKS_A_CORE = 16
+"""Tasks of a batch that one core may have before they are called many: the default of 200 on two cores is a hundred."""
+FIRST_MS = 1000
+"""How long a lock may keep out the look after the first batch."""
 
 
 def sinks_now(scenario: Scenario, own: RunResources) -> list[SinkTable]:
@@ -43,6 +51,8 @@ def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: S
             continue
         with _of_nothing(scenario, workload, sink) as effects:
             effect = effects.table(sink.effect)
+            if now[place].unreadable and not now[place].absent:
+                _wrong(sink, own)
             if not now[place].unreadable:
                 _fits(sink, effect, now[place].columns, names[place])
                 _empty(before[place], now[place], effect)
@@ -67,6 +77,41 @@ def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[
             looked.add(place)
             with _of_nothing(scenario, workload, sink) as effects:
                 _fits(sink, effects.table(sink.effect), there, names[place])
+
+
+def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Iterator[tuple[str, str]]:
+    """Look once after the first batch that had records was committed; `looked` has the places of the sinks that were
+    there already. Gives the name of each that still is not, and why: it may be late, or empty for good, so this is no
+    error.
+
+    Of a sink that keeps its rows for good they are read too. Nothing is written, and no writer is held up. Raises
+    SetupError for a wrong query, and for a row that cannot be read exactly and never will."""
+    names = sink_names(scenario.sinks)
+    for place, sink in enumerate(scenario.sinks):
+        found = opened(sink, own.parts)
+        if found is None or sink.effect is None:
+            continue
+        try:
+            if place not in looked:
+                found.columns()
+            if isinstance(found, KeepsRows) and found.keeps_rows:
+                with found.reading(wait_ms=FIRST_MS) as told:
+                    next(told.parts, None)
+        except Missing as absent:
+            yield names[place], str(absent)
+        except UsageError as failure:
+            raise SetupError(f"after the first committed batch: {failure}") from failure
+        except (StackError, WaitError):
+            # A fault may have hit its server meanwhile: this is said where the sink is needed.
+            continue
+
+
+def crowded(stateful: Mapping[str, int], conf: Mapping[str, str]) -> dict[str, int]:
+    """Of the queries that keep state, with their shuffle partitions, those whose batches have many tasks for each core;
+    none where nobody knows how many cores there are."""
+    cores = conf.get("spark.cores.max", "")
+    most = int(cores) * TASKS_A_CORE if cores.isascii() and cores.isdigit() else None
+    return {} if most is None else {query: count for query, count in stateful.items() if count > most}
 
 
 def bind(scenarios: Sequence[Scenario]) -> None:
@@ -101,6 +146,16 @@ def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> 
     wrong = schema_mismatch(sink, effect.described, there, name=name)
     if wrong:
         raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, or the table in `setup`")
+
+
+def _wrong(sink: Sink, own: RunResources) -> None:
+    """Raise SetupError for a query, or a table of a server of SQL, that is there and wrong: what `setup` makes is as
+    the pipeline will find it. What code or files give may still become readable."""
+    if isinstance(SINKS[sink.kind], Queries):
+        try:
+            columns(sink, own.parts)
+        except UsageError as failure:
+            raise SetupError(str(failure)) from failure
 
 
 def _empty(old: SinkTable, new: SinkTable, effect: Table) -> None:

@@ -135,6 +135,15 @@ class CountsRows(Protocol):
 
 
 @runtime_checkable
+class KeepsRows(Protocol):
+    """A sink that may never lose or change a row that is committed: one that cannot be read exactly now never can."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Does it?"""
+
+
+@runtime_checkable
 class HoldsWriter(Protocol):
     """A sink that can count its rows and hold their writer."""
 

@@ -286,11 +286,13 @@ def check(folder: Path) -> int:
     which nothing is said."""
     from harness.judge import judge
     from harness.report import failure_text
+    from harness.report.ci import told
 
     found = sealed.opened(folder)
     judged = judge(found.path)
     verdict, stored = again.beside(judged, found.path), Run.read(found.path)
-    print(failure_text.failure(stored.scenario, verdict, found.path, asked=asked(found.path)))
+    open_end = told.left(verdict, found.path)
+    print(failure_text.failure(stored.scenario, verdict, found.path, asked=asked(found.path), left=open_end))
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
     return exit_code([replace(stored, verdict=verdict)])

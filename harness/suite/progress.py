@@ -106,6 +106,12 @@ def line(event: Mapping[str, Any]) -> str | None:
             return None
         how = "failed" if get("failed") else "drained" if get("drained") else "not drained"
         return f"control {number}, without faults: {how}{', from the cache' if state == 'cached' else ''}"
+    if what == "sink missing":
+        late = "is not there after the first committed batch, or not yet"
+        return f"{visible(str(get('sink')), 100)} {late}: {visible(str(get('why')), 300)}"
+    if what == "shuffle":
+        tasks = f"{visible(str(get('partitions')), 20)} shuffle tasks a batch on {visible(str(get('cores')), 20)} cores"
+        return f"{visible(str(get('query')), 60)}: {tasks}: lower spark.sql.shuffle.partitions"
     if what == "gave up":
         return f"gave up: {visible(str(get('why')), 200)}"
     return None

@@ -13,6 +13,7 @@ from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITT
 from harness.report.causes.groups import Group
 from harness.report.causes.sentences import listed, sentences, short
 from harness.report.escape import plural, visible
+from harness.report.timeline.counts import Counts
 from harness.run_folder.snapshot import Progressed, Query
 from harness.scenario import Guarantee, Harm, Impact, Kind, Stake, StepOutcome, Verdict, Word
 
@@ -60,6 +61,7 @@ class Case:
     impacts: Mapping[int, Impact] = field(default_factory=dict)
     labels: Mapping[str, int] = field(default_factory=dict)
     progressed: Progressed | None = None
+    counts: Counts | None = None
 
 
 def labels(steps: Sequence[StepOutcome]) -> dict[str, int]:
@@ -201,7 +203,7 @@ def _blow(case: Case, group: Group, number: int) -> Iterator[str]:
     if len(points) == 1:
         # The point is what the snapshot of the sink and the checkpoint showed, not what was asked for.
         text = STOOD.get(points.pop(), "")
-        what = "the slice in flight" if batch is None else f"batch {batch}"
+        what = "what was in flight" if batch is None else f"batch {batch}"
         if text:
             yield _capital(text.format(what=what, did=did, number=number))
             yield from _after(case, group, step, mine)

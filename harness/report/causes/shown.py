@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import Group
 from harness.report.causes.headline import Case, cause
-from harness.report.causes.sentences import batches, sentences
+from harness.report.causes.sentences import batches, sentences, short
 from harness.report.escape import plural, visible
-from harness.report.failure_text import place, records, title
+from harness.report.failure_text import place, records, title, where
 from harness.report.row_diff import Line, row_diff
 from harness.report.stakes import few
 from harness.scenario import Finding, Kind
 
 MOST_NOTES = 3
+ROWS = {Kind.LOST: "missing", Kind.DUPLICATED: "too many", Kind.UNEXPECTED: "too many", Kind.RECOVERED: "recovered"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
     folded = rest[: max(0, room)]
     left = len(rest) - len(folded)
     return GroupText(
-        title=f"{group.kind.capitalize()} in {visible(group.sink, 100)}: {plural(len(group.findings), 'finding')}",
+        title=f"{group.kind.capitalize()} in {short(group.sink)}: {plural(len(group.findings), 'finding')}",
         told=" ".join(cause(case, group)),
         facts=list(_facts(case, group)),
         notes=_notes(group),
@@ -95,16 +96,39 @@ def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
     ranges = [str(each) for each in group.ranges()]
     if ranges:
         yield "Records", "; ".join(few(ranges, 8))
+    if shares := list(_shares(case, group)):
+        yield f"Of batch {group.batches[0]}'s records", "; ".join(few(shares, 8))
     for fault in group.faults[:4]:
         yield "Fault", _fault(case, fault)
     for fault in group.fits[:4]:
         yield "May fit", _fault(case, fault)
-    yield "Rows", plural(group.copies, "row") + (" missing" if group.kind is Kind.LOST else " concerned")
+    yield "Rows", f"{plural(group.copies, 'row')} {ROWS.get(group.kind, 'wrong')}"
+
+
+def _shares(case: Case, group: Group) -> Iterator[str]:
+    """Of each partition of the batch, how many of its records the findings name: a partition whose transaction was
+    committed before the fault has all of its records there twice, one that was rolled back has none. Nothing where
+    findings are left out, name no records, or name more than one batch."""
+    kept = len(group.findings) == case.verdict.counts.get(group.kind.value, len(group.findings))
+    kept = kept and all(finding.records for finding in group.findings)
+    queries = [query for query in (case.progressed.queries if case.progressed else ()) if query.ours]
+    if not kept or len(group.batches) != 1 or len(queries) != 1 or case.counts is None:
+        return
+    named = {each.partition: each.count for each in group.ranges()}
+    for batch in queries[0].batches:
+        if batch.batch == group.batches[0]:
+            for partition, each in sorted(batch.ranges.items()):
+                took = case.counts.within({partition: each})
+                yield f"partition {partition}: {named.get(partition, 0):,} of {plural(took, 'record')}"
 
 
 def _fault(case: Case, label: str) -> str:
     number = case.labels.get(label)
-    return f"fault {number}: {label}" if number else label
+    if number is None:
+        return label
+    step = case.verdict.steps[number - 1]
+    attempt = f", attempt {step.attempt}" if step.attempt else ""
+    return f"fault {number}: {step.name}{where(step.point, step.batch, crash_point=bool(step.crash_point))}{attempt}"
 
 
 def _notes(group: Group) -> list[str]:

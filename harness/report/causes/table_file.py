@@ -29,7 +29,7 @@ HEADS = (
     "may be explained by",
     "also without faults",
     "note",
-    "ledger",
+    "expected rows",
     "sink's rows",
 )
 LONGEST = 20_000

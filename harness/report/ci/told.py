@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
+from pathlib import Path
 
+from harness.errors import HarnessError
 from harness.report import failure_text, stakes
 from harness.report.escape import visible
 from harness.report.summary import Run, asked, exit_code
+from harness.run_folder import store
+from harness.scenario import Verdict, Word
 
 
 def failure(run: Run) -> str:
     """The whole text of a run; it ends with the command that repeats it, where one can."""
-    return failure_text.failure(run.scenario, run.verdict, run.folder, asked=asked(run.folder), again=command(run))
+    more = {"asked": asked(run.folder), "again": command(run)}
+    return failure_text.failure(run.scenario, run.verdict, run.folder, **more, left=left(run.verdict, run.folder))
+
+
+def left(verdict: Verdict, folder: Path | None) -> list[str]:
+    """Why a stored run that did not drain is unknown, and what to change; empty where nobody knows."""
+    if verdict.word is not Word.UNKNOWN or folder is None:
+        return []
+    from harness.report import page, render
+
+    try:
+        told = page.open_end(replace(render.parts(store.RunFolder.open(folder)), verdict=verdict))
+    except HarnessError:
+        return []
+    return [*told.said, *told.cures] if told else []
 
 
 def command(run: Run) -> str:
     """The command that repeats a run: its plan if its folder is there, else its scenario file with its seed; empty if
-    neither is known."""
-    if run.folder is not None:
+    neither is known. After an error the plan would only fail again."""
+    if run.folder is not None and not (run.verdict.word is Word.ERROR and run.file):
         return " ".join(["onceproof replay", shlex.quote(str(run.folder)), *asked(run.folder).split()])
     if not run.file:
         return ""

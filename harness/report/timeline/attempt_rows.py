@@ -41,7 +41,8 @@ def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Co
     for attempt in run.attempts:
         mine = {work.query for work in run.works if work.attempt == attempt.number}
         worked = [query for query in run.queries if query in mine]
-        out += [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
+        own = _own(attempt, progressed, counts) if not worked else None
+        out += [own] if own else [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
     return out[:MOST]
 
 
@@ -61,6 +62,27 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
         committed=numbers(done) if done else "none",
         records=NOTHING if took is None else f"{took:,}",
         next=_next(known[-1].items()) if known else NOTHING,
+    )
+
+
+def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None) -> AttemptText | None:
+    """The row of a pipeline that keeps its offsets itself: it has no batches, and what it saved is what it committed.
+    None if it is not one, or was not seen."""
+    saved = [each for each in (progressed.positions if progressed else ()) if each.attempt == attempt.number]
+    if not saved:
+        return None
+    moves = len(saved) - 1
+    took = None if counts is None else counts.before(saved[-1].next) - counts.before(saved[0].next)
+    return AttemptText(
+        attempt=str(attempt.number),
+        began=f"{attempt.begin:.2f} s",
+        how=_how(attempt),
+        ended=_ended(attempt),
+        query="the pipeline's own offsets",
+        worked=NOTHING,
+        committed=f"saved {moves} times" if moves != 1 else "saved once",
+        records=NOTHING if took is None else f"{took:,}",
+        next=_next((partition, (0, end)) for partition, end in saved[-1].next.items()) if saved[-1].next else NOTHING,
     )
 
 

@@ -124,11 +124,11 @@ def _batches(run: Happened, cast: Cast, scale: Scale, query: str, several: str) 
     works = [work for work in run.works if work.query == query]
     begins = {attempt.number: attempt.begin for attempt in run.attempts}
     many = len(works) > MOST_BATCHES
-    struck = {blow.step.batch for blow in run.blows}
+    hit_batches = {blow.step.batch for blow in run.blows}
     told = [
         work
         for work in works
-        if not many or work.committed is None or work.batch in struck or work.batch in cast.batches
+        if not many or work.committed is None or work.batch in hit_batches or work.batch in cast.batches
     ][:MOST_BATCHES]
     out: list[Shape] = []
     if many:

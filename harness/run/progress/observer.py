@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets
+from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
 from harness.context import CheckpointEvent, Hook
 from harness.errors import HarnessError
 from harness.run.progress.checkpoint_watch import CheckpointWatch
@@ -202,6 +202,13 @@ class Observer:
         """Where each of them stands right now, in the same order."""
         with self._lock:
             return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
+
+    def stateful(self) -> dict[str, int]:
+        """Over how many shuffle partitions each query that keeps state does so, by its checkpoint's name."""
+        with self._lock:
+            folders = list(self._known)
+        found = {self.name(folder): shuffle_partitions(folder) for folder in folders}
+        return {name: count for name, count in found.items() if count is not None}
 
     def unchanged_s(self) -> float:
         """Seconds since the last event of any query."""

@@ -129,5 +129,7 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
     if done.lived:
         words.append(f"it was signalled and lived on for {killing.DEATH_WITHIN_S:g} s")
     if hit.blocked is not None:
-        words.append(f"the server's process {hit.blocked.backend} stood before row {hit.blocked.rows + 1}")
+        words.append(
+            f"the row trigger held the server's process {hit.blocked.backend} before row {hit.blocked.rows + 1}"
+        )
     return words

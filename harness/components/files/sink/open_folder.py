@@ -31,6 +31,11 @@ class OpenFolder:
     rows: Rows
     by_manifest: bool
 
+    @property
+    def keeps_rows(self) -> bool:
+        """What a manifest names is whole and stays; what a lister sees may still be written."""
+        return self.by_manifest
+
     def columns(self) -> tuple[SinkColumn, ...]:
         """Its columns, without the rows."""
         files, _ = self._files()

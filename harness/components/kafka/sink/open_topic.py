@@ -23,6 +23,11 @@ class OpenTopic:
     identity: tuple[str, ...]
     server: str
 
+    @property
+    def keeps_rows(self) -> bool:
+        """A topic is only appended to."""
+        return True
+
     def columns(self) -> tuple[SinkColumn, ...]:
         """Those that the scenario names: a topic has none of its own."""
         return columns_of(self.wanted)

@@ -1,0 +1,205 @@
+"""Why a run is unknown that did not drain: what was left, what took the time, and what to change.
+
+Pure. Each sentence rests on the run folder: its journal, the committed offsets, the source as read back,
+and the settings. No verdict depends on what stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from harness.report import claims
+from harness.report.causes.sentences import listed
+from harness.report.escape import plural, visible
+from harness.report.timeline.counts import Counts
+from harness.report.timeline.happened import Attempt, Happened, Work, happened
+from harness.run_folder.snapshot import Progressed
+from harness.scenario import Verdict, Word
+
+MOST = 8
+SHUFFLE = "spark.sql.shuffle.partitions"
+SHARE = 0.1
+"""A restart that took less of the time than this is not told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undrained:
+    """`said` are sentences, the first one says what was left; `facts` are (name, text); `cures` what helps, the
+    likeliest first."""
+
+    said: list[str]
+    facts: list[tuple[str, str]]
+    cures: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """The parts of a run folder that this is made from. `planned` is how many records were to be sent, None if nobody
+    knows."""
+
+    verdict: Verdict
+    run: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    progressed: Progressed | None
+    counts: Counts | None
+    past: Happened | None
+    planned: int | None = None
+    begin: float = 0.0
+    """When the time began to run: at the end of the warm-up."""
+    end: float = 0.0
+    """When the sinks began to be read."""
+    gave_up: bool = False
+    """The supervisor had restarted the driver as often as it may."""
+
+    @property
+    def committed(self) -> int:
+        """How many records of the source were committed."""
+        return self.counts.before(self.progressed.committed) if self.counts and self.progressed else 0
+
+    @property
+    def timeout_s(self) -> float:
+        """The time that the scenario gave the run."""
+        given = self.plan.get("timeout_s")
+        return float(given) if isinstance(given, (int, float)) else 0.0
+
+    @property
+    def over(self) -> bool:
+        """Was it the time that ended the run?"""
+        return self.timeout_s > 0 and self.end - self.begin >= self.timeout_s - 1.0
+
+
+def ran(verdict: Verdict, journal: Sequence[Mapping[str, Any]], **parts: Any) -> Ran:
+    """What is needed of a run: its verdict, its journal, and `run`, `plan`, `progressed`, `counts`."""
+    past = happened(journal, verdict.steps)
+    times = {phase.name: phase.begin for phase in (past.phases if past else ())}
+    end = past.end if past else 0.0
+    totals = [event.get("total") for event in journal if event.get("what") == "sent"]
+    planned = next((total for total in reversed(totals) if isinstance(total, int)), None)
+    begin, end = times.get("feeding", 0.0), times.get("reading", end)
+    gave_up = any(event.get("what") == "gave up" for event in journal)
+    return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, gave_up=gave_up, **parts)
+
+
+def undrained(run: Ran) -> Undrained | None:
+    """What can be said; None where the run is not unknown, or drained."""
+    if run.verdict.word is not Word.UNKNOWN or run.progressed is None or run.progressed.drained:
+        return None
+    slow = [*_restarts(run), *_batches(run), *_shuffles(run)]
+    return Undrained(said=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))
+
+
+def _left(run: Ran) -> Iterator[str]:
+    total = run.counts.total if run.counts else None
+    if total is not None and total > run.committed:
+        left = f"{total - run.committed:,} of {plural(total, 'record')} in the source were not committed"
+        yield f"{left} when the sinks were last read."
+        yield f"Rows are expected of the {run.committed:,} committed records alone; of the others nothing is said."
+    elif total is not None:
+        yield f"All {plural(total, 'record')} read back from the source were committed; the reasons say what was open."
+    if run.gave_up:
+        yield "The driver died again and again by itself, and the harness no longer restarted it."
+    elif run.over:
+        yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
+    sent = run.past.sent[-1][1] if run.past and run.past.sent else None
+    if sent is not None and run.planned is not None and sent < run.planned:
+        why = "" if claims.mapping(run.plan.get("input")).get("rate_per_s") else ": it sends as the pipeline commits"
+        yield f"The harness had not yet sent {run.planned - sent:,} of {plural(run.planned, 'record')}{why}."
+
+
+def _restarts(run: Ran) -> Iterator[str]:
+    """How long each attempt after the first took until it committed."""
+    for attempt in run.past.attempts if run.past else ():
+        if attempt.number < 2:
+            continue
+        first, last = _first_commit(run, attempt), min(attempt.end or run.end, run.end)
+        took = (last if first is None else first) - attempt.begin
+        if took < SHARE * run.timeout_s:
+            continue
+        of = f"{took:.0f} of these {run.timeout_s:g} s" if run.over else f"{took:.0f} s"
+        yield (
+            f"Attempt {attempt.number} of the driver took {of} from its launch to its first commit."
+            if first is not None
+            else f"Attempt {attempt.number} of the driver committed nothing in the {took:.0f} s after its launch."
+        )
+
+
+def _first_commit(run: Ran, attempt: Attempt) -> float | None:
+    """When an attempt first committed, in Spark's log or in the pipeline's own offsets. An attempt's first entry is
+    where it found these."""
+    works = [work.committed for work in (run.past.works if run.past else ()) if work.attempt == attempt.number]
+    moved = [
+        each.at_s for each in (run.progressed.positions if run.progressed else ()) if each.attempt == attempt.number
+    ]
+    return min((each for each in (*works, *moved[1:]) if each is not None), default=None)
+
+
+def _batches(run: Ran) -> Iterator[str]:
+    """How long a batch took, of those that one attempt planned and committed."""
+    works = run.past.works if run.past else ()
+    took = [w.committed - w.planned for w in works if w.planned is not None and w.committed is not None]
+    if took:
+        of = f"median of {len(took):,}; the longest {max(took):.1f} s"
+        yield f"A batch took {median(took):.1f} s from its plan to its commit ({of})."
+    for work in [each for each in works if _open(run, each)][:MOST]:
+        of = f" of {visible(work.query, 40)}" if run.past and len(run.past.queries) > 1 else ""
+        began = work.planned if work.planned is not None else work.in_sink or run.end
+        yield f"Batch {work.batch}{of} was planned and not committed {run.end - began:.1f} s later."
+
+
+def _open(run: Ran, work: Work) -> bool:
+    last = max((each.number for each in (run.past.attempts if run.past else ())), default=0)
+    began = work.planned if work.planned is not None else work.in_sink
+    done = work.committed is not None and work.committed <= run.end
+    return work.attempt == last and not done and work.ended is None and began is not None and began < run.end
+
+
+def _stateful(run: Ran) -> list[tuple[str, int]]:
+    """Queries that keep state, with their shuffle partitions, where these are more than the cores."""
+    told = claims.mappings(claims.mapping(run.run.get("outcome")).get("stateful"))
+    known = [(str(each.get("checkpoint", "")), each.get("shuffle_partitions")) for each in told]
+    cores = _cores(run)
+    return [(name, count) for name, count in known if isinstance(count, int) and cores and count > cores]
+
+
+def _cores(run: Ran) -> int | None:
+    given = str(claims.mapping(run.run.get("spark")).get("spark.cores.max", ""))
+    return int(given) if given.isascii() and given.isdigit() else None
+
+
+def _shuffles(run: Ran) -> Iterator[str]:
+    for name, count in _stateful(run)[:MOST]:
+        yield (
+            f"The query {visible(name, 40)} keeps state in {count:,} shuffle partitions: "
+            f"each batch runs {count:,} tasks or more on {plural(_cores(run) or 0, 'core')}."
+        )
+
+
+def _facts(run: Ran) -> Iterator[tuple[str, str]]:
+    if run.counts and run.progressed:
+        left = [
+            (partition, run.progressed.committed.get(partition, 0), end)
+            for partition, end in sorted(run.progressed.end.items())
+        ]
+        named = [
+            f"partition {partition}, offsets {first} to {end - 1}" for partition, first, end in left if end > first
+        ]
+        more = f"; and {len(named) - MOST} more partitions" if len(named) > MOST else ""
+        if named:
+            yield "Records not committed", "; ".join(named[:MOST]) + more
+
+
+def _cures(run: Ran) -> Iterator[str]:
+    if counts := _stateful(run):
+        here = listed(sorted({f"{count:,}" for _, count in counts}))
+        yield f"Lower `{SHUFFLE}` (here {here}) to the number of cores ({_cores(run)}), under `pipeline.conf`."
+    if run.gave_up:
+        yield "Mend what ends the driver: the last lines of its log say what it was."
+        return
+    if run.over:
+        yield f"Raise `timeout` (here {run.timeout_s:g} s)."
+    records = claims.mapping(run.plan.get("input")).get("records")
+    if run.over and isinstance(records, int):
+        yield f"Or feed less: lower `input.records` (here {records:,})."

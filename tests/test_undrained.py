@@ -1,0 +1,193 @@
+"""What is said of a run that is unknown because it did not drain: what was left, what was slow, what helps."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.checkpoint import shuffle_partitions
+from harness.report import render
+from harness.report.causes.sentences import MOST_WORDS, words
+from harness.report.causes.undrained import Undrained, ran, undrained
+from harness.report.ci import told
+from harness.report.timeline.counts import Counts
+from harness.run_folder.snapshot import Position, Progressed
+from harness.scenario import Verdict, Word, plain
+from tests import sample_runs as sample
+
+
+def event(at_s: float, what: str, **fields: Any) -> dict[str, Any]:
+    return {"at_s": at_s, "what": what, **fields}
+
+
+def batch(at_s: float, number: int, point: str, attempt: int, query: str = "checkpoint") -> dict[str, Any]:
+    return event(at_s, "batch", batch=number, point=point, attempt=attempt, checkpoint=query)
+
+
+JOURNAL = [
+    event(1.0, "phase", name="warm-up"),
+    event(1.1, "launched", number=1),
+    batch(2.0, 0, "batch-planned", 1),
+    event(2.5, "sent", records=60, total=600),
+    batch(9.0, 0, "batch-committed", 1),
+    event(10.0, "phase", name="feeding"),
+    event(20.0, "died", number=1, status=-9, scheduled=True),
+    event(21.0, "launched", number=2),
+    event(40.0, "sent", records=400, total=600),
+    batch(101.0, 1, "batch-committed", 2),
+    batch(102.0, 2, "batch-planned", 2),
+    event(130.0, "phase", name="draining"),
+    event(130.5, "phase", name="reading"),
+    event(131.0, "phase", name="judging"),
+]
+PROGRESSED = Progressed(committed={0: 200, 1: 40}, end={0: 240, 1: 160}, drained=False)
+COUNTS = Counts({0: array("q", range(240)), 1: array("q", range(160))})
+UNKNOWN = sample.verdict(word=Word.UNKNOWN, findings=(), steps=(), reasons=("not drained: 160 of 400",))
+RUN = {
+    "spark": {"spark.cores.max": "2"},
+    "outcome": {"stateful": [{"checkpoint": "checkpoint", "shuffle_partitions": 200}]},
+}
+PLAN = {"timeout_s": 120.0, "input": {"records": 600}}
+
+
+def said(verdict: Verdict = UNKNOWN, journal: list[dict[str, Any]] | None = None, **changes: Any) -> Undrained | None:
+    parts = {"run": RUN, "plan": PLAN, "progressed": PROGRESSED, "counts": COUNTS, **changes}
+    return undrained(ran(verdict, JOURNAL if journal is None else journal, **parts))
+
+
+def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
+    assert said() == Undrained(
+        said=[
+            "160 of 400 records in the source were not committed when the sinks were last read.",
+            "Rows are expected of the 240 committed records alone; of the others nothing is said.",
+            "The time was up: `timeout` gave 120 s after the warm-up.",
+            "The harness had not yet sent 200 of 600 records: it sends as the pipeline commits.",
+            "Attempt 2 of the driver took 80 of these 120 s from its launch to its first commit.",
+            "A batch took 7.0 s from its plan to its commit (median of 1; the longest 7.0 s).",
+            "Batch 2 was planned and not committed 28.5 s later.",
+            "The query checkpoint keeps state in 200 shuffle partitions: each batch runs 200 tasks or more on 2 cores.",
+        ],
+        facts=[("Records not committed", "partition 0, offsets 200 to 239; partition 1, offsets 40 to 159")],
+        cures=[
+            "Lower `spark.sql.shuffle.partitions` (here 200) to the number of cores (2), under `pipeline.conf`.",
+            "Raise `timeout` (here 120 s).",
+            "Or feed less: lower `input.records` (here 600).",
+        ],
+    )
+
+
+def test_every_sentence_is_short() -> None:
+    told = said()
+    assert told is not None
+    assert all(words(text) <= MOST_WORDS for text in [*told.said, *told.cures])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"progressed": None},
+        {"progressed": replace(PROGRESSED, drained=True)},
+        {"verdict": sample.verdict()},
+        {"verdict": replace(UNKNOWN, word=Word.VOID)},
+    ],
+)
+def test_of_any_other_run_nothing_is_said(changes: dict[str, Any]) -> None:
+    assert said(**changes) is None
+
+
+def test_a_pipeline_s_own_offsets_tell_when_an_attempt_first_committed() -> None:
+    moves = [(1, 1.1, {}), (1, 9.0, {0: 60}), (2, 21.0, {0: 60}), (2, 121.0, {0: 200, 1: 40})]
+    own = replace(PROGRESSED, positions=tuple(Position(attempt=a, at_s=s, next=n) for a, s, n in moves))
+    journal = [each for each in JOURNAL if each["what"] != "batch"]
+    told = said(journal=journal, progressed=own, run={})
+    assert told is not None
+    assert "Attempt 2 of the driver took 100 of these 120 s from its launch to its first commit." in told.said
+
+
+def test_an_attempt_that_never_committed_is_told() -> None:
+    told = said(journal=[each for each in JOURNAL if each.get("attempt") != 2])
+    assert told is not None
+    assert "Attempt 2 of the driver committed nothing in the 110 s after its launch." in told.said
+
+
+def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
+    told = said(plan=PLAN | {"timeout_s": 600.0}, run={})
+    assert told is not None
+    assert not any("time was up" in text for text in told.said)
+    assert told.cures == []
+
+
+def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
+    told = said(journal=[*JOURNAL[:-3], event(130.0, "gave up", why="5 restarts"), *JOURNAL[-3:]], run={})
+    assert told is not None
+    assert "The driver died again and again by itself, and the harness no longer restarted it." in told.said
+    assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
+
+
+def test_where_all_was_committed_the_reasons_are_pointed_to() -> None:
+    done = replace(PROGRESSED, committed=dict(PROGRESSED.end))
+    told = said(progressed=done)
+    assert told is not None
+    assert told.said[0] == "All 400 records read back from the source were committed; the reasons say what was open."
+    assert told.facts == []
+
+
+def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
+    few = RUN | {"outcome": {"stateful": [{"checkpoint": "checkpoint", "shuffle_partitions": 2}]}}
+    told = said(run=few)
+    assert told is not None
+    assert not any("shuffle" in text for text in [*told.said, *told.cures])
+
+
+@pytest.mark.parametrize("run", [{}, {"outcome": []}, {"outcome": {"stateful": 7}}, {"spark": 3, "outcome": RUN}])
+def test_what_the_folder_does_not_hold_is_not_told(run: dict[str, Any]) -> None:
+    told = said(run=run, plan={}, counts=None, journal=[])
+    assert told == Undrained(said=[], facts=[], cures=[])
+
+
+OFFSETS = 'v1\n{{"batchWatermarkMs":0,"conf":{}}}\n{{"orders":{{"0":1}}}}\n'
+
+
+@pytest.mark.parametrize(
+    ("conf", "state", "count"),
+    [
+        ('{"spark.sql.shuffle.partitions":"200"}', True, 200),
+        ('{"spark.sql.shuffle.partitions":"200"}', False, None),
+        ("{}", True, None),
+        ("7", True, None),
+        ('{"spark.sql.shuffle.partitions":"many"}', True, None),
+    ],
+)
+def test_the_offset_log_tells_over_how_many_partitions_state_is_kept(
+    tmp_path: Path, conf: str, state: bool, count: int | None
+) -> None:
+    assert shuffle_partitions(tmp_path) is None
+    if state:
+        (tmp_path / "state").mkdir()
+    assert shuffle_partitions(tmp_path) is None
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text(OFFSETS.format("{}"))
+    (tmp_path / "offsets" / "10").write_text(OFFSETS.format(conf))
+    assert shuffle_partitions(tmp_path) == count
+
+
+def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, UNKNOWN, asked=replace(sample.scenario(), timeout_s=120.0))
+    folder.journal.write_text("".join(json.dumps(each) + "\n" for each in JOURNAL), encoding="utf-8")
+    places = [(partition, offset) for partition, end in PROGRESSED.end.items() for offset in range(end)]
+    folder.source.parent.mkdir(exist_ok=True)
+    columns = {"partition": [p for p, _ in places], "offset": [o for _, o in places]}
+    pq.write_table(pa.table(columns), folder.source)
+    folder.save(1, run=RUN, checkpoint=plain(PROGRESSED))
+    left = "160 of 400 records in the source were not committed when the sinks were last read."
+    page = render.write(folder.path).read_text()
+    assert left in page and "What to change" in page and "rows expected, of the committed records alone" in page
+    assert told.left(UNKNOWN, folder.path)[0] == left
+    assert told.left(sample.verdict(), folder.path) == told.left(UNKNOWN, tmp_path) == told.left(UNKNOWN, None) == []
