@@ -28,6 +28,7 @@ ROWS = st.builds(
     key=st.fixed_dictionaries({"id": st.integers(0, 99).map(str)}),
     note=st.sampled_from(["", "the batch was committed without it"]),
     copies=st.integers(1, 3),
+    faults=st.sampled_from([(), ("1",), ("2",)]),
 )
 
 
@@ -36,7 +37,7 @@ def of(findings: list[Finding], *, as_expected: bool, word: Word = Word.VIOLATED
     return Run(scenario="a", verdict=verdict, file="scenarios/a.yaml", seed=7, seconds=1.5, stack="processes")
 
 
-@given(st.lists(ROWS, max_size=40), st.booleans(), st.sampled_from([Word.VIOLATED, Word.UNKNOWN, Word.HELD]))
+@given(st.lists(ROWS, max_size=80), st.booleans(), st.sampled_from([Word.VIOLATED, Word.UNKNOWN, Word.HELD]))
 def test_all_that_a_suite_tells_of_a_run_is_told_of_what_it_keeps(
     findings: list[Finding], as_expected: bool, word: Word
 ) -> None:
@@ -59,7 +60,7 @@ def test_few_findings_are_kept_whole(findings: list[Finding], as_expected: bool)
     assert [(each.kind, each.sink) for each in kept] == [(each.kind, each.sink) for each in findings]
     whole = {id(each) for each in kept if each.key}
     assert len(whole) <= (0 if as_expected else 2 * MOST)
-    assert len({id(each) for each in kept} - whole) <= 2 * len(Kind)
+    assert len({id(each) for each in kept} - whole) <= 6 * len(Kind)
 
 
 @pytest.mark.parametrize("as_expected", [True, False])

@@ -25,6 +25,8 @@ from harness.report import claims, failure_text, stakes
 from harness.run_folder import again, store
 from harness.scenario import Finding, StepOutcome, Verdict, Word, plain
 
+CAUSE = ("kind", "sink", "position", "checkpoint", "faults", "fits", "without_faults")
+"""What groups findings by cause."""
 # What a page and a table put first: the runs that need a reader.
 WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 
@@ -88,15 +90,15 @@ def error(reason: str, *, expect: str = "held") -> Verdict:
 
 
 def brief(run: Run) -> Run:
-    """The same, with no more of its findings whole than a suite tells of it; the others keep their kind and their sink.
+    """The same, with no more of its findings whole than a suite tells of it; the others keep what groups them by cause.
     A suite keeps each run until its end, and a verdict has a thousand findings of a kind."""
     verdict = run.verdict
     whole = {} if verdict.as_expected else {id(each): each for each in failure_text.told_first(verdict.findings)}
-    bare: dict[tuple[str, str], Finding] = {}
+    bare: dict[tuple[object, ...], Finding] = {}
 
     def kept(each: Finding) -> Finding:
-        short = bare.setdefault((each.kind, each.sink), Finding(kind=each.kind, sink=each.sink))
-        return whole.get(id(each), short)
+        cause = {name: getattr(each, name) for name in CAUSE}
+        return whole.get(id(each)) or bare.setdefault(tuple(cause.values()), Finding(**cause))
 
     return replace(run, verdict=replace(verdict, findings=tuple(map(kept, verdict.findings))))
 
