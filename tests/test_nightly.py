@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from harness.errors import Interrupted, UsageError
 from harness.load import load, load_all
-from harness.nightly.bound import Struck, bounds, struck, told
+from harness.nightly.bound import bounds, told
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.keep import HELD_KEPT, Kept, thinned
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
 from harness.nightly.state import Head, Line, State
+from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.scenario import Known, Scenario, Verdict, Word
 from harness.stack import MEANS

@@ -13,19 +13,11 @@ from dataclasses import dataclass
 
 from harness.nightly.draw import Half
 from harness.nightly.state import Line
-from harness.scenario import Verdict, Word
+from harness.report.stakes import Struck
+from harness.scenario import Word
 
 LEAST = 4
 """With fewer runs than this, three in n says nothing."""
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Struck:
-    """Where a hit had something at stake that counts: the sink, the crash point as the snapshot shows it, the fault."""
-
-    sink: str
-    point: str
-    fault: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +36,6 @@ class Bound:
         if self.runs < LEAST:
             return f"{where}: {self.runs} of {self.runs} held, too few for a bound"
         return f"{where}: {self.runs} of {self.runs} held; at 95 % fewer than 3 in {self.runs} such hits break it"
-
-
-def struck(verdict: Verdict) -> list[Struck]:
-    """The cells of a run, each once."""
-    steps = verdict.steps
-    found = {
-        Struck(sink=stake.sink, point=stake.point, fault=steps[stake.step - 1].name)
-        for stake in verdict.stakes
-        if stake.counts and 0 < stake.step <= len(steps) and steps[stake.step - 1].hit
-    }
-    return sorted(found)
 
 
 def bounds(lines: Iterable[Line]) -> list[Bound]:

@@ -15,9 +15,10 @@ from pathlib import Path
 from time import monotonic
 
 from harness.load import dump
-from harness.nightly.bound import Bound, bounds, struck
+from harness.nightly.bound import Bound, bounds
 from harness.nightly.draw import Cell, Plan
 from harness.nightly.state import Line, State
+from harness.report.stakes import struck
 from harness.report.summary import Run
 from harness.run_folder import store
 from harness.scenario import Scenario, Verdict, Word

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.ci import github, junit
+from harness.report.many import about as abouts
+from harness.report.many import trend
 from harness.report.summary import Run, asked, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
@@ -129,11 +131,19 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
             with suppress(Exception):
                 cut_short(suite.runs, failure, options)
             raise
-        index = render.index(options.reports, suite.runs) if suite.runs else None
+        index = ended(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
         show(suite.runs, index)
     github.tell(suite.runs)
     return exit_code(suite.runs)
+
+
+def ended(reports: Path, runs: Sequence[Run]) -> Path:
+    """Keep a line of a suite that is over, and write its page; the page."""
+    from harness.report import render
+
+    trend.append(store.latest(reports) / trend.NAME, runs, exit_code(runs))
+    return render.index(reports, runs)
 
 
 def cut_short(runs: Sequence[Run], failure: BaseException, options: Options) -> None:
@@ -166,6 +176,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     began = monotonic()
     seed = scenario.seed if options.seed is None else options.seed
     asked_for = Run(scenario=scenario.name, verdict=error(""), stack=stack.name, file=scenario.path, seed=seed)
+    asked_for = replace(asked_for, about=abouts.planned(scenario))
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):
@@ -183,11 +194,13 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         return replace(asked_for, verdict=failed), False
     folder: Path | None = result.folder
     render.write(result.folder)
+    about = abouts.read(result.folder, result.seconds) or asked_for.about
     again = wants_another(result)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected and not again):
         store.RunFolder.open(result.folder).remove()
         folder = None
-    return replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds), again
+    done = replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds, about=about)
+    return done, again
 
 
 @contextmanager
