@@ -34,6 +34,7 @@ from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import Options, fitted
+from harness.suite.reported import report as report
 from harness.suite.run_again import AGAIN, cold, compared, wants_another
 from harness.suite.side_by_side import MOST, played, threads
 from harness.suite.suite_stack import stack_of, up
@@ -299,27 +300,3 @@ def check(folder: Path) -> int:
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
     return exit_code([replace(stored, verdict=verdict)])
-
-
-def report(folders: Sequence[Path], to_sarif: Path | None = None) -> int:
-    """Write the page of each stored run, and of all of them a SARIF file. One that is not as the run left it is named
-    and gets none; the others do."""
-    from harness.report import render
-    from harness.report.ci import sarif
-
-    runs: list[Run] = []
-    failures: list[HarnessError] = []
-    for folder in folders:
-        try:
-            print(render.write(sealed.opened(folder, unjudged=True).path))
-            runs.append(Run.read(folder))
-        except HarnessError as failure:
-            failures.append(failure)
-            if len(folders) > 1:
-                print(f"Error: {failure}", file=sys.stderr)
-    if to_sarif is not None:
-        sarif.write(to_sarif, runs, unread=[str(failure) for failure in failures])
-        print(to_sarif)
-    if failures and len(folders) == 1:
-        raise failures[0]
-    return max((failure.exit_code for failure in failures), default=0)

@@ -20,7 +20,7 @@ from harness.report.many.seen import Seen
 from harness.report.summary import Run
 from harness.run_folder import sealed, store
 from harness.run_folder.sealed import DIGESTS
-from harness.run_folder.store import PARTS
+from harness.run_folder.store import LATEST, PARTS
 
 SUMMARY = "summary.json"
 DEEPEST = 12
@@ -67,7 +67,7 @@ def gather(folders: Sequence[Path]) -> Gathered:
                 continue
             seals.add(seal)
         except HarnessError as failure:
-            out.damaged.append((str(path), str(failure)))
+            out.damaged.append((str(path), " ".join(str(failure).split())))
             continue
         out.runs.append(run)
         out.seen.append(Seen.of(run))
@@ -104,10 +104,12 @@ def run_folders(root: Path) -> list[Path]:
 
 def _walk(root: Path, found: _Found) -> None:
     def refused(error: OSError) -> None:
-        found.refused.append((str(error.filename), f"cannot be read: {error.strerror}"))
+        found.refused.append((str(error.filename), f"{error.filename} cannot be read: {error.strerror}"))
 
     for place, folders, files in os.walk(root, onerror=refused):
         here = Path(place)
+        links = [name for name in folders if (here / name).is_symlink() and name != LATEST]
+        found.refused += [(str(here / name), f"{here / name} is a link, and no link is followed") for name in links]
         if RUN & {*files, *folders}:
             found.runs.append(here)
             folders.clear()
