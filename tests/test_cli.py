@@ -74,6 +74,7 @@ def test_help_names_every_verb_and_exit_code() -> None:
         "replay",
         "check",
         "report",
+        "serve",
         "explain",
         "doctor",
         "130 interrupted",

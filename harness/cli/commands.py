@@ -295,6 +295,16 @@ def report(ctx: click.Context, /, folders: tuple[Path, ...], out: Path | None, s
 
 
 @main.command()
+@click.argument("reports", type=PATHS, default=Path("reports"), required=False, metavar="[REPORTS]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of this machine alone.  [default: any]")
+def serve(reports: Path, port: int) -> None:
+    """Show the stored runs in a browser: a list with a search, and their pages. Read only, for this machine alone."""
+    from harness.serve.server import serve as shown
+
+    shown(reports, port, click.echo)
+
+
+@main.command()
 @click.argument("run", type=PATHS)
 @click.argument("key")
 def explain(run: Path, key: str) -> None:

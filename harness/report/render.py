@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from harness import __version__
 from harness.errors import UsageError
 from harness.report import budget, page, snapshots
 from harness.report.causes import table_file
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_LOGS = 6
+LIST_TEXT = 300
 PAGE = "report.html"
+# The pages say the same of themselves.
+CSP = "default-src 'none'; style-src 'unsafe-inline'"
 WORDS = (Word.HELD, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.ERROR)
 
 
@@ -89,6 +93,11 @@ def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
         if len(text.encode()) <= budget.MOST_BYTES:
             break
     return text
+
+
+def store_page(**texts: Any) -> str:
+    """The list of a store's runs, for `onceproof serve`."""
+    return _environment(LIST_TEXT).get_template("store.html.j2").render(made_by=__version__, **texts)
 
 
 def _parts(found: store.RunFolder) -> page.Parts:
