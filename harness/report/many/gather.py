@@ -25,6 +25,7 @@ from harness.run_folder.store import LATEST, PARTS
 SUMMARY = "summary.json"
 DEEPEST = 12
 MOST_BYTES = 64 * 2**20
+MOST_RUNS = 10_000
 RUN = frozenset({*PARTS.values(), DIGESTS} - {"scenario.yaml"})
 """A folder with any of these is a run folder, whole or not."""
 
@@ -136,15 +137,17 @@ def _name(folder: PurePath) -> tuple[str, str]:
 def _add_summary(path: Path, out: Gathered, known: set[tuple[str, str]]) -> None:
     """The runs of a suite of which no folder is here; and the suite as a point of the trend, where it kept no line."""
     own: list[Seen] = []
+    whole_ones = {_name(seen.folder): seen for seen in out.seen if seen.folder is not None}
     for number, entry in enumerate(_entries(path, out.damaged), 1):
         try:
             seen = Seen.read(entry, f"{path}, run {number}")
         except UsageError as failure:
             out.damaged.append((f"{path}, run {number}", str(failure)))
             continue
-        own.append(seen)
         folder = claims.mapping(entry).get("folder")
         name = _name(PurePath(folder)) if isinstance(folder, str) else None
+        # An older summary does not say when a run began.
+        own.append(whole_ones.get(name, seen) if name else seen)
         if name is None or name not in known:
             out.seen.append(seen)
         if name is not None:
@@ -159,8 +162,8 @@ def _entries(path: Path, damaged: list[tuple[str, str]]) -> Iterator[Any]:
             raise ValueError(f"is no plain file of {MOST_BYTES // 2**20} MiB at most")
         data = json.loads(path.read_bytes())
         runs = data["runs"] if isinstance(data, dict) else None
-        if not isinstance(runs, list):
-            raise ValueError("holds no list of runs")
+        if not isinstance(runs, list) or len(runs) > MOST_RUNS:
+            raise ValueError(f"holds no list of {MOST_RUNS:,} runs at most")
     except (OSError, ValueError, KeyError, RecursionError) as failure:
         damaged.append((str(path), f"{path} is damaged: {failure}"))
         return
