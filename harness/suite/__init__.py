@@ -187,7 +187,9 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
             render.write(failure.folder)
         failed = error(str(failure), expect=str(scenario.expect))
         seconds = monotonic() - began
-        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds), False
+        about = abouts.read(failure.folder, seconds) if failure.folder is not None else None
+        failed_run = replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds)
+        return replace(failed_run, about=about or asked_for.about), False
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
