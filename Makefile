@@ -15,7 +15,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .DEFAULT_GOAL := prove
 
 # SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, all (every scenario that is here),
-# containers, hostile, sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
+# containers, hostile, browser (the pages in Chromium), sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
 # Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
 # topic or the user's own code.
 DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
@@ -33,8 +33,10 @@ prove: set-up
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
+	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
+	    $(BIN)/pytest bench/browser.py -rs $(ARGS) ;; \
 	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
 ifneq ($(strip $(ARGS)),)
@@ -92,6 +94,8 @@ lock:
 	@command -v uv >/dev/null || { echo "onceproof: make lock needs uv; found none; pip install uv" >&2; exit 4; }
 	uv pip compile pyproject.toml --group dev --universal --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements.lock
+	uv pip compile --group browser --universal --generate-hashes --constraints requirements.lock \
+	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements-browser.lock
 
 clean:
 	rm -rf $(VENV) build dist mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* \

@@ -74,6 +74,7 @@ def test_help_names_every_verb_and_exit_code() -> None:
         "replay",
         "check",
         "report",
+        "serve",
         "explain",
         "doctor",
         "130 interrupted",
@@ -180,7 +181,7 @@ def test_the_other_verbs_go_to_the_suite(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [call("replay", "r", "--repeat", "2").exit_code, call("check", "r").exit_code] == [1, 1]
     assert call("report", "r", "s").exit_code == 1
     assert replayed == [(Path("r"), Options(repeat=2))]
-    assert (checked, reported) == ([(Path("r"),)], [((Path("r"), Path("s")), None)])
+    assert (checked, reported) == ([(Path("r"),)], [((Path("r"), Path("s")), None, None)])
 
 
 @pytest.mark.parametrize(

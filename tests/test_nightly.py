@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 
 from harness.errors import Interrupted, UsageError
 from harness.load import load, load_all
-from harness.nightly.bound import Bound, Struck, bounds, struck, told
+from harness.nightly.bound import Bound, bounds, told
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.kept import HELD_KEPT, Keeper, Kept, thinned
 from harness.nightly.moments import Target
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
 from harness.nightly.state import EXPECTED, Head, Line, State
 from harness.nightly.trend import Trend
+from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Kind, Known, Scenario, Verdict, Word

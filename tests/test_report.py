@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.report import claims, render, summary
 from harness.report.budget import FULL
+from harness.report.many.page import Many
+from harness.report.many.seen import Seen
 from harness.report.page import LogText, Parts
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error
@@ -201,7 +203,8 @@ def test_any_mixture_of_payloads_is_only_text(text: str) -> None:
 def test_hostile_names_in_the_index_are_only_text(tmp_path: Path, text: str) -> None:
     def tags(name: str) -> list[Tag]:
         verdict = replace(sample.verdict(), expect=name)
-        return Skeleton(render.index_page(tmp_path, [Run(scenario=name, verdict=verdict)])).tags
+        many = Many(seen=[Seen.of(Run(scenario=name, verdict=verdict))])
+        return Skeleton(render.many_page(tmp_path, many)).tags
 
     assert tags(text) == tags("plain")
 
@@ -407,7 +410,7 @@ def test_the_index_links_to_each_page_that_there_is(tmp_path: Path) -> None:
     index = render.index(tmp_path, runs)
     found = Skeleton(index.read_text())
     links = [dict(attrs)["href"] for tag, attrs in found.tags if tag == "a"]
-    assert len(links) == 1 and links[0] is not None
+    assert links and links[0] is not None and len({*links}) == 1
     assert (index.parent / links[0]).resolve() == folder.report_html.resolve()
     text = "".join(found.text)
     assert "2 runs: 1 as expected, 1 not (1 error)" in text

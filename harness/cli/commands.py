@@ -286,15 +286,29 @@ def check(ctx: click.Context, /, run: Path) -> None:
 
 
 @main.command()
-@click.argument("runs", nargs=-1, required=True, type=PATHS, metavar="RUN...")
+@click.argument("folders", nargs=-1, required=True, type=PATHS, metavar="DIR...")
+@click.option("--out", type=PATHS, metavar="DIR", help="Where the page of many runs goes.  [default: reports/merged]")
 @click.option("--sarif", type=PATHS, metavar="FILE", help="Write what failed as SARIF 2.1.0 too, for code scanning.")
 @click.pass_context
-def report(ctx: click.Context, /, runs: tuple[Path, ...], sarif: Path | None) -> None:
-    """Write the HTML reports of stored runs again."""
+def report(ctx: click.Context, /, folders: tuple[Path, ...], out: Path | None, sarif: Path | None) -> None:
+    """Write the HTML reports of stored runs again.
+
+    A DIR that is a run folder gets its page. Any other is searched for run folders and summaries, such as CI's
+    artefacts of several machines: one page shows them all, with links to theirs."""
     from harness import suite
 
     know()
-    ctx.exit(suite.report(runs, sarif))
+    ctx.exit(suite.report(folders, sarif, out))
+
+
+@main.command()
+@click.argument("reports", type=PATHS, default=Path("reports"), required=False, metavar="[REPORTS]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of this machine alone.  [default: any]")
+def serve(reports: Path, port: int) -> None:
+    """Show the stored runs in a browser: a list with a search, and their pages. Read only, for this machine alone."""
+    from harness.serve.server import serve as shown
+
+    shown(reports, port, click.echo)
 
 
 @main.command()

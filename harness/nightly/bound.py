@@ -15,22 +15,13 @@ from dataclasses import dataclass
 
 from harness.nightly.draw import Half
 from harness.nightly.state import Line
-from harness.scenario import Verdict, Word
+from harness.scenario import Word
 
 LEAST = 4
 """With fewer runs than this, three in n says nothing."""
 
 Cell = tuple[str, str, str, str]
 """Target, sink, crash point as the snapshot shows it, fault. Of a whole target the last three are empty."""
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Struck:
-    """Where a hit had something at stake that counts: the sink, the crash point as the snapshot shows it, the fault."""
-
-    sink: str
-    point: str
-    fault: str
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -49,17 +40,6 @@ class Bound:
         if self.held < LEAST:
             return f"{where}: {self.held} of {self.held} held, too few for a bound"
         return f"{where}: {self.held} of {self.held} held; at 95 % fewer than 3 in {self.held} such runs break it"
-
-
-def struck(verdict: Verdict) -> list[Struck]:
-    """The cells of a run, each once."""
-    steps = verdict.steps
-    found = {
-        Struck(sink=stake.sink, point=stake.point, fault=steps[stake.step - 1].name)
-        for stake in verdict.stakes
-        if stake.counts and 0 < stake.step <= len(steps) and steps[stake.step - 1].hit
-    }
-    return sorted(found)
 
 
 def bounds(lines: Iterable[Line], earlier: Mapping[Cell, Bound] | None = None) -> list[Bound]:

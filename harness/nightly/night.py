@@ -16,11 +16,11 @@ from pathlib import Path
 from time import monotonic
 
 from harness.load import dump
-from harness.nightly.bound import struck
 from harness.nightly.draw import Cell, Plan, cell, claim
 from harness.nightly.moments import Target
 from harness.nightly.state import EXPECTED, Line, State
 from harness.report.escape import visible
+from harness.report.stakes import struck
 from harness.report.summary import Run, error
 from harness.run_folder import store
 from harness.scenario import Kind, Scenario, Verdict, Word

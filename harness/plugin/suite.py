@@ -74,9 +74,10 @@ class Suite:
             self._write()
 
     def pytest_sessionfinish(self) -> None:
-        if self._reports and self.settings.keep != "all" and self.runs:
-            self._tidy()
-            self._write()
+        if self._reports and self.runs:
+            if self.settings.keep != "all":
+                self._tidy()
+            self._write(over=True)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self._annotate(terminalreporter)
@@ -113,11 +114,14 @@ class Suite:
             for line in github.of_mistakes(Mistake(*each) for each in self.mistakes):
                 terminalreporter.write_line(line)
 
-    def _write(self) -> None:
+    def _write(self, *, over: bool = False) -> None:
         from harness.report import render, summary
+        from harness.report.many import trend
 
         try:
-            summary.write(self.settings.reports, self.runs)
+            path = summary.write(self.settings.reports, self.runs)
+            if over:
+                trend.append(path.with_name(trend.NAME), self.runs, summary.exit_code(self.runs))
             render.index(self.settings.reports, self.runs)
         except HarnessError as error:
             # The verdicts stand; a summary that cannot be written is said at the end and does not end the suite.

@@ -1,4 +1,4 @@
-"""One page a run, one index a suite: HTML that opens from a disk, without script, network or trust in its data.
+"""One page a run, one of many runs: HTML that opens from a disk, without script, network or trust in its data.
 
 Data reaches a page only as text: autoescape is on everywhere, and a second fence (`finalize`) makes every text
 visible (no control, bidi or invisible character, no lone surrogate) and cuts it. No attribute holds data.
@@ -15,21 +15,29 @@ from urllib.parse import quote
 
 from harness import __version__
 from harness.errors import UsageError
-from harness.report import budget, page, snapshots, table
+from harness.report import budget, page, snapshots
 from harness.report.causes import table_file
 from harness.report.causes.groups import groups
 from harness.report.escape import tail, visible
+from harness.report.many import page as many_runs
+from harness.report.many import trend
+from harness.report.many.page import Many
+from harness.report.many.seen import Seen
 from harness.report.summary import Run
 from harness.report.timeline.counts import read_counts
 from harness.run_folder import journal, store
 from harness.run_folder.snapshot import Progressed
-from harness.scenario import Kind, Verdict, plain
+from harness.scenario import Kind, Verdict, Word, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LONGEST = 2000
 MOST_LOGS = 6
+LIST_TEXT = 160
+PAGE = "report.html"
+# The pages say the same of themselves.
+CSP = "default-src 'none'; style-src 'unsafe-inline'"
+WORDS = (Word.HELD, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.ERROR)
 
 
 def write(folder: Path) -> Path:
@@ -58,22 +66,38 @@ def run_page(told: page.Parts) -> str:
 
 
 def index(reports: Path, runs: Sequence[Run]) -> Path:
-    """Write `reports/latest/index.html`: one row a run, worst first, each with a link to its page."""
+    """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of earlier suites
+    and nights."""
     folder = store.latest(reports)
     path = folder / "index.html"
-    store.write(path, index_page(folder, runs))
+    damaged: list[tuple[str, str]] = []
+    lines = [each for each in (folder / trend.NAME, reports / "nightly" / trend.NAME) if each.is_file()]
+    points = [point for line in lines for point in trend.read(line, damaged)]
+    many = Many(seen=[Seen.of(run) for run in runs], damaged=damaged, points=points)
+    store.write(path, many_page(folder, many))
     return path
 
 
-def index_page(folder: Path, runs: Sequence[Run]) -> str:
-    """The index as text; links are relative to `folder`."""
-    ordered = sorted(runs, key=lambda run: run.verdict.as_expected)
-    rows = [
-        {"cells": table.cells(run), "word": run.verdict.word.value, "link": _link(folder, run.folder)}
-        for run in ordered
-    ]
-    template = _environment(LONGEST).get_template("index.html.j2")
-    return template.render(tally=table.tally(runs), heads=table.HEADS, rows=rows, made_by=__version__)
+def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
+    """The page of many runs as text, of `budget.MOST_BYTES` at most; links are relative to `folder`. `programs`: a
+    summary.json lies beside it."""
+    links = {seen.folder: _link(folder, seen.folder) for seen in many.seen}
+    for shown in many_runs.EVERY:
+        template = _environment(shown.text).get_template("many.html.j2")
+        text = template.render(
+            page=many_runs.build(many, links.get, shown),
+            words=[word.value for word in WORDS],
+            seconds=lambda seconds: f"{seconds:,.0f}",
+            programs=programs,
+        )
+        if len(text.encode()) <= budget.MOST_BYTES:
+            break
+    return text
+
+
+def store_page(**texts: Any) -> str:
+    """The list of a store's runs, for `onceproof serve`."""
+    return _environment(LIST_TEXT).get_template("store.html.j2").render(made_by=__version__, **texts)
 
 
 def parts(found: store.RunFolder) -> page.Parts:
@@ -121,9 +145,10 @@ def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
 
 
 def _link(folder: Path, run: Path | None) -> str | None:
-    if run is None or not (run / "report.html").is_file():
+    """The address of a run's page, relative to `folder`; None where there is none, or a link in its place."""
+    if run is None or (run / PAGE).is_symlink() or not (run / PAGE).is_file():
         return None
-    return quote(os.path.relpath((run / "report.html").resolve(), folder.resolve()))
+    return quote(os.fsencode(os.path.relpath((run / PAGE).resolve(), folder.resolve())))
 
 
 @cache

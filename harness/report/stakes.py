@@ -27,6 +27,15 @@ class Points:
     untried: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True, order=True)
+class Struck:
+    """Where a hit had something at stake that counts: the sink, the crash point as the snapshot shows it, the fault."""
+
+    sink: str
+    point: str
+    fault: str
+
+
 def of_step(verdict: Verdict, number: int) -> list[str]:
     """What the hit of step `number` (from 1) put at stake, a line each, and whether it counts."""
     if not known(verdict) or not 0 < number <= len(verdict.steps) or not verdict.steps[number - 1].hit:
@@ -82,6 +91,17 @@ def points(verdict: Verdict) -> list[Points]:
         for sink, points in points_hit.items()
     }
     return [Points(sink, counting.get(sink, ()), tuple(names)) for sink, names in untried.items()]
+
+
+def struck(verdict: Verdict, *, counts: bool = True) -> list[Struck]:
+    """The cells of a run, each once: those with something at stake that counts, or those with anything at stake."""
+    steps = verdict.steps
+    found = {
+        Struck(sink=stake.sink, point=stake.point, fault=steps[stake.step - 1].name)
+        for stake in verdict.stakes
+        if (stake.counts or not counts) and 0 < stake.step <= len(steps) and steps[stake.step - 1].hit
+    }
+    return sorted(found)
 
 
 def points_hit(verdict: Verdict) -> list[str]:

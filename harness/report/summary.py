@@ -5,7 +5,9 @@
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
                "points_hit": [crash point], "untried": [crash point], "notes",
-               "file", "seed", "exit_code",
+               "file", "seed", "exit_code", "unstruck": [[sink, crash point]],
+               "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
+                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]]},
                "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...}}}], "exit_code"}
 
 The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
@@ -22,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.report import claims, failure_text, stakes
+from harness.report.many import about as abouts
+from harness.report.many.about import NOTHING, About
 from harness.run_folder import again, store
 from harness.scenario import Finding, StepOutcome, Verdict, Word, plain
 
@@ -34,7 +38,7 @@ WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """One run of a suite. `folder` is None if it failed before it had one; `seconds` is wall time; `file` the
-    scenario's, as a command named it; `seed` None if nobody knows it."""
+    scenario's, as a command named it; `seed` None if nobody knows it; `about` is empty where no plan was kept."""
 
     scenario: str
     verdict: Verdict
@@ -43,21 +47,24 @@ class Run:
     stack: str = ""
     file: str = ""
     seed: int | None = None
+    about: About = NOTHING
 
     @classmethod
     def read(cls, folder: Path) -> Run:
         """A stored run. One that ended without a verdict is an error. Raises UsageError if it is no run folder."""
         found = store.RunFolder.open(folder)
         parts = found.read("run", "plan")
-        run, planned = parts["run"], claims.mapping(claims.mapping(parts.get("plan")).get("scenario"))
+        run, plan = parts["run"], claims.mapping(parts.get("plan"))
+        planned, seconds = claims.mapping(plan.get("scenario")), _seconds(run.get("seconds"))
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
             verdict=again.beside(found.verdict() or error(_why(run)), found.path),
             folder=found.path,
-            seconds=_seconds(run.get("seconds")),
+            seconds=seconds,
             stack=_stack(run.get("stack", "")),
             file=str(planned.get("path") or ""),
             seed=seed if isinstance(seed := run.get("seed"), int) else None,
+            about=abouts.stored(run, plan, found.journal, seconds),
         )
 
     @classmethod
@@ -144,6 +151,8 @@ def entry(run: Run) -> dict[str, Any]:
         "seed": run.seed,
         "exit_code": exit_code([run]),
         "disagreement": plain(verdict.disagreement) if verdict.disagreement else None,
+        "unstruck": [list(each) for each in verdict.untried],
+        "about": plain(run.about),
     }
 
 

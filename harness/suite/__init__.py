@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.ci import github, junit
+from harness.report.many import about as abouts
+from harness.report.many import trend
 from harness.report.summary import Run, asked, brief, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
@@ -32,6 +34,7 @@ from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import Options, fitted, overlapping
+from harness.suite.reported import report as report
 from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
 from harness.suite.side_by_side import MOST, Turn, played, threads
 from harness.suite.suite_stack import stack_of, up
@@ -132,11 +135,19 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
             with suppress(Exception):
                 cut_short(suite.runs, failure, options)
             raise
-        index = render.index(options.reports, suite.runs) if suite.runs else None
+        index = ended(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
         show(suite.runs, index)
     github.tell(suite.runs)
     return exit_code(suite.runs)
+
+
+def ended(reports: Path, runs: Sequence[Run]) -> Path:
+    """Keep a line of a suite that is over, and write its page; the page."""
+    from harness.report import render
+
+    trend.append(store.latest(reports) / trend.NAME, runs, exit_code(runs))
+    return render.index(reports, runs)
 
 
 def cut_short(runs: Sequence[Run], failure: BaseException, options: Options) -> None:
@@ -174,6 +185,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     began = monotonic()
     seed = scenario.seed if options.seed is None else options.seed
     asked_for = Run(scenario=scenario.name, verdict=error(""), stack=stack.name, file=scenario.path, seed=seed)
+    asked_for = replace(asked_for, about=abouts.planned(scenario))
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):
@@ -183,7 +195,9 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
             render.write(failure.folder)
         failed = error(str(failure), expect=str(scenario.expect))
         seconds = monotonic() - began
-        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds), False
+        about = abouts.read(failure.folder, seconds) if failure.folder is not None else None
+        failed_run = replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds)
+        return replace(failed_run, about=about or asked_for.about), False
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
@@ -191,11 +205,13 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         return replace(asked_for, verdict=failed), False
     folder: Path | None = result.folder
     render.write(result.folder)
+    about = abouts.read(result.folder, result.seconds) or asked_for.about
     again = wants_another(result)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected and not again):
         store.RunFolder.open(result.folder).remove()
         folder = None
-    return replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds), again
+    done = replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds, about=about)
+    return done, again
 
 
 @contextmanager
@@ -296,27 +312,3 @@ def check(folder: Path) -> int:
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
     return exit_code([replace(stored, verdict=verdict)])
-
-
-def report(folders: Sequence[Path], to_sarif: Path | None = None) -> int:
-    """Write the page of each stored run, and of all of them a SARIF file. One that is not as the run left it is named
-    and gets none; the others do."""
-    from harness.report import render
-    from harness.report.ci import sarif
-
-    runs: list[Run] = []
-    failures: list[HarnessError] = []
-    for folder in folders:
-        try:
-            print(render.write(sealed.opened(folder, unjudged=True).path))
-            runs.append(Run.read(folder))
-        except HarnessError as failure:
-            failures.append(failure)
-            if len(folders) > 1:
-                print(f"Error: {failure}", file=sys.stderr)
-    if to_sarif is not None:
-        sarif.write(to_sarif, runs, unread=[str(failure) for failure in failures])
-        print(to_sarif)
-    if failures and len(folders) == 1:
-        raise failures[0]
-    return max((failure.exit_code for failure in failures), default=0)

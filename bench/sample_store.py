@@ -1,0 +1,70 @@
+"""A store of runs made by hand, for looking at its pages: twins, every verdict, hostile texts, a damaged folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.report import render, summary
+from harness.report.many import trend
+from harness.report.summary import Run
+from harness.run_folder import sealed
+from harness.run_folder.store import RunFolder
+from harness.scenario import Expect, Kind, Pipeline, Verdict, Word
+from tests import sample_runs as sample
+
+BROKEN = Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
+HOSTILE = (
+    "</script><script>window.hit=1</script>",
+    "<img src=x onerror=window.hit=1>",
+    "<svg onload=window.hit=1><a xlink:href='javascript:window.hit=1'>x</a></svg>",
+    "\"' onmouseover=window.hit=1 style=position:fixed x='",
+    "\u202etxet desrever\u2066",
+    "x" * 40,
+    "</style><style>*{display:none}</style>",
+)
+
+
+def made(reports: Path) -> list[Run]:
+    """Write the store, with a page of many runs in `latest`; the runs of it."""
+    violated = sample.verdict(as_expected=True, expect="violated: duplicated")
+    runs = [
+        kept(reports, "an upsert, killed before the offset commit", sample.held(), "transactions/upsert.py"),
+        kept(reports, "an append, killed before the offset commit", violated, "transactions/append.py", expect=BROKEN),
+        kept(reports, "an append that should have held", sample.verdict(), "transactions/other.py", seed=9),
+    ]
+    for word in (Word.UNKNOWN, Word.VOID, Word.ERROR):
+        open_ = sample.verdict(word=word, findings=(), as_expected=word is Word.VOID, reasons=("the time was up",))
+        runs.append(kept(reports, f"a run that is {word}", open_, f"shapes/{word}.py"))
+    for number, text in enumerate(HOSTILE):
+        finding = replace(sample.duplicated(), key={text: text}, note=text, expected=({text: text},))
+        stake = sample.repetition(sink=text, point=text, note=text)
+        told = sample.verdict(
+            findings=(finding,), stakes=(stake,), untried=((text, text),), reasons=(text,), notes=(text,)
+        )
+        runs.append(kept(reports, f"{number} {text}", told, f"hostile/{text}.py", tags=(text,), why=text))
+    torn = kept(reports, "a run whose verdict is gone", sample.held(), "transactions/torn.py")
+    RunFolder(torn.folder or reports).verdict_json.unlink()
+    summary.write(reports, runs)
+    for day in range(1, 13):
+        past = [
+            replace(run, about=replace(run.about, started=f"2026-03-{day:02}T02:17:00Z")) for run in runs[day % 4 :]
+        ]
+        trend.append(reports / "latest" / trend.NAME, past, 1)
+    render.index(reports, runs)
+    return runs
+
+
+def kept(reports: Path, name: str, verdict: Verdict, entry: str, **changes: Any) -> Run:
+    """A sealed run folder with its page."""
+    asked = sample.scenario(name=name, pipeline=Pipeline(entry=f"pipelines/{entry}"), **changes)
+    folder = sample.stored(reports, verdict, asked=asked, run_id=f"r{len(list(reports.glob('*/2*')))}")
+    begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("draining", 16.0), ("judging", 29.0)]
+    with folder.journal.open("a", encoding="utf-8") as out:
+        for phase, at in begun:
+            out.write(json.dumps({"what": "phase", "name": phase, "at_s": at}) + "\n")
+    sealed.write(folder.path)
+    render.write(folder.path)
+    return Run.read(folder.path)

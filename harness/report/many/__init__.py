@@ -1,0 +1,12 @@
+"""What a team sees of many runs: one page, from the run folders and summaries of one machine or of several.
+
+about      what a run's plan and journal say of it, apart from its verdict
+seen       one run in the page's words, from a run folder or from an entry of a summary
+gather     everything below some folders: runs, what is damaged, earlier suites and nights
+twins      which pipelines are broken and repaired twins of each other
+matrix     pipelines by faults
+coverage   crash points by faults and sinks: struck, hit for nothing, never struck
+durations  where the seconds went
+trend      earlier suites and nights
+page       the whole page as texts, and how much of it is shown
+"""

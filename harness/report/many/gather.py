@@ -1,0 +1,170 @@
+"""Everything below some folders: run folders, summaries of suites, lines of earlier nights, and what is damaged.
+
+Hostile folders are expected (artefacts of other machines): no link is followed, nothing larger than `MOST_BYTES` is
+read as a whole, and what cannot be read is named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from harness.errors import HarnessError, UsageError
+from harness.report import claims
+from harness.report.many import trend
+from harness.report.many.seen import Seen
+from harness.report.summary import Run
+from harness.run_folder import sealed, store
+from harness.run_folder.sealed import DIGESTS
+from harness.run_folder.store import LATEST, PARTS
+
+SUMMARY = "summary.json"
+DEEPEST = 12
+MOST_BYTES = 64 * 2**20
+MOST_RUNS = 10_000
+RUN = frozenset({*PARTS.values(), DIGESTS} - {"scenario.yaml"})
+"""A folder with any of these is a run folder, whole or not."""
+
+
+@dataclass
+class Gathered:
+    """What was found. `damaged` has what, and why it could not be read; `runs` those of `seen` that have a folder."""
+
+    seen: list[Seen] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    points: list[trend.Point] = field(default_factory=list)
+
+
+@dataclass
+class _Found:
+    """Paths by what they are."""
+
+    runs: list[Path] = field(default_factory=list)
+    summaries: list[Path] = field(default_factory=list)
+    trends: list[Path] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+
+def gather(folders: Sequence[Path]) -> Gathered:
+    """All that lies below `folders`, each run once. Raises UsageError if there is nothing."""
+    found, out = _Found(), Gathered()
+    for folder in folders:
+        _walk(folder, found)
+    out.damaged += found.refused
+    known: set[tuple[str, str]] = set()
+    seals: set[tuple[str, ...]] = set()
+    for path in _unique(found.runs):
+        known.add(_name(path))
+        try:
+            run = whole(path)
+            seal = (*_name(path), store.digest(path / DIGESTS) if (path / DIGESTS).is_file() else str(path))
+            # The same artefact, unpacked twice.
+            if seal in seals:
+                continue
+            seals.add(seal)
+        except HarnessError as failure:
+            out.damaged.append((str(path), " ".join(str(failure).split())))
+            continue
+        out.runs.append(run)
+        out.seen.append(Seen.of(run))
+    for path in _unique(found.summaries):
+        _add_summary(path, out, known)
+    for path in _unique(found.trends):
+        out.points += trend.read(path, out.damaged)
+    if not (out.seen or out.damaged):
+        asked = ", ".join(map(str, folders))
+        raise UsageError(
+            f"asked for the runs in {asked}; saw no run folder and no {SUMMARY} below. Name a folder such as reports/, "
+            "or the folder that CI's artefacts were unpacked into"
+        )
+    return out
+
+
+def whole(path: Path) -> Run:
+    """A run of which every sealed file is as the run left it. Raises HarnessError."""
+    for name in RUN:
+        part = path / name
+        if part.is_symlink():
+            raise UsageError(f"{part} is a link; the files of a run are plain. Put back a copy of the folder")
+        if part.is_file() and part.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{part} is larger than {MOST_BYTES // 2**20} MiB. Put back a copy of the folder")
+    return Run.read(sealed.opened(path, unjudged=True).path)
+
+
+def run_folders(root: Path) -> list[Path]:
+    """The run folders below `root`, whole or not, sorted; no link is followed."""
+    found = _Found()
+    _walk(root, found)
+    return _unique(found.runs)
+
+
+def _walk(root: Path, found: _Found) -> None:
+    def refused(error: OSError) -> None:
+        found.refused.append((str(error.filename), f"{error.filename} cannot be read: {error.strerror}"))
+
+    for place, folders, files in os.walk(root, onerror=refused):
+        here = Path(place)
+        links = [name for name in folders if (here / name).is_symlink() and name != LATEST]
+        found.refused += [(str(here / name), f"{here / name} is a link, and no link is followed") for name in links]
+        if RUN & {*files, *folders}:
+            found.runs.append(here)
+            folders.clear()
+            continue
+        if len(here.relative_to(root).parts) >= DEEPEST:
+            folders.clear()
+        folders.sort()
+        if SUMMARY in files:
+            found.summaries.append(here / SUMMARY)
+        if trend.NAME in files:
+            found.trends.append(here / trend.NAME)
+
+
+def _unique(paths: Sequence[Path]) -> list[Path]:
+    """Each once, also if it was named by two ways."""
+    return sorted({path.resolve(): path for path in reversed(paths)}.values())
+
+
+def _name(folder: PurePath) -> tuple[str, str]:
+    """What a run folder is called on every machine: its scenario's slug, its time and run id."""
+    return folder.parent.name, folder.name
+
+
+def _add_summary(path: Path, out: Gathered, known: set[tuple[str, str]]) -> None:
+    """The runs of a suite of which no folder is here; and the suite as a point of the trend, where it kept no line."""
+    own: list[Seen] = []
+    whole_ones = {_name(seen.folder): seen for seen in out.seen if seen.folder is not None}
+    for number, entry in enumerate(_entries(path, out.damaged), 1):
+        try:
+            seen = Seen.read(entry, f"{path}, run {number}")
+        except UsageError as failure:
+            out.damaged.append((f"{path}, run {number}", str(failure)))
+            continue
+        folder = claims.mapping(entry).get("folder")
+        name = _name(PurePath(folder)) if isinstance(folder, str) else None
+        # An older summary does not say when a run began.
+        own.append(whole_ones.get(name, seen) if name else seen)
+        if name is None or name not in known:
+            out.seen.append(seen)
+        if name is not None:
+            known.add(name)
+    if own and not (path.parent / trend.NAME).is_file():
+        out.points.append(trend.point(own))
+
+
+def _entries(path: Path, damaged: list[tuple[str, str]]) -> Iterator[Any]:
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"is no plain file of {MOST_BYTES // 2**20} MiB at most")
+        data = json.loads(path.read_bytes())
+        runs = data["runs"] if isinstance(data, dict) else None
+        if not isinstance(runs, list) or len(runs) > MOST_RUNS:
+            raise ValueError(f"holds no list of {MOST_RUNS:,} runs at most")
+    except (OSError, ValueError, KeyError, RecursionError) as failure:
+        damaged.append((str(path), f"{path} is damaged: {failure}"))
+        return
+    yield from runs

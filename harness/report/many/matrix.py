@@ -1,0 +1,164 @@
+"""Pipelines by faults: a section for each folder of programs, twins in rows beside each other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from harness.report.escape import visible
+from harness.report.many import twins
+from harness.report.many.seen import Seen
+from harness.report.many.twins import Row
+from harness.scenario import Guarantee, Word
+
+MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN: "?", Word.ERROR: "!"}
+NO_FAULT = "no fault"
+OTHERS = "other faults"
+UNKNOWN = "pipelines that nothing names"
+Link = Callable[[Path | None], str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """Runs of one pipeline under one fault at one place that came to the same. `links` has an address a run, None where
+    there is no page; `more` counts the runs of which no link is shown."""
+
+    mark: str
+    word: str
+    kinds: str
+    wrong: str
+    place: str
+    links: list[str | None]
+    more: int
+    with_others: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One pipeline. `cells` has a list of entries for each head of the section."""
+
+    name: str
+    role: str
+    about: list[str]
+    cells: list[tuple[str, list[Entry]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """The programs of one folder. Each cluster is one pipeline, or twins."""
+
+    title: str
+    heads: list[str]
+    clusters: list[list[Line]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """All sections, and how many pipelines are left out."""
+
+    sections: list[Section]
+    pairs: int
+    left: int
+
+
+def matrix(runs: Sequence[Seen], link: Link, *, rows: int, heads: int, links: int) -> Matrix:
+    """At most so many rows, heads of a section, and links of an entry; what does not fit is counted. Clusters with a
+    run that is not as expected come in first."""
+    of_row: dict[Row, list[Seen]] = defaultdict(list)
+    for seen in runs:
+        of_row[twins.row(seen) if seen.about.pipeline else Row("", seen.file or seen.scenario, "", ())].append(seen)
+    found = twins.pairs(runs)
+    clusters = twins.clusters(sorted(of_row), found)
+    wrong = sorted(clusters, key=lambda own: all(seen.as_expected for row in own for seen in of_row[row]))
+    kept: set[Row] = set()
+    for own in wrong:
+        if len(kept) + len(own) > rows:
+            break
+        kept.update(own)
+    sections: dict[str, list[list[Row]]] = defaultdict(list)
+    for own in clusters:
+        if own[0] in kept:
+            sections[_folder(own[0])].append(own)
+    return Matrix(
+        sections=[
+            _section(title, own, of_row, found, link=link, heads=heads, links=links)
+            for title, own in sorted(sections.items())
+        ],
+        pairs=len(found),
+        left=len(of_row) - len(kept),
+    )
+
+
+def _section(
+    title: str,
+    clusters: Sequence[Sequence[Row]],
+    of_row: dict[Row, list[Seen]],
+    found: Sequence[twins.Pair],
+    *,
+    link: Link,
+    heads: int,
+    links: int,
+) -> Section:
+    every = [fault for own in clusters for row in own for seen in of_row[row] for fault in _faults(seen)]
+    counted = sorted(set(every), key=lambda fault: (-every.count(fault), fault))
+    shown = counted[:heads]
+    titles = [*shown, *([OTHERS] if len(counted) > heads else [])]
+
+    def line(row: Row) -> Line:
+        cells: dict[str, list[tuple[Seen, str]]] = {head: [] for head in titles}
+        for seen in of_row[row]:
+            for fault, place in _faults(seen).items():
+                cells[fault if fault in shown else OTHERS].append((seen, place))
+        return Line(
+            name=PurePosixPath(row.pipeline).name or row.guarantee,
+            role=twins.role(row, found),
+            about=_told(row),
+            cells=[(head, _entries(own, link, links)) for head, own in cells.items()],
+        )
+
+    return Section(title=title, heads=titles, clusters=[[line(row) for row in own] for own in clusters])
+
+
+def _faults(seen: Seen) -> dict[str, str]:
+    """Where each fault of a run was to hit: `sink-committed, batch 3`."""
+    out: dict[str, list[str]] = defaultdict(list)
+    for fault, place, batch in seen.steps:
+        out[fault].append(f"{place}, batch {batch}" if batch else place)
+    return {fault: "; ".join(places) for fault, places in out.items()} or {NO_FAULT: ""}
+
+
+def _entries(own: Sequence[tuple[Seen, str]], link: Link, most: int) -> list[Entry]:
+    groups: dict[tuple[Word, bool, tuple[str, ...], str, str, bool], list[Seen]] = defaultdict(list)
+    for seen, place in own:
+        several = len(_faults(seen)) > 1
+        groups[seen.word, seen.as_expected, tuple(seen.kinds), place, seen.expect, several].append(seen)
+    order = sorted(groups.items(), key=lambda each: (each[0][1], each[0][3], list(Word).index(each[0][0])))
+    return [
+        Entry(
+            mark=MARKS[word],
+            word=word.value,
+            kinds=", ".join(kinds) if word is Word.VIOLATED else "",
+            wrong="" if good else f"not as expected, which was {visible(expect, 60)}",
+            place=place,
+            links=[link(each.folder) for each in seen[:most]],
+            more=max(0, len(seen) - most),
+            with_others=several,
+        )
+        for (word, good, kinds, place, expect, several), seen in order
+    ]
+
+
+def _told(row: Row) -> list[str]:
+    if not row.pipeline:
+        return []
+    claim = [] if row.guarantee == Guarantee.EXACTLY_ONCE else [row.guarantee]
+    source = [] if row.source == "kafka" else [f"source {row.source}"]
+    return [each for each in (*claim, *source, *row.sinks) if each]
+
+
+def _folder(row: Row) -> str:
+    if not row.pipeline:
+        return UNKNOWN
+    return str(PurePosixPath(row.pipeline).parent)

@@ -1,0 +1,164 @@
+"""The page of many runs as plain texts; the template places them and decides nothing.
+
+A `Shown` says how much of each part is there, so that the page stays under `budget.MOST_BYTES`; what is left out is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness import __version__
+from harness.report.causes.sentences import sentences
+from harness.report.escape import plural, visible
+from harness.report.many.coverage import Grid, grid
+from harness.report.many.durations import Durations, durations
+from harness.report.many.matrix import MARKS, Link, Matrix, matrix
+from harness.report.many.seen import Seen
+from harness.report.many.trend import Point, Trend, trend
+from harness.report.summary import WORST_FIRST
+from harness.scenario import Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How much is shown at most."""
+
+    rows: int
+    heads: int
+    links: int
+    grid: int
+    listed: int
+    bars: int
+    points: int
+    text: int
+
+
+FULL = Shown(rows=600, heads=16, links=24, grid=300, listed=200, bars=600, points=60, text=300)
+LEAN = Shown(rows=400, heads=12, links=8, grid=120, listed=80, bars=120, points=30, text=200)
+BARE = Shown(rows=120, heads=10, links=3, grid=60, listed=30, bars=30, points=12, text=90)
+EVERY = (FULL, LEAN, BARE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One run in a list, with why."""
+
+    mark: str
+    word: str
+    name: str
+    why: str
+    expected: str
+    link: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyPage:
+    """Every text of the page, in the order in which it is read."""
+
+    tally: str
+    span: str
+    figures: list[tuple[str, str]]
+    damaged: list[tuple[str, str]]
+    damaged_left: int
+    wrong: list[Item]
+    wrong_left: int
+    matrix: Matrix
+    grid: Grid
+    mute: list[Item]
+    mute_left: int
+    durations: Durations
+    trend: Trend
+    left: list[str]
+    made_by: str = __version__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """What the page is made from."""
+
+    seen: Sequence[Seen]
+    damaged: Sequence[tuple[str, str]] = ()
+    points: Sequence[Point] = ()
+
+
+def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
+    """The page; `link` gives the address of a run's page, None where there is none."""
+    runs = sorted(many.seen, key=lambda seen: (seen.about.started, seen.scenario, str(seen.folder)))
+    worst = sorted(runs, key=lambda seen: WORST_FIRST.index(seen.word))
+    wrong = [seen for seen in worst if not seen.as_expected]
+    mute = [seen for seen in worst if seen.as_expected and seen.mute]
+    page = ManyPage(
+        tally=tally(runs),
+        span=_span(runs),
+        figures=_figures(runs, many.damaged),
+        damaged=list(many.damaged[: shown.listed]),
+        damaged_left=max(0, len(many.damaged) - shown.listed),
+        wrong=[_item(seen, link) for seen in wrong[: shown.listed]],
+        wrong_left=max(0, len(wrong) - shown.listed),
+        matrix=matrix(runs, link, rows=shown.rows, heads=shown.heads, links=shown.links),
+        grid=grid(runs, rows=shown.grid, heads=shown.heads),
+        mute=[_item(seen, link) for seen in mute[: shown.listed]],
+        mute_left=max(0, len(mute) - shown.listed),
+        durations=durations(runs, link, most=shown.bars),
+        trend=trend(many.points, shown.points),
+        left=[],
+    )
+    page.left.extend(_left(page))
+    return page
+
+
+def tally(runs: Sequence[Seen]) -> str:
+    """`18 runs: 16 as expected, 2 not (1 violated, 1 void)`."""
+    wrong = [seen.word for seen in runs if not seen.as_expected]
+    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong)} as expected"
+    counted = ", ".join(f"{wrong.count(word)} {word}" for word in Word if word in wrong)
+    return f"{good}, {len(wrong)} not ({counted})" if wrong else good
+
+
+def _span(runs: Sequence[Seen]) -> str:
+    times = sorted(seen.about.started for seen in runs if seen.about.started)
+    stacks = ", ".join(sorted({seen.stack for seen in runs if seen.stack}))
+    when = (
+        f"begun {times[0]} to {times[-1]}" if times and times[0] != times[-1] else f"begun {times[0]}" if times else ""
+    )
+    return "; ".join(part for part in (when, f"stack {stacks}" if stacks else "") if part)
+
+
+def _figures(runs: Sequence[Seen], damaged: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    words = [(str(count), f"{MARKS[word]} {word.value}") for word in Word if (count := _count(runs, word))]
+    out = [*words, (str(len({seen.about.pipeline for seen in runs} - {""})), "pipelines")]
+    return [*out, (str(len(damaged)), "not read")] if damaged else out
+
+
+def _count(runs: Sequence[Seen], word: Word) -> int:
+    return sum(seen.word is word for seen in runs)
+
+
+def _item(seen: Seen, link: Link) -> Item:
+    why = " ".join(sentences(seen.reasons[0])[:2]) if seen.reasons else ""
+    found = ", ".join(f"{count:,} {visible(kind, 60)}" for kind, count in seen.kinds.items())
+    return Item(
+        mark=MARKS[seen.word],
+        word=seen.word.value,
+        name=seen.scenario,
+        why=why or (f"Findings: {found}." if found else "The run says no reason."),
+        expected="" if seen.as_expected else seen.expect,
+        link=link(seen.folder),
+    )
+
+
+def _left(page: ManyPage) -> list[str]:
+    """What does not fit, a sentence each."""
+    counts = (
+        (page.damaged_left, "damaged folder", "in the list of what was not read"),
+        (page.wrong_left, "run", "in the list of those that are not as expected"),
+        (page.matrix.left, "pipeline", "in the matrix"),
+        (page.grid.left_lines, "crash point", "in the grid"),
+        (page.grid.left_heads, "fault", "in the grid"),
+        (page.mute_left, "run", "in the list of those without an answer"),
+        (page.durations.left, "run", "among the durations: shorter ones"),
+        (page.trend.left, "suite or night", "in the trend: earlier ones"),
+    )
+    return [f"Left out: {plural(count, noun)} {where}." for count, noun, where in counts if count]

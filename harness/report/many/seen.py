@@ -1,0 +1,130 @@
+"""One run as the page of many runs has it, from its run folder or from its entry in a `summary.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.report import claims
+from harness.report.many.about import NOTHING, About
+from harness.report.stakes import Struck, struck
+from harness.report.summary import Run
+from harness.run_folder import store
+from harness.scenario import Word, plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blow:
+    """One step as it went: the fault, where its trigger was met, and whether it hit."""
+
+    name: str
+    point: str = ""
+    batch: int | None = None
+    hit: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
+    something at stake that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
+    points of a sink that no hit put to the test."""
+
+    scenario: str
+    word: Word
+    as_expected: bool
+    expect: str = ""
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    blows: tuple[Blow, ...] = ()
+    reasons: tuple[str, ...] = ()
+    seconds: float = 0.0
+    stack: str = ""
+    file: str = ""
+    folder: Path | None = None
+    struck: tuple[Struck, ...] = ()
+    idle: tuple[Struck, ...] = ()
+    unstruck: tuple[tuple[str, str], ...] = ()
+    about: About = NOTHING
+
+    @classmethod
+    def of(cls, run: Run) -> Seen:
+        """A run of this machine."""
+        verdict = run.verdict
+        counting = struck(verdict)
+        return cls(
+            scenario=run.scenario,
+            word=verdict.word,
+            as_expected=verdict.as_expected,
+            expect=verdict.expect,
+            kinds=verdict.kinds(),
+            blows=tuple(Blow(name=s.name, point=s.point, batch=s.batch, hit=s.hit) for s in verdict.steps),
+            reasons=verdict.reasons,
+            seconds=run.seconds,
+            stack=run.stack,
+            file=run.file,
+            folder=run.folder,
+            struck=tuple(counting),
+            idle=tuple(cell for cell in struck(verdict, counts=False) if cell not in counting),
+            unstruck=verdict.untried,
+            about=run.about,
+        )
+
+    @classmethod
+    def read(cls, entry: Any, where: str) -> Seen:
+        """An entry of a summary, `where` it stands. Raises UsageError if it is none."""
+        told = claims.mapping(entry)
+        faults = claims.mappings(told.get("faults"))
+        counting, idle = _cells(told, faults)
+        seen: Seen = store.noun(
+            Seen,
+            {
+                "scenario": told.get("scenario"),
+                "word": told.get("verdict"),
+                "as_expected": told.get("as_expected"),
+                "expect": told.get("expect") or "",
+                "kinds": told.get("findings") or {},
+                "blows": [{key: each.get(key) for key in ("name", "point", "batch", "hit")} for each in faults],
+                "reasons": told.get("reasons") or (),
+                "seconds": told.get("seconds") or 0.0,
+                "stack": told.get("stack") or "",
+                "file": told.get("file") or "",
+                "struck": sorted(counting),
+                "idle": sorted(idle - counting),
+                "unstruck": told.get("unstruck") or (),
+                "about": told.get("about") or {},
+            },
+            where,
+        )
+        return seen
+
+    def pack(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return plain(self) | {"folder": str(self.folder) if self.folder else None}
+
+    @property
+    def steps(self) -> list[tuple[str, str, str]]:
+        """Fault, place and batch of each step: as planned, or else as it went."""
+        went = [(each.name, each.point, "" if each.batch is None else str(each.batch)) for each in self.blows]
+        return list(self.about.schedule) or went
+
+    @property
+    def mute(self) -> bool:
+        """Did it end without an answer?"""
+        return self.word in (Word.ERROR, Word.UNKNOWN, Word.VOID)
+
+
+def _cells(entry: Mapping[str, Any], faults: list[Mapping[str, Any]]) -> tuple[set[Struck], set[Struck]]:
+    """The cells of a summary's entry: where something at stake counted, and where anything was at stake."""
+    counting: set[Struck] = set()
+    idle: set[Struck] = set()
+    for stake in claims.mappings(entry.get("stakes")):
+        step = stake.get("step")
+        if not isinstance(step, int) or not 0 < step <= len(faults) or faults[step - 1].get("hit") is not True:
+            continue
+        cell = Struck(
+            sink=str(stake.get("sink")), point=str(stake.get("point")), fault=str(faults[step - 1].get("name"))
+        )
+        counts = stake.get("shown") is True and stake.get("allowed") is not True
+        (counting if counts else idle).add(cell)
+    return counting, idle

@@ -1,0 +1,148 @@
+"""Earlier suites and nights: a line each in `trend.jsonl`, as points with a picture and the table behind it.
+
+A suite appends its line to `reports/latest/trend.jsonl`, a night to its own; both have `date`, `plans`, `verdicts`,
+`failed` and `exit`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from harness.report.many.seen import Seen
+from harness.report.summary import Run
+from harness.run_folder import store
+from harness.scenario import Word
+
+NAME = "trend.jsonl"
+LINES = 10_000
+LONGEST = 2**20
+WIDE, HIGH = 720, 120
+GAP = 4.0
+STEM = 26.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One suite or night. `failed` counts what was not as expected; of a night, what is new in it."""
+
+    date: str
+    what: str
+    runs: int
+    failed: int
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One point in the picture: where its bar stands, and how high its two parts are."""
+
+    x: float
+    wide: float
+    top: float
+    failed_top: float
+    failed_high: float
+    high: float
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """The last points, the oldest first, and how many came before."""
+
+    points: tuple[Point, ...]
+    bars: tuple[Bar, ...]
+    most: int
+    left: int
+
+
+def point(seen: Sequence[Seen]) -> Point:
+    """One suite from its runs."""
+    return Point(
+        date=min((each.about.started for each in seen if each.about.started), default=""),
+        what="suite",
+        runs=len(seen),
+        failed=sum(not each.as_expected for each in seen),
+        verdicts=dict(Counter(each.word.value for each in seen)),
+        seconds=round(sum(each.seconds for each in seen), 1),
+    )
+
+
+def append(path: Path, runs: Sequence[Run], code: int) -> None:
+    """A line of a suite that is over, and its exit code. Raises HarnessError when the disk refuses."""
+    seen = [Seen.of(run) for run in runs]
+    said = point(seen)
+    line = {
+        "date": said.date,
+        "what": said.what,
+        "seconds": said.seconds,
+        "plans": said.runs,
+        "verdicts": said.verdicts,
+        "failed": [f"{each.scenario}: {each.word}" for each in seen if not each.as_expected],
+        "exit": code,
+    }
+    with store.disk("keep a line of the suite", path), path.open("a", encoding="utf-8", errors="replace") as out:
+        out.write(json.dumps(line) + "\n")
+
+
+def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
+    """The points of a `trend.jsonl`; a line that is none is named in `damaged`."""
+    out: list[Point] = []
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("is no plain file")
+        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+            for number, text in enumerate(islice(iter(lambda: lines.readline(LONGEST), ""), LINES), 1):
+                try:
+                    out.append(_point(json.loads(text)))
+                except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+                    damaged.append((f"{path}:{number}", f"{path}:{number}: is no line of a suite or of a night"))
+    except (OSError, ValueError) as failure:
+        damaged.append((str(path), f"{path}: {failure}"))
+    return out
+
+
+def trend(points: Sequence[Point], most: int) -> Trend:
+    """The last `most` points by their time, with a picture: a bar each, as high as its runs."""
+    ordered = sorted(points, key=lambda each: (each.date, each.what, each.runs, each.failed))
+    shown = ordered[-most:]
+    highest = max((each.runs for each in shown), default=0)
+    each_wide = min(STEM, WIDE / max(1, len(shown)))
+    bars = []
+    for number, told in enumerate(shown):
+        high = _scaled(told.runs, highest)
+        bad = _scaled(min(told.failed, told.runs), highest)
+        bars.append(
+            Bar(
+                x=round(number * each_wide + GAP / 2, 1),
+                wide=round(max(1.0, each_wide - GAP), 1),
+                top=round(HIGH - high, 1),
+                high=round(high - bad, 1),
+                failed_top=round(HIGH - bad, 1),
+                failed_high=round(bad, 1),
+                number=number + 1,
+            )
+        )
+    return Trend(points=tuple(shown), bars=tuple(bars), most=highest, left=len(ordered) - len(shown))
+
+
+def _scaled(count: int, highest: int) -> float:
+    return HIGH * count / highest if highest else 0.0
+
+
+def _point(data: dict[str, Any]) -> Point:
+    verdicts = {word.value: int(data["verdicts"][word.value]) for word in Word if word.value in data["verdicts"]}
+    return Point(
+        date=str(data["date"]),
+        what=str(data.get("what", "night")),
+        runs=max(0, int(data["plans"])),
+        failed=len(data["failed"]),
+        verdicts=verdicts,
+        seconds=float(data.get("seconds") or 0.0),
+    )

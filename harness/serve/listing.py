@@ -1,0 +1,119 @@
+"""The runs of a store, each read once as long as its files stay as they are, and the page that lists them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from harness.errors import HarnessError
+from harness.report import render
+from harness.report.many import gather
+from harness.report.many.matrix import MARKS
+from harness.report.many.seen import Seen
+from harness.scenario import Kind, Word
+from harness.serve.search import KEYS, Query, found
+
+PER_PAGE = 200
+WATCHED = ("run.json", "verdict.json", "digests.json")
+Stamp = tuple[tuple[int, int] | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One run in the list."""
+
+    mark: str
+    word: str
+    wrong: str
+    scenario: str
+    found: str
+    faults: str
+    tags: str
+    started: str
+    seconds: str
+    link: str | None
+
+
+@dataclass
+class Listing:
+    """The store at `root`. Safe to ask from several threads."""
+
+    root: Path
+    _kept: dict[Path, tuple[Stamp, Seen | str]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def runs(self) -> tuple[list[Seen], list[tuple[str, str]]]:
+        """What is there now, and what could not be read, with why."""
+        with self._lock:
+            kept = {folder: self._read(folder) for folder in gather.run_folders(self.root)}
+            self._kept = kept
+        seen = [told for _, told in kept.values() if isinstance(told, Seen)]
+        return seen, [(str(folder), told) for folder, (_, told) in kept.items() if isinstance(told, str)]
+
+    def _read(self, folder: Path) -> tuple[Stamp, Seen | str]:
+        now = tuple(_stamp(folder / name) for name in WATCHED)
+        if folder in self._kept and self._kept[folder][0] == now:
+            return self._kept[folder]
+        try:
+            return now, Seen.of(gather.whole(folder))
+        except HarnessError as failure:
+            return now, " ".join(str(failure).split())
+
+    def page(self, query: Query) -> str:
+        """The list as HTML."""
+        every, damaged = self.runs()
+        chosen = found(every, query)
+        first = (query.page - 1) * PER_PAGE
+        return render.store_page(
+            query=query,
+            words=[word.value for word in Word],
+            kinds=[kind.value for kind in Kind],
+            rows=[self._row(seen) for seen in chosen[first : first + PER_PAGE]],
+            found=len(chosen),
+            every=len(every),
+            damaged=damaged[:PER_PAGE],
+            left=max(0, len(damaged) - PER_PAGE),
+            suites=self._suites(),
+            newer=_address(query, query.page - 1) if query.page > 1 else None,
+            older=_address(query, query.page + 1) if len(chosen) > first + PER_PAGE else None,
+        )
+
+    def _row(self, seen: Seen) -> Row:
+        page = seen.folder / render.PAGE if seen.folder else None
+        link = page is not None and page.is_file() and not page.is_symlink()
+        return Row(
+            mark=MARKS[seen.word],
+            word=seen.word.value,
+            wrong="" if seen.as_expected else f"expected {seen.expect}",
+            scenario=seen.scenario,
+            found=", ".join(f"{count:,} {kind}" for kind, count in seen.kinds.items()),
+            faults=", ".join(dict.fromkeys(fault for fault, _, _ in seen.steps)),
+            tags=", ".join(seen.about.tags),
+            started=seen.about.started,
+            seconds=f"{seen.seconds:.1f}",
+            link=self._link(page) if link and page else None,
+        )
+
+    def _suites(self) -> list[tuple[str, str]]:
+        """Pages of many runs right below the root, by the names of their folders."""
+        pages = [path for path in sorted(self.root.glob("*/index.html")) if path.is_file() and not path.is_symlink()]
+        return [(path.parent.name, self._link(path)) for path in pages if not path.parent.is_symlink()]
+
+    def _link(self, path: Path) -> str:
+        return "/" + quote(os.fsencode(path.relative_to(self.root)))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        said = path.lstat()
+    except OSError:
+        return None
+    return said.st_mtime_ns, said.st_size
+
+
+def _address(query: Query, page: int) -> str:
+    parts = {key: getattr(query, key) for key in KEYS if key != "page" and getattr(query, key)}
+    return "/?" + urlencode(parts | {"page": page}, errors="replace")
