@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import psutil
@@ -101,6 +102,13 @@ def _looks() -> list[Look]:
         Look("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
         Look("loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"),
         Look("docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True),
+        Look(
+            "containers",
+            "its Python packages (containers stack only)",
+            _container_packages,
+            "pip install 'onceproof[containers]'",
+            optional=True,
+        ),
     ]
 
 
@@ -203,6 +211,13 @@ def _loopback() -> str:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return f"port {listener.getsockname()[1]} was free"
+
+
+def _container_packages() -> str:
+    names = ("docker", "requests", "testcontainers")
+    if lacking := [name for name in names if importlib.util.find_spec(name) is None]:
+        raise _Unmet(f"no {', no '.join(lacking)}")
+    return ", ".join(f"{name} {metadata.version(name)}" for name in names)
 
 
 def _docker() -> str:
