@@ -214,10 +214,18 @@ def _loopback() -> str:
 
 
 def _container_packages() -> str:
-    names = ("docker", "requests", "testcontainers")
-    if lacking := [name for name in names if importlib.util.find_spec(name) is None]:
+    found = {name: _version(name) for name in ("docker", "requests", "testcontainers")}
+    if lacking := [name for name, version in found.items() if not version]:
         raise _Unmet(f"no {', no '.join(lacking)}")
-    return ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def _version(package: str) -> str:
+    """As it is installed; empty if it is not. Any folder of that name where we stand can be imported."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _docker() -> str:
