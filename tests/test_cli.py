@@ -313,6 +313,18 @@ def test_the_command_line_starts_light() -> None:
     assert start("-c", code).stdout == "\n"
 
 
+def test_doctor_tells_which_packages_containers_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def installed(name: str) -> str:
+        if name == "docker":
+            raise doctor.metadata.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(doctor.metadata, "version", installed)
+    (told,) = [each for each in doctor.check() if each.name == "containers"]
+    assert (told.found, told.ok, told.optional) == ("no docker", False, True)
+    assert told.cure == "pip install 'onceproof[containers]'"
+
+
 def test_doctor_tells_which_jars_a_scenario_would_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
 

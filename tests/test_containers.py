@@ -42,7 +42,8 @@ from tests.container_engine import left
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
-SCENARIOS = sorted(path for folder in ("proving", "sinks") for path in (HOUSE / "scenarios" / folder).glob("*.yaml"))
+FOLDERS = ("proving", "more", "sinks", "sources", "shapes")
+SCENARIOS = sorted(path for folder in FOLDERS for path in (HOUSE / "scenarios" / folder).glob("*.yaml"))
 BOXED = Named("containers")
 CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not unsupported(load(path), BOXED)]
 GONE_WITHIN_S = 60.0

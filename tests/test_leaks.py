@@ -21,16 +21,25 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.load import load
 from harness.session import reaper
 from harness.wait import Waiting, until
 
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
+MARIADB, OPENSEARCH = "mariadbd", "SimpleCompiler"
+"""What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
 CLEAN_WITHIN_S = 30.0
 """A second or two where nothing else runs; a busy machine is slow, not wrong."""
 MARK = b"ONCEPROOF_LEAK_TEST="
+
+
+def into(name: str) -> Path:
+    """A scenario of another sink than Postgres."""
+    return HOUSE / "scenarios" / "sinks" / f"{name}.yaml"
 
 
 def ours(word: str) -> list[str]:
@@ -126,15 +135,15 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
 @pytest.mark.parametrize(
     ("scenario", "program", "server"),
     [
-        ("mariadb_kept_by_id_mid_sink", "kept_by_id.py", "mariadbd"),
-        ("opensearch_kept_by_id_mid_batch", "indexed_by_id.py", "SimpleCompiler"),
+        (INTO_MARIADB, "kept_by_id.py", MARIADB),
+        (INTO_OPENSEARCH, "indexed_by_id.py", OPENSEARCH),
     ],
 )
 def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
     temporary: Path, scenario: str, program: str, server: str
 ) -> None:
     word = temporary.name
-    harness = start(temporary, word, scenario=HOUSE / "scenarios" / "sinks" / f"{scenario}.yaml")
+    harness = start(temporary, word, scenario=into(scenario))
 
     def runs() -> bool:
         pipeline = any(program in each for each in ours(word))
@@ -243,14 +252,23 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     assert "interrupted by" in json.loads(run.read_text())["outcome"]["error"]
 
 
-@pytest.mark.parametrize(("server", "word_of_it"), [("kafka", "kafka.Kafka"), ("postgres", "/postgres -D")])
+@pytest.mark.parametrize(
+    ("server", "word_of_it", "scenario"),
+    [
+        ("kafka", "kafka.Kafka", SCENARIO),
+        ("postgres", "/postgres -D", SCENARIO),
+        ("mariadb", MARIADB, into(INTO_MARIADB)),
+        ("opensearch", OPENSEARCH, into(INTO_OPENSEARCH)),
+    ],
+    ids=lambda each: each.stem if isinstance(each, Path) else each,
+)
 def test_a_server_that_dies_though_nobody_hurt_it_is_an_error_and_no_verdict(
-    temporary: Path, server: str, word_of_it: str
+    temporary: Path, server: str, word_of_it: str, scenario: Path
 ) -> None:
-    word = temporary.name
-    harness = start(temporary, word, "--keep", "all")
+    word, program = temporary.name, Path(load(scenario).pipeline.entry).name
+    harness = start(temporary, word, "--keep", "all", scenario=scenario)
     try:
-        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=300.0)
+        until("the pipeline to run", lambda: any(program in each for each in ours(word)), within_s=300.0)
         processes = [psutil.Process(int(each.split()[0])) for each in ours(word)]
         (victim,) = [each for each in processes if word_of_it in " ".join(each.cmdline())]
         victim.kill()

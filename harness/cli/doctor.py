@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import psutil
@@ -101,6 +102,13 @@ def _looks() -> list[Look]:
         Look("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
         Look("loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"),
         Look("docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True),
+        Look(
+            "containers",
+            "its Python packages (containers stack only)",
+            _container_packages,
+            "pip install 'onceproof[containers]'",
+            optional=True,
+        ),
     ]
 
 
@@ -203,6 +211,21 @@ def _loopback() -> str:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return f"port {listener.getsockname()[1]} was free"
+
+
+def _container_packages() -> str:
+    found = {name: _version(name) for name in ("docker", "requests", "testcontainers")}
+    if lacking := [name for name, version in found.items() if not version]:
+        raise _Unmet(f"no {', no '.join(lacking)}")
+    return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def _version(package: str) -> str:
+    """As it is installed; empty if it is not. Any folder of that name where we stand can be imported."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _docker() -> str:

@@ -6,7 +6,7 @@ and come again with the batch.
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Repair: read the topic without repeated origins (`drop_duplicates: origin`), or sent_in_transaction.py
+Repair: read the topic without repeated origins (`drop_duplicates: origin`)
 """
 
 # /// onceproof

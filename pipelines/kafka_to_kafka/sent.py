@@ -39,6 +39,7 @@ def main() -> None:
     def batch(records: DataFrame, number: int) -> None:
         half = partial(failpoint.reach, "half-sent", batch=number)
         payment_records.sent(producer, args.to, records.collect(), half)
+        failpoint.reach("all-sent", batch=number)
 
     query = (
         payment_records.stream(args)

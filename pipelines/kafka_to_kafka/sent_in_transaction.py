@@ -9,7 +9,7 @@ lies before the group's offsets: Spark runs a batch again that it does not know 
 
 Readers of the topic must be `read_committed`.
 
-Broken twins: checked_by_python.py, sent.py, sent_by_tasks.py, spark_sink.py
+Broken twins: sent.py, spark_sink.py
 """
 
 # /// onceproof
@@ -64,6 +64,7 @@ def main() -> None:
         producer.begin_transaction()
         payment_records.sent(producer, args.to, rows, partial(failpoint.reach, "half-sent", batch=number))
         producer.send_offsets_to_transaction(offsets, args.group)
+        failpoint.reach("all-sent", batch=number)
         producer.commit_transaction()
         done.update(ends)
 

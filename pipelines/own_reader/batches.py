@@ -47,3 +47,8 @@ def run(args: argparse.Namespace, save: Callable[[pa.Table, int], None]) -> None
 def half_written(number: int) -> None:
     """A failpoint where one half of a batch is written: no outside event says that."""
     failpoint.reach("half-written", batch=number)
+
+
+def all_written(number: int) -> None:
+    """A failpoint where all of a batch is written: before the commit, in a program that has one."""
+    failpoint.reach("all-written", batch=number)

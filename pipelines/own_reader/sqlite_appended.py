@@ -41,6 +41,7 @@ def main() -> None:
             if at == len(rows) // 2:
                 batches.half_written(number)
             database.execute(ROW, row)
+        batches.all_written(number)
 
     batches.run(args, save)
 

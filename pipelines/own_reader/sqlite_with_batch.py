@@ -48,6 +48,7 @@ def main() -> None:
                 database.executemany(ROW, rows[: len(rows) // 2])
                 batches.half_written(number)
                 database.executemany(ROW, rows[len(rows) // 2 :])
+                batches.all_written(number)
             database.execute("commit")
         except BaseException:
             database.execute("rollback")

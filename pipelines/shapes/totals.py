@@ -1,6 +1,7 @@
 """Running totals by account, with state of the program's own: `applyInPandasWithState`.
 
-Executors import nothing of this folder, so the function is a closure. Driver and executors need pandas.
+Executors import nothing of this folder, so the function is a closure. Driver and executors need pandas
+(`pip install 'pandas>=2.2,<3'`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ table and the group are two systems.
 
     spark-submit group_append.py --bootstrap localhost:9092 --topic payments --group ledger
 
-Repair: group_upsert.py (or the offsets in the sink: offsets_together.py)
+Repair: group_upsert.py
 """
 
 # /// onceproof

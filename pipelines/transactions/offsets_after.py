@@ -5,7 +5,9 @@ the same slice again and appends it again (at least once).
 
     spark-submit offsets_after.py --bootstrap localhost:9092 --topic payments
 
-The other wrong order: offsets_before.py. Repair: offsets_together.py
+The other wrong order is offsets_before.py.
+
+Repair: offsets_together.py
 """
 
 # /// onceproof

@@ -5,7 +5,9 @@ one will ever come back: they are lost (at most once).
 
     spark-submit offsets_before.py --bootstrap localhost:9092 --topic payments
 
-The other wrong order: offsets_after.py. Repair: offsets_together.py
+The other wrong order is offsets_after.py.
+
+Repair: offsets_together.py
 """
 
 # /// onceproof

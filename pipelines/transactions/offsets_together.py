@@ -6,7 +6,7 @@ one.
 
     spark-submit offsets_together.py --bootstrap localhost:9092 --topic payments
 
-Broken twins: offsets_before.py, offsets_after.py, group_append.py
+Broken twins: offsets_before.py, offsets_after.py
 """
 
 # /// onceproof
