@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -315,10 +316,10 @@ def test_the_command_line_starts_light() -> None:
 def test_doctor_tells_which_packages_containers_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     def installed(name: str) -> str:
         if name == "docker":
-            raise doctor.metadata.PackageNotFoundError(name)
+            raise metadata.PackageNotFoundError(name)
         return "1.0"
 
-    monkeypatch.setattr(doctor.metadata, "version", installed)
+    monkeypatch.setattr(metadata, "version", installed)
     (told,) = [each for each in doctor.check() if each.name == "containers"]
     assert (told.found, told.ok, told.optional) == ("no docker", False, True)
     assert told.cure == "pip install 'onceproof[containers]'"
