@@ -16,7 +16,7 @@ from harness.errors import SetupError, StackError, UsageError, WaitError
 from harness.load import load
 from harness.run import preflight
 from harness.scenario import Scenario, Sink
-from harness.sinks.base import Missing, Reading
+from harness.sinks.base import Missing, Reading, Unmade
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
 
@@ -83,6 +83,16 @@ def test_a_query_that_is_wrong_whatever_the_pipeline_makes_is_told_before_the_ru
     assert look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET) == set()
     with pytest.raises(SetupError, match='column "amuont" does not exist'):
         look(tmp_path, monkeypatch, old=NONE_YET, new=replace(NONE_YET, absent=False))
+
+
+def test_a_query_by_a_function_that_the_pipeline_may_make_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unmade(sink: Sink, parts: Any) -> None:
+        raise Unmade("function of_the_pipeline() does not exist")
+
+    monkeypatch.setattr(preflight, "columns", unmade)
+    assert look(tmp_path, monkeypatch, old=NONE_YET, new=replace(NONE_YET, absent=False)) == set()
 
 
 class Open:

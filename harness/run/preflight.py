@@ -20,7 +20,7 @@ from harness.load import project_root
 from harness.resources import RunResources
 from harness.scenario import Scenario, Sink
 from harness.sinks import SINKS
-from harness.sinks.base import KeepsRows, Missing, Queries
+from harness.sinks.base import KeepsRows, Missing, Queries, Unmade
 from harness.sinks.names import sink_names
 from harness.sinks.reading import columns, opened, read
 from harness.sinks.table import SinkColumn, SinkTable
@@ -154,6 +154,8 @@ def _wrong(sink: Sink, own: RunResources) -> None:
     if isinstance(SINKS[sink.kind], Queries):
         try:
             columns(sink, own.parts)
+        except Unmade:
+            return
         except UsageError as failure:
             raise SetupError(str(failure)) from failure
 

@@ -23,6 +23,11 @@ class Missing(UsageError):
     """A sink that is not there, or not yet."""
 
 
+class Unmade(UsageError):
+    """A sink that is there and asks for something that is not, such as a function: a pipeline may make that at its
+    start."""
+
+
 class Reading(NamedTuple):
     """What is read of a sink at one time: columns, canonical rows in parts, and, asked last, whether it lets no two
     rows have one key. `version` is what a sink that keeps versions calls the one that was read."""

@@ -22,7 +22,7 @@ from harness.components.mariadb.run_database import Database
 from harness.components.mariadb.sink import column_types
 from harness.errors import StackError, UsageError
 from harness.fields import values as v
-from harness.sinks.base import Missing, Reading
+from harness.sinks.base import Missing, Reading, Unmade
 from harness.sinks.table import SinkColumn
 
 FETCH_ROWS = 20_000
@@ -119,7 +119,8 @@ def _said(failure: pymysql.Error, asked: str, limit_s: float, locked_s: float) -
     # Of a client that cannot reach the server or has lost it.
     if isinstance(failure, pymysql.InterfaceError) or (isinstance(number, int) and 2000 <= number < 3000):
         return StackError(f"asked MariaDB to {asked}; saw {words(failure)}. See logs/mariadb.log")
-    return UsageError(f"asked MariaDB to {asked}; it said: {words(failure)}. Mend `sink`")
+    told = f"asked MariaDB to {asked}; it said: {words(failure)}. Mend `sink`"
+    return Unmade(told) if number == ER.SP_DOES_NOT_EXIST else UsageError(told)
 
 
 def source_of(target: str) -> str:

@@ -20,9 +20,10 @@ from psycopg2.extensions import ISOLATION_LEVEL_REPEATABLE_READ
 from harness.checkers.cells import Row, canonical_rows
 from harness.components.postgres.sink import column_types
 from harness.errors import StackError, UsageError
-from harness.sinks.base import Missing, Reading
+from harness.sinks.base import Missing, Reading, Unmade
 from harness.sinks.table import SinkColumn
 
+UNMADE = (psycopg2.errors.UndefinedFunction, psycopg2.errors.UndefinedObject)
 FETCH_ROWS = 20_000
 STATEMENT_MS = 120_000
 CONNECT_S = 10
@@ -162,7 +163,8 @@ def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
     except psycopg2.errors.UndefinedTable as failure:
         raise Missing(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
     except psycopg2.Error as failure:
-        raise UsageError(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
+        told = f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`"
+        raise (Unmade(told) if isinstance(failure, UNMADE) else UsageError(told)) from failure
 
 
 def source_of(connection: Any, target: str) -> sql.Composable:
