@@ -8,6 +8,7 @@ code under test.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import random
@@ -277,6 +278,19 @@ def test_a_child_has_the_marker_no_input_and_a_session_of_its_own(own: Session, 
     assert "'A': 'b'" in said
     assert "HOME" not in said
     assert said.endswith("True True\n")
+
+
+def test_children_that_have_ended_are_not_kept_until_the_session_ends(own: Session, tmp_path: Path) -> None:
+    def spawn(script: str) -> subprocess.Popen[bytes]:
+        return own.spawn(["sh", "-c", script], name="child", log=tmp_path / "log", env=PLAIN)
+
+    alive = spawn("sleep 60")
+    for _ in range(5):
+        assert spawn("true").wait(10) == 0
+    last = spawn("sleep 60")
+    children = [each for each in gc.get_objects() if isinstance(each, subprocess.Popen)]
+    assert [each.args for each in children if isinstance(each.args, list) and each.args[-1] == "true"] == []
+    assert alive.poll() is None and last.poll() is None
 
 
 def test_a_program_that_is_not_there_is_one_clear_error(own: Session, tmp_path: Path) -> None:

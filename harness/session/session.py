@@ -158,7 +158,8 @@ class Session:
                 )  # fmt: skip
             except OSError as error:
                 raise StackError(f"cannot start {name}: {error}") from error
-            self._children.append(child)
+            # Those that somebody has seen end need no waiting for: a session of many runs would keep them all.
+            self._children = [*(each for each in self._children if each.returncode is None), child]
         if user is not None:  # which may not write into our folder
             self._record(child)
         return child
