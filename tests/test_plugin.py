@@ -285,6 +285,8 @@ def test_run_folders_are_kept_as_asked(
     index = (reports / "latest/index.html").read_text()
     assert len({*re.findall(r'<a [^>]*href="([^"]+)"', index)}) == len(left)
     assert len(json.loads((reports / "latest/summary.json").read_text())["runs"]) == 2
+    (line,) = map(json.loads, (reports / "latest/trend.jsonl").read_text().splitlines())
+    assert (line["plans"], line["verdicts"], line["exit"]) == (2, {"held": 1, "violated": 1}, 1)
 
 
 def test_junit_knows_seed_verdict_folder_and_faults(
