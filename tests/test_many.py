@@ -283,6 +283,15 @@ def test_runs_of_several_machines_make_one_page(tmp_path: Path, capsys: pytest.C
     assert len(re.findall(r'class="good"', html)) == 1
 
 
+def test_a_failure_without_its_folder_is_no_pass_for_code_scanning(tmp_path: Path) -> None:
+    kept(tmp_path / "ci")
+    for verdict, good in ((sample.held(), True), (sample.verdict(), False)):
+        summary.write(tmp_path / "ci", [Run(scenario="gone", verdict=verdict)])
+        assert report([tmp_path / "ci"], tmp_path / "all.sarif", tmp_path / "out") == 0
+        (log,) = json.loads((tmp_path / "all.sarif").read_text())["runs"]
+        assert log["invocations"][0]["executionSuccessful"] is good
+
+
 def test_the_same_artefact_twice_is_one_run(tmp_path: Path) -> None:
     folder = kept(tmp_path / "a")
     shutil.copytree(folder.path, tmp_path / "b" / folder.path.parent.name / folder.path.name)

@@ -286,6 +286,8 @@ def test_run_folders_are_kept_as_asked(
     index = (reports / "latest/index.html").read_text()
     assert len({*re.findall(r'<a [^>]*href="([^"]+)"', index)}) == len(left)
     assert len(json.loads((reports / "latest/summary.json").read_text())["runs"]) == 2
+    (line,) = map(json.loads, (reports / "latest/trend.jsonl").read_text().splitlines())
+    assert (line["plans"], line["verdicts"], line["exit"]) == (2, {"held": 1, "violated": 1}, 1)
 
 
 def test_two_runs_that_disagree_fail_their_test_and_keep_both_folders(

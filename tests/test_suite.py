@@ -252,6 +252,30 @@ def test_a_suite_that_is_cut_short_has_shown_what_was_over(
     summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert len(summary["runs"]) == 1
     assert (tmp_path / "latest" / "index.html").is_file()
+    # It is none of the suites that are over.
+    assert not (tmp_path / "latest" / "trend.jsonl").exists()
+
+
+def test_a_suite_that_is_over_leaves_a_line_and_keeps_what_its_runs_were_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
+        return Result(verdict=sample.held(), folder=sample.stored(reports, sample.held()).path, seconds=1.0)
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", nullcontext)
+    for _ in range(2):
+        # Also of a run whose folder is not kept.
+        assert suite.run_all([SCENARIO], Options(reports=tmp_path, jobs=1, keep="none")) == 0
+    (entry,) = json.loads((tmp_path / "latest" / "summary.json").read_text())["runs"]
+    assert (entry["folder"], entry["about"]["pipeline"]) == (None, "pipelines/append.py")
+    assert [name for name, _ in entry["about"]["phases"]] == ["stack up"]
+    lines = [json.loads(line) for line in (tmp_path / "latest" / "trend.jsonl").read_text().splitlines()]
+    assert [(line["plans"], line["verdicts"], line["exit"]) for line in lines] == [(1, {"held": 1}, 0)] * 2
+    page = (tmp_path / "latest" / "index.html").read_text()
+    assert page.count('class="good"') == 2 and "append.py" in page
 
 
 def test_the_end_of_a_log_names_the_log_and_an_error_that_stands_higher_up(tmp_path: Path) -> None:

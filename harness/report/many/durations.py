@@ -11,6 +11,8 @@ from harness.report.many.seen import Seen
 
 WIDE = 200
 COLOURS = 6
+NARROWEST = 0.3
+"""Of a bar's 200; what is narrower is not seen."""
 UNTOLD = "before the first phase"
 """Making the run's part of the stack; all of a run whose journal names no phase."""
 
@@ -74,7 +76,8 @@ def _took(seen: Seen, colours: dict[str, int], longest: float, link: Link) -> To
     parts, at = [], 0.0
     for name, seconds in _parts(seen):
         wide = WIDE * min(seconds, longest) / longest
-        parts.append(Part(x=round(at, 1), wide=round(wide, 1), colour=colours.get(name, -1)))
+        if wide >= NARROWEST:
+            parts.append(Part(x=round(at, 1), wide=round(wide, 1), colour=colours.get(name, -1)))
         at += wide
     told = ", ".join(f"{name} {seconds:.0f}" for name, seconds in seen.about.phases if seconds >= 1)
     return Took(name=seen.scenario, seconds=f"{seen.seconds:.1f}", parts=parts, told=told, link=link(seen.folder))

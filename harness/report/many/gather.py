@@ -56,6 +56,8 @@ def gather(folders: Sequence[Path]) -> Gathered:
     for folder in folders:
         _walk(folder, found)
     out.damaged += found.refused
+    # First, or a suite that still runs would name runs whose folders came after the search.
+    told = [(path, [*_entries(path, out.damaged)]) for path in _unique(found.summaries)]
     known: set[tuple[str, str]] = set()
     seals: set[tuple[str, ...]] = set()
     for path in _unique(found.runs):
@@ -72,8 +74,8 @@ def gather(folders: Sequence[Path]) -> Gathered:
             continue
         out.runs.append(run)
         out.seen.append(Seen.of(run))
-    for path in _unique(found.summaries):
-        _add_summary(path, out, known)
+    for path, entries in told:
+        _add_summary(path, entries, out, known)
     for path in _unique(found.trends):
         out.points += trend.read(path, out.damaged)
     if not (out.seen or out.damaged):
@@ -134,11 +136,11 @@ def _name(folder: PurePath) -> tuple[str, str]:
     return folder.parent.name, folder.name
 
 
-def _add_summary(path: Path, out: Gathered, known: set[tuple[str, str]]) -> None:
+def _add_summary(path: Path, entries: Sequence[Any], out: Gathered, known: set[tuple[str, str]]) -> None:
     """The runs of a suite of which no folder is here; and the suite as a point of the trend, where it kept no line."""
     own: list[Seen] = []
     whole_ones = {_name(seen.folder): seen for seen in out.seen if seen.folder is not None}
-    for number, entry in enumerate(_entries(path, out.damaged), 1):
+    for number, entry in enumerate(entries, 1):
         try:
             seen = Seen.read(entry, f"{path}, run {number}")
         except UsageError as failure:
