@@ -221,6 +221,7 @@ def test_what_a_target_is_expected_to_do_is_found_and_no_failure(base: Scenario,
     world = World(lambda scenario: violated())
     night = world.night(tmp_path, listed(broken, most=3), broken, for_s=1000.0)
     assert {line.known for line in night.state.lines} == {EXPECTED}
+    assert not any(line.again for line in night.state.lines)
     assert night.code() == 0
     assert "1 of 1 pipelines that are expected to break were found" in night.summary()
     assert not (tmp_path / "failing").exists()

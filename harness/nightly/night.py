@@ -128,8 +128,8 @@ class Night:
         return True
 
     def _wants_again(self, runs: Sequence[Line]) -> bool:
-        """The first failure of its kinds in a target is run again; the next ones say nothing new."""
-        if not runs or not runs[0].failed:
+        """The first failure of its kinds in a target is run again, unless it is known; the next ones say nothing new."""
+        if not runs or not runs[0].failed or runs[0].known:
             return False
         with self._lock:
             lines = [*self.state.lines]
