@@ -79,9 +79,10 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
                 "served many": root + "latest/index.html",
                 "searched": root + "?scenario=%22%3E%3Cscript%3Ewindow.hit%3D1%3C/script%3E",
             }
-        finally:
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=60) == 0
+        finally:
+            server.kill()
 
 
 @pytest.fixture(params=PAGES)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,14 +64,19 @@ class Served:
             link.close()
 
 
-def start(root: Path, *args: str) -> Served:
+@contextmanager
+def start(root: Path, *args: str) -> Iterator[Served]:
+    """Gone afterwards, whatever a test did."""
     command = [sys.executable, "-m", "harness", "serve", str(root), *args]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    said = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ shows .*; Ctrl-C ends it\n", line)
-    assert said, line + process.communicate(timeout=WITHIN_S)[1]
-    return Served(root, process, int(said[1]))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            said = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ shows .*; Ctrl-C ends it\n", line)
+            assert said, line
+            yield Served(root, process, int(said[1]))
+        finally:
+            process.kill()
 
 
 def end(served: Served, number: int = signal.SIGINT) -> tuple[int, str]:
@@ -102,10 +108,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(store: Path) -> Iterator[Served]:
-    running = start(store)
-    yield running
-    if running.process.poll() is None:
-        end(running)
+    with start(store) as running:
+        yield running
+        assert end(running) == (0, "")
 
 
 def links(html: str) -> list[str]:
@@ -287,13 +292,13 @@ def test_it_listens_on_this_machine_alone(served: Served) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path: Path, number: int) -> None:
-    running = start(tmp_path)
-    assert running.ask("/").status == 200
-    assert end(running, number) == (0, "")
+    with start(tmp_path) as running:
+        assert running.ask("/").status == 200
+        assert end(running, number) == (0, "")
     # The port can be had again at once.
-    again = start(tmp_path, "--port", str(running.port))
-    assert again.port == running.port
-    assert end(again) == (0, "")
+    with start(tmp_path, "--port", str(running.port)) as again:
+        assert again.port == running.port
+        assert end(again) == (0, "")
     assert [*tmp_path.iterdir()] == []
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_LOGS = 6
-LIST_TEXT = 400
+LIST_TEXT = 600
 PAGE = "report.html"
 # The pages say the same of themselves.
 CSP = "default-src 'none'; style-src 'unsafe-inline'"

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from harness.errors import HarnessError
 from harness.report import render
+from harness.report.escape import visible
 from harness.report.many import gather
 from harness.report.many.matrix import MARKS
 from harness.report.many.seen import Seen
@@ -17,6 +18,7 @@ from harness.scenario import Kind, Word
 from harness.serve.search import KEYS, Query, found
 
 PER_PAGE = 200
+NAME = 120
 WATCHED = ("run.json", "verdict.json", "digests.json")
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -60,7 +62,7 @@ class Listing:
         try:
             return now, Seen.of(gather.whole(folder))
         except HarnessError as failure:
-            return now, " ".join(str(failure).split())
+            return now, gather.why(folder, failure)
 
     def page(self, query: Query) -> str:
         """The list as HTML."""
@@ -88,10 +90,10 @@ class Listing:
             mark=MARKS[seen.word],
             word=seen.word.value,
             wrong="" if seen.as_expected else f"expected {seen.expect}",
-            scenario=seen.scenario,
+            scenario=visible(seen.scenario, NAME),
             found=", ".join(f"{count:,} {kind}" for kind, count in seen.kinds.items()),
             faults=", ".join(dict.fromkeys(fault for fault, _, _ in seen.steps)),
-            tags=", ".join(seen.about.tags),
+            tags=visible(", ".join(seen.about.tags), NAME),
             started=seen.about.started,
             seconds=f"{seen.seconds:.1f}",
             link=self._link(page) if link and page else None,

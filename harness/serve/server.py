@@ -38,6 +38,8 @@ def serve(reports: Path, port: int, said: Callable[[str], None]) -> None:
             ws="none",
             lifespan="off",
             log_config=None,
+            # A request that is none is no news of ours.
+            log_level="error",
             access_log=False,
             server_header=False,
             proxy_headers=False,

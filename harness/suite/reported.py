@@ -29,8 +29,9 @@ def report(folders: Sequence[Path], to_sarif: Path | None = None, out: Path | No
     if many or (out is not None and runs):
         found = merged(folders if out else many, out or MERGED)
         runs = [*{run.folder: run for run in (*runs, *found.runs)}.values()]
-        failures += [HarnessError(why) for _, why in found.damaged]
-        unread += [why for _, why in found.damaged]
+        damaged = [f"{name}: {why}" for name, why in found.damaged]
+        failures += map(HarnessError, damaged)
+        unread += damaged
         # Nobody can say more of them, and silence would be a pass.
         bare = [seen for seen in found.seen if seen.folder is None and not seen.as_expected]
         unread += [f"{seen.scenario}: {seen.word}; its run folder is not here" for seen in bare]
@@ -83,7 +84,7 @@ def merged(folders: Sequence[Path], out: Path) -> Gathered:
     path = out / "index.html"
     many = Many(seen=found.seen, damaged=found.damaged, points=found.points)
     store.write(path, render.many_page(out, many, programs=False))
-    for _, why in found.damaged:
-        print(f"Error: {visible(why)}", file=sys.stderr)
+    for name, why in found.damaged:
+        print(f"Error: {visible(name)}: {visible(why)}", file=sys.stderr)
     print(path)
     return found

@@ -70,7 +70,7 @@ def gather(folders: Sequence[Path]) -> Gathered:
                 continue
             seals.add(seal)
         except HarnessError as failure:
-            out.damaged.append((str(path), " ".join(str(failure).split())))
+            out.damaged.append((str(path), why(path, failure)))
             continue
         out.runs.append(run)
         out.seen.append(Seen.of(run))
@@ -98,6 +98,12 @@ def whole(path: Path) -> Run:
     return Run.read(sealed.opened(path, unjudged=True).path)
 
 
+def why(path: Path, failure: HarnessError) -> str:
+    """Why the run in `path` was not read, on one line, for a place that names it."""
+    words = " ".join(str(failure).split())
+    return words.removeprefix(f"asked for the run in {' '.join(str(path.resolve()).split())}; ")
+
+
 def run_folders(root: Path) -> list[Path]:
     """The run folders below `root`, whole or not, sorted; no link is followed."""
     found = _Found()
@@ -107,12 +113,12 @@ def run_folders(root: Path) -> list[Path]:
 
 def _walk(root: Path, found: _Found) -> None:
     def refused(error: OSError) -> None:
-        found.refused.append((str(error.filename), f"{error.filename} cannot be read: {error.strerror}"))
+        found.refused.append((str(error.filename), f"cannot be read: {error.strerror}"))
 
     for place, folders, files in os.walk(root, onerror=refused):
         here = Path(place)
         links = [name for name in folders if (here / name).is_symlink() and name != LATEST]
-        found.refused += [(str(here / name), f"{here / name} is a link, and no link is followed") for name in links]
+        found.refused += [(str(here / name), "is a link, and no link is followed") for name in links]
         if RUN & {*files, *folders}:
             found.runs.append(here)
             folders.clear()
@@ -167,6 +173,6 @@ def _entries(path: Path, damaged: list[tuple[str, str]]) -> Iterator[Any]:
         if not isinstance(runs, list) or len(runs) > MOST_RUNS:
             raise ValueError(f"holds no list of {MOST_RUNS:,} runs at most")
     except (OSError, ValueError, KeyError, RecursionError) as failure:
-        damaged.append((str(path), f"{path} is damaged: {failure}"))
+        damaged.append((str(path), f"is damaged: {failure}"))
         return
     yield from runs

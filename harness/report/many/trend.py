@@ -102,9 +102,9 @@ def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
                 try:
                     out.append(_point(json.loads(text)))
                 except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-                    damaged.append((f"{path}:{number}", f"{path}:{number}: is no line of a suite or of a night"))
+                    damaged.append((f"{path}:{number}", "is no line of a suite or of a night"))
     except (OSError, ValueError) as failure:
-        damaged.append((str(path), f"{path}: {failure}"))
+        damaged.append((str(path), str(failure)))
     return out
 
 
