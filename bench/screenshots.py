@@ -1,6 +1,7 @@
 """Screenshots of the pages, to be looked at: light, dark, a telephone, a 4K screen, and print as PDF.
 
     PYTHONPATH=. .venv/bin/python bench/screenshots.py OUT [FILE.html or address]...
+    PYTHONPATH=. .venv/bin/python bench/screenshots.py --readme RUN/report.html      README's picture, docs/run-page.png
 
 Without a page it takes those of a store that it makes by hand. Each section of a page is a picture of its own.
 """
@@ -16,10 +17,13 @@ from bench import chromium, sample_store
 
 WAYS = (("light", 1400, "light"), ("dark", 1400, "dark"), ("phone", 400, "light"), ("wide", 3840, "dark"))
 HIGHEST = 2000
+README = 1080, 1130
 
 
 def main() -> int:
     out, *pages = sys.argv[1:] or ["screenshots"]
+    if out == "--readme":
+        return readme(*pages)
     Path(out).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as room, chromium.started() as browser:
         if not pages:
@@ -27,6 +31,17 @@ def main() -> int:
             pages = [str(Path(room) / "latest" / "index.html"), *(f"{run.folder}/report.html" for run in runs[:3])]
         for number, page in enumerate(pages):
             taken(browser, page if "://" in page else Path(page).resolve().as_uri(), f"{out}/{number}")
+    return 0
+
+
+def readme(page: str) -> int:
+    """Verdict and timeline of a run."""
+    with chromium.started() as browser:
+        shown = browser.new_page(viewport={"width": README[0], "height": README[1]}, color_scheme="light")
+        shown.goto(Path(page).resolve().as_uri())
+        shown.screenshot(path="docs/run-page.png")
+        shown.close()
+    print("docs/run-page.png")
     return 0
 
 
