@@ -398,6 +398,12 @@ def test_only_the_last_count_of_sent_records_is_in_the_timeline(tmp_path: Path) 
     assert "records: 1, total: 600" not in text
 
 
+def test_what_a_shape_of_the_timeline_says_is_a_title_of_the_shape(tmp_path: Path) -> None:
+    page = render.write(sample.stored(tmp_path, sample.verdict(), asked=sample.scenario()).path).read_text()
+    assert re.search(r"<(rect|line|svg) [^>]*><title>[^<]+</title>", page)
+    assert "&lt;title" not in page
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         render.write(tmp_path)

@@ -128,7 +128,7 @@ class Night:
         return True
 
     def _wants_again(self, runs: Sequence[Line]) -> bool:
-        """The first failure of its kinds in a target is run again, unless it is known; the next ones say nothing new."""
+        """The first failure of its kinds in a target is run again, unless it is known; later ones say nothing new."""
         if not runs or not runs[0].failed or runs[0].known:
             return False
         with self._lock:

@@ -166,4 +166,5 @@ def _environment(longest: int) -> Environment:
 
 
 def _finalize(longest: int, value: Any) -> Any:
-    return visible(str(value), longest)
+    """What a macro of ours made is markup, and its data has been here; data never is."""
+    return value if hasattr(value, "__html__") else visible(str(value), longest)
