@@ -400,8 +400,8 @@ OTHERWISE = {
         "report/timeline/picture.py", "sinks/table.py",
     },
     "point": {  # the crash point of an event; the trigger that a fault implies
-        "report/summary.py", "report/timeline/happened.py", "run/progress/commit_gaps.py", "suite/progress.py",
-        "triggers/base/__init__.py",
+        "report/many/seen.py", "report/summary.py", "report/timeline/happened.py", "run/progress/commit_gaps.py",
+        "suite/progress.py", "triggers/base/__init__.py",
     },
     "files": {  # of the Python daemon, of a program, of a run folder
         "components/spark/standalone_containers.py", "run/controls/runs.py", "run_folder/sealed.py",

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import count
 from random import Random
 
+from harness.fields import values as v
 from harness.load.models import own
 from harness.nightly.moments import Target, faults, inside, moments, place, stakes
 from harness.scenario import Expect, Input, Scenario, Step
@@ -140,7 +141,9 @@ def draw(random: Random, target: Target, means: Collection[Means], number: int) 
     for at, batch in enumerate(drawn, 1):
         idle = at == len(drawn) and not any(stakes(step.when) for step in steps)
         steps += _step(random, target, scenario, batch, means=means, idle=idle)
-    timeout_s = scenario.timeout_s + LONGER_S * (len(steps) - 1)
+    more_s = LONGER_S * (len(steps) - 1)
+    # A sum of floats is no longer what a file says.
+    timeout_s = min(v.DURATION_MAX_S, round(scenario.timeout_s + more_s, 6)) if more_s > 0 else scenario.timeout_s
     changed = replace(scenario, schedule=tuple(steps), timeout_s=timeout_s, seed=random.getrandbits(31))
     half = Half.WEIGHTED if number % 2 else Half.UNIFORM
     return Plan(number=number, half=half, target=target.name, scenario=changed)

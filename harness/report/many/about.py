@@ -77,7 +77,7 @@ def phases(events: Path, seconds: float) -> tuple[tuple[str, float], ...]:
     ]
     ends = [*(at for _, at in begun[1:]), seconds]
     out: dict[str, float] = {}
-    for (name, at), end in zip(begun, ends, strict=True):
+    for (name, at), end in zip(begun, ends[: len(begun)], strict=True):
         out[name] = out.get(name, 0.0) + max(0.0, end - at)
     return tuple((name, round(took, 3)) for name, took in out.items())
 

@@ -11,7 +11,7 @@ from harness.report.escape import visible
 from harness.report.many import twins
 from harness.report.many.seen import Seen
 from harness.report.many.twins import Row
-from harness.scenario import Guarantee, Word
+from harness.scenario import Guarantee, Input, Word
 
 MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN: "?", Word.ERROR: "!"}
 NO_FAULT = "no fault"
@@ -154,7 +154,7 @@ def _told(row: Row) -> list[str]:
     if not row.pipeline:
         return []
     claim = [] if row.guarantee == Guarantee.EXACTLY_ONCE else [row.guarantee]
-    source = [] if row.source == "kafka" else [f"source {row.source}"]
+    source = [] if row.source == Input.source else [f"source {row.source}"]
     return [each for each in (*claim, *source, *row.sinks) if each]
 
 
