@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,15 @@ def all_closed() -> Iterator[None]:
     gc.collect()
     yield
     gc.collect()
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file for a scenario, in a project with our pipelines."""
+    root = tmp_path_factory.mktemp("copied")
+    shutil.copytree(HERE.parent / "pipelines", root / "pipelines")
+    (root / "scenarios").mkdir()
+    return root / "scenarios" / "it.yaml"
 
 
 @pytest.fixture

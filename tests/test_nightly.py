@@ -47,15 +47,6 @@ def base() -> Scenario:
     return load(FILE)
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file for a scenario, in a project with our pipelines."""
-    root = tmp_path_factory.mktemp("copied")
-    shutil.copytree(HOUSE / "pipelines", root / "pipelines")
-    (root / "scenarios").mkdir()
-    return root / "scenarios" / "it.yaml"
-
-
 def held() -> Verdict:
     return sample.held()
 

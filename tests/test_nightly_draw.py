@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -39,15 +38,6 @@ def shipped() -> list[Target]:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project(tmp_path_factory.mktemp("project"))
-
-
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file for a scenario, in a project with our pipelines."""
-    root = tmp_path_factory.mktemp("copied")
-    shutil.copytree(HOUSE / "pipelines", root / "pipelines")
-    (root / "scenarios").mkdir()
-    return root / "scenarios" / "it.yaml"
 
 
 @given(scenarios(), SEEDS)

@@ -145,10 +145,10 @@ class State:
 
 
 def append(path: Path, part: dict[str, Any]) -> None:
-    """One more line, on the disk before this returns; one that was torn before it is cut off. Raises HarnessError."""
+    """One more line, on the disk before this returns. Whoever opened the file has cut off what was torn (`whole`).
+    Raises HarnessError."""
     with disk("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        whole(path)
         with path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(part) + "\n")
             out.flush()

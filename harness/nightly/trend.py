@@ -16,8 +16,7 @@ from harness.nightly.bound import Bound, bounds
 from harness.nightly.draw import Cell
 from harness.nightly.night import Night
 from harness.nightly.state import EXPECTED, append, whole
-
-NAME = "trend.jsonl"
+from harness.report.many.trend import NAME
 
 
 @dataclass

@@ -23,7 +23,7 @@ from harness.report.many import page as many_runs
 from harness.report.many import trend
 from harness.report.many.page import Many
 from harness.report.many.seen import Seen
-from harness.report.summary import Run
+from harness.report.summary import Run, verdict_of
 from harness.report.timeline.counts import read_counts
 from harness.run_folder import journal, store
 from harness.run_folder.snapshot import Progressed
@@ -103,7 +103,7 @@ def store_page(**texts: Any) -> str:
 def parts(found: store.RunFolder) -> page.Parts:
     """What a page is made of, from a run folder. Raises UsageError for a damaged one."""
     stored = found.read()
-    verdict, plan = Run.read(found.path).verdict, stored.get("plan", {}).get("scenario")
+    verdict, plan = verdict_of(found, stored["run"]), stored.get("plan", {}).get("scenario")
     return page.Parts(
         # Not the whole path: the page travels, and says nothing of the machine that it was made on.
         folder=str(Path(*found.path.parts[-3:])),

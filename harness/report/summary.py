@@ -58,7 +58,7 @@ class Run:
         planned, seconds = claims.mapping(plan.get("scenario")), _seconds(run.get("seconds"))
         return cls(
             scenario=str(run.get("scenario", found.path.parent.name)),
-            verdict=again.beside(found.verdict() or error(_why(run)), found.path),
+            verdict=verdict_of(found, run),
             folder=found.path,
             seconds=seconds,
             stack=_stack(run.get("stack", "")),
@@ -80,6 +80,11 @@ class Run:
     def hits(self) -> tuple[int, int]:
         """How many faults hit their crash point, of how many."""
         return sum(step.hit for step in self.verdict.steps), len(self.verdict.steps)
+
+
+def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
+    """The verdict of a stored run, of which `run` is its run.json. Raises UsageError for a file that is damaged."""
+    return again.beside(found.verdict() or error(_why(run)), found.path)
 
 
 def asked(folder: Path | None) -> str:

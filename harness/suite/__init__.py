@@ -184,8 +184,10 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
 
     began = monotonic()
     seed = scenario.seed if options.seed is None else options.seed
-    asked_for = Run(scenario=scenario.name, verdict=error(""), stack=stack.name, file=scenario.path, seed=seed)
-    asked_for = replace(asked_for, about=abouts.planned(scenario))
+    about = abouts.planned(scenario)
+    asked_for = Run(
+        scenario=scenario.name, verdict=error(""), stack=stack.name, file=scenario.path, seed=seed, about=about
+    )
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except (Interrupted, StackError):
@@ -195,9 +197,8 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
             render.write(failure.folder)
         failed = error(str(failure), expect=str(scenario.expect))
         seconds = monotonic() - began
-        about = abouts.read(failure.folder, seconds) if failure.folder is not None else None
-        failed_run = replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds)
-        return replace(failed_run, about=about or asked_for.about), False
+        about = (abouts.read(failure.folder, seconds) if failure.folder is not None else None) or about
+        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds, about=about), False
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
@@ -205,7 +206,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         return replace(asked_for, verdict=failed), False
     folder: Path | None = result.folder
     render.write(result.folder)
-    about = abouts.read(result.folder, result.seconds) or asked_for.about
+    about = abouts.read(result.folder, result.seconds) or about
     again = wants_another(result)
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected and not again):
         store.RunFolder.open(result.folder).remove()

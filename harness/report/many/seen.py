@@ -12,7 +12,7 @@ from harness.report.many.about import NOTHING, About
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Word, plain
+from harness.scenario import Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +97,6 @@ class Seen:
             where,
         )
         return seen
-
-    def pack(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return plain(self) | {"folder": str(self.folder) if self.folder else None}
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:
