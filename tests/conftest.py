@@ -6,10 +6,13 @@ import gc
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kafka.net.inet import KafkaNetSocket
 
 from harness.stacks import shared
 from tests.folders import Folder, payments
@@ -33,8 +36,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def all_closed() -> Iterator[None]:
-    """What a module's tests left open is found in that module."""
-    gc.collect()
+    """What a module's tests left open is found in that module, and what others left before it is not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
     yield
     gc.collect()
 
@@ -66,6 +71,23 @@ def sessions_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         Path(folder).chmod(0o711)
         patch.setitem(os.environ, "TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def failed_connections_closed() -> Iterator[None]:
+    """kafka-python leaves the socket of a connection that fails to the collector; what else is left open is ours."""
+    connects = KafkaNetSocket.sock_connect
+
+    async def closing(self: Any, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await connects(self, net, sock, sockaddr, timeout_at=timeout_at)
+        except BaseException:
+            sock.close()
+            raise
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KafkaNetSocket, "sock_connect", closing)
         yield
 
 

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka import errors as kafka_errors
-from kafka.net.inet import KafkaNetSocket
 
 from harness.components.kafka import sender as sending
 from harness.components.kafka.process import Kafka
@@ -40,26 +39,9 @@ from tests.socks import Socks
 PARTITIONS = 3
 CLIENTS = {"KafkaProducer", "_Kafka", "KafkaConsumer", "KafkaAdminClient"}
 pytestmark = [
-    pytest.mark.usefixtures("all_closed", "failed_connections_closed"),
+    pytest.mark.usefixtures("all_closed"),
     *(pytest.mark.filterwarnings(each) for each in UNCLOSED),
 ]
-
-
-@pytest.fixture(scope="module")
-def failed_connections_closed() -> Iterator[None]:
-    """kafka-python leaves the socket of a connection that fails to the collector; what else is left open is ours."""
-    connects = KafkaNetSocket.sock_connect
-
-    async def closing(self: Any, net: Any, sock: Any, sockaddr: Any, timeout_at: float | None = None) -> Any:
-        try:
-            return await connects(self, net, sock, sockaddr, timeout_at=timeout_at)
-        except BaseException:
-            sock.close()
-            raise
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KafkaNetSocket, "sock_connect", closing)
-        yield
 
 
 class Listed:
