@@ -1,8 +1,8 @@
 """Payments from Kafka into Postgres, checkpoint in a folder that outlives the program. Holds where its twins do not.
 
 The restarted query goes on behind the last committed batch and runs the open one again with the same offsets. The
-sink is the append sink of its twins, on purpose: a death before the batch has written is survived by the checkpoint
-alone. For a death after that the sink must do its part as well: upsert.py.
+sink is the append sink of its twins, on purpose: the checkpoint alone gives at least once, which is what the scenario
+claims. A death after the batch has written is survived exactly only if the sink does its part as well: upsert.py.
 
     spark-submit checkpoint_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
