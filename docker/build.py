@@ -13,10 +13,10 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import kafka as kafka_client
-import pyarrow
 from docker.errors import BuildError, DockerException
 
 import docker
@@ -29,6 +29,8 @@ from harness.machine import jars, java
 
 HERE = Path(__file__).parent
 SUITE, PYTHON = "bookworm", (3, 11)
+COMPILED = ("pyarrow", "pandas", "numpy", "dateutil", "pytz", "tzdata")
+"""What the pipelines import beside pure Python: Arrow, and pandas with what it imports."""
 IMAGES = [kind.image for kind in COMPONENTS if isinstance(kind, AsContainer)] + [spark.IMAGE]
 STAND_IN = {
     "base": "onceproof/base:bookworm",
@@ -72,8 +74,15 @@ def context(name: str) -> Iterator[tuple[Path, str]]:
 def _imported() -> Iterator[Path]:
     """The packages here that pipelines import. A compiled one fits the Python of its own version alone."""
     yield Path(kafka_client.__file__).parent
-    if sys.version_info[:2] == PYTHON:
-        yield Path(pyarrow.__file__).parent
+    if sys.version_info[:2] != PYTHON:
+        return
+    for name in COMPILED:
+        if (found := find_spec(name)) is not None and found.origin is not None:
+            here = Path(found.origin)
+            yield here.parent if found.submodule_search_locations else here
+            # Where a wheel keeps the shared libraries that it brings.
+            if (libraries := here.parent.with_name(f"{name}.libs")).is_dir():
+                yield libraries
 
 
 def _spark(home: Path) -> Iterator[tuple[Path, str]]:

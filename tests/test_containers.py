@@ -22,6 +22,7 @@ import pytest
 import docker
 from bench.same import said
 from harness.component import Boxed, needs
+from harness.components.spark import standalone_containers
 from harness.errors import StackError
 from harness.faults import FAULTS
 from harness.faults.base.outage import Restartable
@@ -99,6 +100,27 @@ def test_a_server_that_was_killed_comes_back_on_its_data_at_its_addresses(name: 
         boxes.release(boxes.provide(f"after-{name}", {name: {}}))
     finally:
         boxes.release(own)
+
+
+def test_an_address_waits_for_a_container_that_is_off_the_network(boxes: ContainersStack) -> None:
+    def started(name: str) -> Any:
+        image = standalone_containers.IMAGE.name
+        return boxes.engine.start(engines.Wanted(name=name, image=image, command=["sleep", "60"], run="away"))
+
+    def address(container: Any) -> str:
+        container.reload()
+        (here,) = container.attrs["NetworkSettings"]["Networks"].values()
+        return str(here["IPAddress"])
+
+    try:
+        away = started("away-1")
+        before = boxes.engine.cut(away)
+        others = {address(started(f"away-{number}")) for number in (2, 3)}
+        boxes.engine.join(away, "away-1", before)
+        assert address(away) == before
+        assert before not in others
+    finally:
+        boxes.engine.forget("away")
 
 
 def test_a_server_that_dies_by_itself_is_missed(engine: docker.DockerClient, tmp_path: Path) -> None:

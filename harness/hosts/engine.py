@@ -18,11 +18,12 @@ from typing import Any
 
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound
-from docker.types import IPAMConfig, IPAMPool
+from docker.types import EndpointConfig, IPAMConfig, IPAMPool
 
 import docker
 from harness.errors import StackError
 from harness.hosts.images import Image
+from harness.hosts.leases import Leases
 from harness.wait import Deadline
 
 LABEL, RUN_LABEL = "onceproof.session", "onceproof.run"
@@ -101,6 +102,7 @@ class Engine:
         self._network: Any = None
         self._gate = threading.Condition()
         self._starting, self._closing = 0, False
+        self._leases = Leases(())
 
     @property
     def client(self) -> docker.DockerClient:
@@ -162,27 +164,29 @@ class Engine:
                 except RuntimeError as error:
                     raise StackError(f"asked for testcontainers' own reaper: {error}") from error
         for tried in range(1, TRIES + 1):
-            network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": self._range()})
+            subnets = self._range()
+            pools = IPAMConfig(pool_configs=[IPAMPool(subnet=each) for each in subnets])
+            network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": pools})
             try:
                 with said("asked for a network"):
                     self._network = network.create()
+                self._leases = Leases(subnets)
                 return
             except StackError as error:
                 # Another start took the range in between.
                 if tried == TRIES or "overlaps" not in str(error):
                     raise
 
-    def _range(self) -> IPAMConfig:
-        """A range of addresses that is free: only in one that was named may a container ask for its old address again.
-        The engine picks it, for a network that goes at once. Raises StackError."""
+    def _range(self) -> list[str]:
+        """Ranges of addresses that are free: only in one that was named may a container ask for an address. The engine
+        picks them, for a network that goes at once. Raises StackError."""
         with said("asked for a free range of addresses"):
             probe = self.client.networks.create(f"{self.session}-probe", labels={LABEL: self.session})
             try:
                 probe.reload()
-                found = [each["Subnet"] for each in probe.attrs["IPAM"]["Config"]]
+                return [str(each["Subnet"]) for each in probe.attrs["IPAM"]["Config"]]
             finally:
                 probe.remove()
-        return IPAMConfig(pool_configs=[IPAMPool(subnet=each) for each in found])
 
     def start(self, wanted: Wanted) -> Any:
         """Start a container in the session's network; returns Docker's object for it. Raises StackError."""
@@ -190,7 +194,6 @@ class Engine:
 
         container = DockerContainer(wanted.image).with_command(list(wanted.command)).with_envs(**wanted.environment)
         container.with_name(f"{self.session}-{wanted.name}").with_network(self._network)
-        container.with_network_aliases(wanted.name)
         for port, published in wanted.ports.items():
             container.ports[f"{port}/tcp"] = ("127.0.0.1", published or None)  # type: ignore[assignment]
         for folder, writable in wanted.folders.items():
@@ -202,6 +205,10 @@ class Engine:
         labels = {LABEL: self.session, **({RUN_LABEL: wanted.run} if wanted.run else {})}
         # A kill of everybody inside spares the first process alone, so that has to be the one that stays.
         more: dict[str, Any] = {"labels": labels, "init": not wanted.stays}
+        place_here = EndpointConfig(
+            self.client.api.api_version, aliases=[wanted.name], ipv4_address=self._leases.take(wanted.run)
+        )
+        more["networking_config"] = {self._network.name: place_here}
         if wanted.folder is not None:
             more["working_dir"] = str(wanted.folder)
         if wanted.entrypoint is not None:
@@ -254,6 +261,7 @@ class Engine:
         """Remove the containers of one run."""
         with said(f"asked to remove the containers of {run}"):
             clean(self.client, self.session, run=run)
+        self._leases.free(run)
 
     def close(self) -> None:
         """Remove everything of the session. Raises StackError if something is left."""

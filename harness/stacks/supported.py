@@ -10,6 +10,7 @@ from typing import Protocol
 from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress, Component, InSession
 from harness.errors import UsageError
 from harness.faults import FAULTS
+from harness.fields.paths import SPARK_HOME
 from harness.scenario import Scenario
 from harness.stack import MEANS, Means
 from harness.stacks.addresses import STACKS
@@ -66,7 +67,9 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     known = COMPONENTS.all()
     named = [name for name in component_names(scenario) if name in known]
     servers = [name for name in named if stack.name in MEANS and not has(stack.name, known[name])]
-    return list(dict.fromkeys((*servers, *steps)))
+    # There it lies in an image, where nobody here can read it.
+    inside = stack.name == "containers" and scenario.pipeline.entry.startswith(SPARK_HOME)
+    return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []))))
 
 
 def has(stack: str, component: Component | None) -> bool:
