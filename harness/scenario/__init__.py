@@ -258,7 +258,8 @@ class Evidence:
     """What proves that a fault happened: each field is empty where it does not apply.
     `signalled` says in words what became of each victim; `driver_status` is the exit status (negative for a signal) of
     a driver that the fault ended; `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows
-    the sink had been handed; `asked`: the driver was asked to end, and may have finished what it had in flight."""
+    the sink had been handed; `asked`: the driver was asked to end, and may have finished what it had in flight;
+    `unfelt`: it happened at its crash point, to the right victim, and nobody can have noticed."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -268,6 +269,7 @@ class Evidence:
     in_flight: str = ""
     note: str = ""
     asked: bool = False
+    unfelt: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
