@@ -342,7 +342,7 @@ class Stake:
 
     `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
     and this sink would show the harm: a model of it was planted in the run's own rows and seen. `allowed`: the
-    guarantee lets a fault do it. `note` says what was at stake, or why it could not be seen."""
+    guarantee lets a fault do it. `note` says what was at stake, and `why` that could not be seen."""
 
     step: int
     position: int
@@ -356,6 +356,7 @@ class Stake:
     checkpoint: str = ""
     batch: int | None = None
     allowed: bool = False
+    why: str = ""
 
     @property
     def counts(self) -> bool:

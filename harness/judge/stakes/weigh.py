@@ -371,6 +371,7 @@ class _Weighing:
             checkpoint=self.reach.checkpoint,
             batch=self.reach.batch,
             allowed=harm is self.scale.allows,
+            why=why,
         )
 
 
