@@ -134,7 +134,8 @@ class Sink:
 
     `part` is the name of another part of its component than the plain one (`second` for `postgres.second`). `query` is
     the folder name of the checkpoint of the query that feeds it, where several read the source.
-    `folds`: the target is a query that folds equal rows on purpose; `watermark`: windows are written in append mode."""
+    `folds`: the target is a query that folds equal rows on purpose; `complete`: it is the user's own code, which gives
+    every row; `watermark`: windows are written in append mode."""
 
     kind: str
     target: str
@@ -145,6 +146,7 @@ class Sink:
     part: str = ""
     query: str | None = None
     folds: bool = False
+    complete: bool = False
     watermark: Watermark | None = None
 
     @property
