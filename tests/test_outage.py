@@ -10,10 +10,10 @@ import pytest
 from harness.context import TriggerHit
 from harness.faults.base import Injection, outage
 from harness.run.schedule import evidence
-from harness.scenario import Fault, Step, Trigger
+from harness.scenario import Fault, Impact, Step, Trigger
 
 WHEN = Trigger(kind="point", value="batch-planned", place="batch-planned")
-STEP = Step(when=WHEN, do=Fault(kind="kill postgres", options={"for_s": 0.01}))
+STEP = Step(when=WHEN, do=Fault(kind="kill postgres", impact=Impact.NONE, options={"for_s": 0.01}))
 
 
 class Process:
