@@ -28,7 +28,8 @@ HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from the runs of `make prove SUITE=all`; run it again rather than edit this page. *Seen at
 the hit* is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs were, what that put at
-stake. [../pipelines/README.md](../pipelines/README.md) says why each program breaks or holds."""
+stake; *missed* is a fault that did not hit. [../pipelines/README.md](../pipelines/README.md) says why each program
+breaks or holds."""
 
 
 class Row(NamedTuple):
@@ -73,7 +74,8 @@ def row_of(run: dict[str, Any]) -> Row:
     told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
     scenario = load(ROOT / Path(told["path"]).relative_to(Path(told["path"]).parents[2]))
     found = ", ".join(run["findings"])
-    seen = "; ".join(dict.fromkeys(map(_without_sink, run["points_hit"])))
+    missed = [] if all(fault["hit"] for fault in run["faults"]) else ["missed"]
+    seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_hit"]), *missed]))
     return Row(
         sink=" and ".join(dict.fromkeys(sink.kind for sink in scenario.sinks)),
         program=f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`",
@@ -100,7 +102,7 @@ def _window(point: str) -> str:
 
 
 def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _without_sink(point: str) -> str:

@@ -241,7 +241,8 @@ def able(label: str, ability: type[Any], words: str) -> Any:
 
 def installed(component: str, package: str, *, extra: str = "") -> str:
     """The version of the Python package that a component's server or tables are read with; `extra` is ours that brings
-    it, where it has another name than the component. Raises StackError where the package is not there."""
+    it, where it has another name than the component. Raises StackError where the package is not there. Whether its
+    version fits is not asked: nothing that onceproof needs compares versions."""
     if importlib.util.find_spec(package) is None:
         cure = f"pip install 'onceproof[{extra or component}]'"
         raise StackError(f"asked for {component}; there is no Python package {package}; {cure}")

@@ -20,7 +20,7 @@ def run(root: Path, scenario: str, point: str, verdict: str, *found: str) -> dic
     (folder / "run.json").write_text(json.dumps({"path": f"/elsewhere/{scenario}"}))
     return {
         "folder": str(folder),
-        "faults": [{"name": "kill driver", "point": point}],
+        "faults": [{"name": "kill driver", "point": point, "hit": True}],
         "points_hit": ["files payments: sink written in part (repetition; loss)"],
         "findings": dict.fromkeys(found, 3),
         "verdict": verdict,
@@ -48,6 +48,15 @@ def test_what_is_claimed_and_what_the_source_does_are_told(tmp_path: Path) -> No
     assert "at-most-once" in socket.asked
     torn = row_of(run(tmp_path, "scenarios/sources/files_written_in_place.yaml", "sink-committed", "violated", "lost"))
     assert "in_place: True" in torn.asked
+
+
+def test_a_fault_that_missed_is_told_from_one_that_put_nothing_at_stake(tmp_path: Path) -> None:
+    one = run(tmp_path, "scenarios/sinks/files_uuid_after_offset_commit.yaml", "batch-committed", "void")
+    assert row_of({**one, "points_hit": []}).seen == "nothing at stake"
+    missed = {"name": "kill driver", "point": "batch-committed", "hit": False}
+    assert row_of({**one, "points_hit": [], "faults": [missed]}).seen == "missed"
+    both = row_of({**one, "faults": [*one["faults"], missed]})
+    assert both.seen == "sink written in part (repetition; loss); missed"
 
 
 def test_equal_rows_are_one_with_their_number(tmp_path: Path) -> None:

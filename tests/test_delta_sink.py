@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from harness import load as scenarios
 from harness.checkers.cells import Row
-from harness.component import COMPONENTS, NeedsOfMachine
 from harness.components.delta.sink import rows as delta_rows
 from harness.errors import ScenarioError, StackError, UsageError
 from harness.machine import jars, java
@@ -246,16 +245,6 @@ def test_a_run_has_a_folder_for_each_part_and_leaves_none() -> None:
         made.drop("r1", given)
         assert not any(path.exists() for path in paths)
         made.close()
-
-
-def test_its_package_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = COMPONENTS["delta"]
-    assert isinstance(kind, NeedsOfMachine)
-    (look,) = kind.looks
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(StackError, match=r"there is no Python package deltalake; pip install 'onceproof\[delta\]'"):
-        look.see()
-    assert look.optional
 
 
 def test_a_run_without_the_part_has_no_table() -> None:

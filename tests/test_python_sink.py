@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from harness import load as scenarios
-from harness.checkers.schema_check import folding_note
+from harness.checkers.schema_check import folded, folding_note
 from harness.components.python.rooms import RoomOfRun, Rooms
 from harness.components.python.sink.arrow_types import refusal
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
@@ -286,8 +286,13 @@ def test_a_snapshot_keeps_it(world: World, tmp_path: Path) -> None:
 
 
 def test_nobody_can_try_what_it_leaves_out_and_that_is_said(world: World, tmp_path: Path) -> None:
-    own, sink = world.says(f"return {TWO}"), reader()
+    own, unsaid = world.says(f"return {TWO}"), reader()
+    untried = tried(unsaid, read(unsaid, own), own, after={})
+    assert (untried.folds, untried.note) == (None, "")
+    assert "say `view: complete`" in folded(unsaid, untried)
+    sink = replace(unsaid, complete=True)
     table = tried(sink, read(sink, own), own, after={})
+    assert not folded(sink, table) and not folding_note(sink, table)
     save(tmp_path, 0, table)
     kept = load(tmp_path, 0)
     assert kept is not None and kept.folds is None and kept.folding == ""
@@ -681,14 +686,16 @@ def test_what_a_reader_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
     ]
 
 
-def test_it_is_written_as_it_was_read(tmp_path: Path) -> None:
-    more = '  within: 250ms\n  options: {table: "1", "with blanks": "a: b # c", none: ""}\n  view: deduplicated\n'
+@pytest.mark.parametrize("view", ["deduplicated", "complete"])
+def test_it_is_written_as_it_was_read(tmp_path: Path, view: str) -> None:
+    more = f'  within: 250ms\n  options: {{table: "1", "with blanks": "a: b # c", none: ""}}\n  view: {view}\n'
     more += "  part: second\n"
     path = project(tmp_path, SCENARIO.format(target="m:rows") + more, readers={"jobs/m.py": "def rows(r): ..."})
     before = scenarios.load(path)
     (sink,) = before.sinks
     assert json.loads(str(sink.options["options"])) == {"table": "1", "with blanks": "a: b # c", "none": ""}
-    assert sink.folds and sink.options["within"] == 0.25
+    assert (sink.folds, sink.complete) == (view == "deduplicated", view == "complete")
+    assert sink.options["within"] == 0.25
     path.write_text(dump(before))
     assert scenarios.load(path).sinks == before.sinks
     assert list(parts(before)) == ["kafka", "python.second"]
@@ -758,6 +765,7 @@ sink:
   python: flaky:payments
   effect: select id, account, amount, currency, event_time from ledger
   key: [id]
+  view: complete
 input: {workload: transactions, records: 600}
 schedule:
   - {when: {failpoint: half-written, batch: 3}, do: kill driver}

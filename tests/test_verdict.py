@@ -327,7 +327,7 @@ def test_an_expected_violation_needs_a_finding_that_a_hit_explains_or_that_shows
 def test_why_nothing_is_blamed_is_said_only_where_a_violation_was_expected() -> None:
     bare = (found(Kind.LOST, faults=()),)
     assert verdict(replace(GOOD, findings=bare)).reasons == ()
-    assert verdict(replace(GOOD, expect=Expect(word=Word.VOID), void=("x",))).reasons == ("x",)
+    assert verdict(replace(GOOD, expect=Expect(word=Word.UNKNOWN), unknown=("x",))).reasons == ("x",)
 
 
 def test_findings_that_control_runs_left_open_are_shown_and_do_not_violate() -> None:
@@ -359,9 +359,69 @@ def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
     assert out.notes == ("the sink folds",)
 
 
-def test_void_and_unknown_can_be_expected() -> None:
-    assert verdict(replace(GOOD, expect=Expect(word=Word.VOID), void=("console",))).as_expected
+def test_unknown_can_be_expected() -> None:
     assert verdict(replace(GOOD, expect=Expect(word=Word.UNKNOWN), drained=False)).as_expected
+
+
+NOTHING = {"stakes": (), "idle": ("every planned batch was committed",)}
+UNFELT = replace(HIT, hit=False, evidence=replace(HIT.evidence, note="nobody was connected", unfelt=True))
+BLIND = {"unread": ("a console cannot be read",), "compared": False, "self_tests": {}, "stakes": ()}
+ONLY_SENT = {"records": 5, "acknowledged": 5}
+ELSE = "void was expected because nothing was to be at stake, and something else is wrong with this test"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        NOTHING,
+        {"stakes": (replace(STAKE, allowed=True),)},
+        {"stakes": (replace(STAKE, shown=False),)},
+        {"steps": (UNFELT,), "stakes": ()},
+        {"scheduled": (), "steps": (), "stakes": ()},
+        {**BLIND, "counts": ONLY_SENT},
+        {**BLIND, "counts": ONLY_SENT, "drained": False},
+        {**BLIND, "counts": ONLY_SENT, "scheduled": (), "steps": ()},
+        {**NOTHING, "unread": ("a console cannot be read",)},
+    ],
+)
+def test_an_expected_void_is_a_sound_test_in_which_nothing_was_at_stake(changes: dict[str, Any]) -> None:
+    out = verdict(replace(GOOD, expect=Expect(word=Word.VOID), **changes))
+    assert (out.word, out.as_expected) == (Word.VOID, True), out.reasons
+    assert ELSE not in out.reasons
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"steps": ()},
+        {"steps": (replace(HIT, hit=False),)},
+        {"steps": (UNFELT, replace(HIT, hit=False)), "scheduled": ("a", "b")},
+        {"steps": (replace(HIT, evidence=Evidence()),)},
+        {"steps": (replace(HIT, evidence=replace(HIT.evidence, checkpoint_after={"commits": (2,)})),)},
+        {"void": ("t could not be read: the server is gone",)},
+        {"untold": True},
+        {"self_tests": {**FOUR, "lost row": False}},
+        {"self_tests": {}},
+        {"counts": {**COUNTS, "records": 0}},
+        {"counts": {**COUNTS, "acknowledged": 0}},
+        {"counts": {**COUNTS, "sink_rows": 0}},
+        {"counts": {**COUNTS, "expected_rows": 0}},
+        {"unmatched": {0: "t"}},
+        {"drained": False},
+        {"unknown": ("the time was up",)},
+        {**BLIND, "counts": {"records": 5}},
+        {**BLIND, "counts": ONLY_SENT, "steps": (replace(HIT, hit=False),)},
+        {"unread": ("a console cannot be read",), "self_tests": {}},
+        {"unread": ("a console cannot be read",), "counts": ONLY_SENT},
+    ],
+)
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_void_for_another_cause_is_not_the_expected_one(changes: dict[str, Any], idle: bool) -> None:
+    found = {**(NOTHING if idle else {"void": ("x",)}), **changes}
+    out = verdict(replace(GOOD, expect=Expect(word=Word.VOID), **found))
+    assert (out.word, out.as_expected) == (Word.VOID, False)
+    assert out.reasons[-1] == ELSE
+    assert ELSE not in verdict(replace(GOOD, **found)).reasons
 
 
 def test_findings_of_a_sink_that_holds_nothing_expected_do_not_violate() -> None:

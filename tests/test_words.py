@@ -243,6 +243,9 @@ def test_crash_points_are_told_by_sink() -> None:
     assert stakes.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
     both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
     assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which would not show)"]
+    own = (sample.repetition(shown=False, why="it retries no task that has finished"), sample.loss())
+    told = "postgres payments: sink-committed (loss; repetition, not shown: it retries no task that has finished)"
+    assert stakes.points_hit(replace(verdict, stakes=own)) == [told]
 
 
 def test_no_crash_points_no_lines_and_none_hit_is_said() -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.scenario import (
     CrashPoint,
@@ -50,7 +51,9 @@ class Facts:
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
     at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
     `unknown` says why the run is not drained, if it is not. `writing` names the hits after which somebody
-    who was at work could write on when the sinks were last read: what these did no snapshot shows."""
+    who was at work could write on when the sinks were last read: what these did no snapshot shows. `unread` says which
+    sinks cannot be read back, by the scenario's own word, `compared` that there are others, `untold` that nobody knows
+    what some hit put at stake."""
 
     guarantee: Guarantee
     expect: Expect
@@ -71,6 +74,17 @@ class Facts:
     notes: tuple[str, ...] = ()
     why_open: bool = False
     writing: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
+    compared: bool = True
+    untold: bool = False
+
+
+class Silence(NamedTuple):
+    """Why a run may prove nothing. `meant`: the test was sound, and nothing was at stake in it, or the scenario says
+    that there is nothing to test."""
+
+    words: str
+    meant: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,8 @@ class Doubt:
 def verdict(facts: Facts) -> Verdict:
     """The verdict on one run."""
     doubt = _doubt(facts)
-    void = (*facts.void, *_silences(facts))
+    silences = tuple(_silences(facts))
+    void = tuple(silence.words for silence in silences)
     unknown = (*facts.unknown, *_open_ends(facts, doubt))
     word = worst(
         [
@@ -98,17 +113,17 @@ def verdict(facts: Facts) -> Verdict:
             *([Word.UNKNOWN] if unknown else []),
         ]
     )
-    blamed = word is not Word.VIOLATED or explained(doubt.violating, facts.expect, facts.writing)
-    missed = [] if blamed or facts.expect.word is not word else [_unblamed(facts.expect)]
+    sound = not facts.untold and all(silence.meant for silence in silences) and not (unknown and facts.compared)
+    amiss = _amiss(facts, word, doubt, sound=sound) if facts.expect.word is word else ""
     return Verdict(
         word=word,
-        as_expected=blamed and _as_expected(word, doubt.kinds, facts.expect, void),
+        as_expected=not amiss and _as_expected(word, doubt.kinds, facts.expect, void),
         expect=str(facts.expect),
         reasons=(
             *facts.error,
             *void,
             *unknown,
-            *missed,
+            *filter(None, [amiss]),
         ),
         findings=(*facts.findings, *facts.doubtful),
         steps=facts.steps,
@@ -128,6 +143,16 @@ def explained(violating: Iterable[Finding], expect: Expect, writing: frozenset[s
     if expect.without_faults:
         return any(finding.without_faults for finding in violating)
     return any(f.faults or (writing.intersection(f.near) and not f.without_faults) for f in violating)
+
+
+def _amiss(facts: Facts, word: Word, doubt: Doubt, *, sound: bool) -> str:
+    """Why the word is the expected one, and not for the expected cause; empty if it is, or has none of its own."""
+    if word is Word.VIOLATED and not explained(doubt.violating, facts.expect, facts.writing):
+        return _unblamed(facts.expect)
+    return _UNSOUND if word is Word.VOID and not sound else ""
+
+
+_UNSOUND = "void was expected because nothing was to be at stake, and something else is wrong with this test"
 
 
 def _unblamed(expect: Expect) -> str:
@@ -187,32 +212,40 @@ def _as_expected(word: Word, violating: frozenset[Kind], expect: Expect, void: t
     return word is not Word.VIOLATED or (violating == frozenset(expect.kinds) and not void)
 
 
-def _silences(facts: Facts) -> Iterator[str]:
+def _silences(facts: Facts) -> Iterator[Silence]:
     """Why this run may prove nothing."""
-    counts = facts.counts
+    yield from (Silence(words, meant=True) for words in facts.unread)
+    yield from map(Silence, facts.void)
     if not facts.scheduled:
-        yield "no fault in the schedule: nothing was tested"
+        yield Silence("no fault in the schedule: nothing was tested", meant=True)
     if len(facts.steps) < len(facts.scheduled):
-        yield f"only {len(facts.steps)} of {len(facts.scheduled)} steps of the schedule have an outcome"
+        yield Silence(f"only {len(facts.steps)} of {len(facts.scheduled)} steps of the schedule have an outcome")
     for step in facts.steps:
-        missed = _missed(step)
-        if missed:
-            yield f"step `{step.name}` {missed}"
+        if missed := _missed(step):
+            yield Silence(f"step `{step.name}` {missed}", meant=step.evidence.unfelt and not step.hit)
     if facts.scheduled and not any(stake.counts for stake in facts.stakes):
-        yield from facts.idle or ("nothing shows that a hit had anything at stake",)
-    if not counts.get("records"):
-        yield "the source holds no record"
-    if not counts.get("acknowledged"):
-        yield "no record was acknowledged"
-    if not counts.get("expected_rows") or not counts.get("sink_rows"):
-        yield f"nothing to compare: {counts.get('expected_rows', 0)} rows expected, {counts.get('sink_rows', 0)} found"
+        for words in facts.idle or ("nothing shows that a hit had anything at stake",):
+            yield Silence(words, meant=True)
+    if not facts.counts.get("records"):
+        yield Silence("the source holds no record")
+    if not facts.counts.get("acknowledged"):
+        yield Silence("no record was acknowledged")
+    yield from _uncompared(facts)
+
+
+def _uncompared(facts: Facts) -> Iterator[Silence]:
+    """Why the comparison says nothing. Where the scenario has no sink that can be read, that is meant."""
+    expected, found = facts.counts.get("expected_rows"), facts.counts.get("sink_rows")
+    if not expected or not found:
+        words = f"nothing to compare: {expected or 0} rows expected, {found or 0} found"
+        yield Silence(words, meant=not facts.compared)
     for _, sink in sorted(facts.unmatched.items()):
-        yield f"{sink} holds not one of the keys expected of it: is it the right table, and the right effect?"
+        yield Silence(f"{sink} holds not one of the keys expected of it: is it the right table, and the right effect?")
     missing = [name for name, found in facts.self_tests.items() if not found]
     if missing:
-        yield f"the comparison missed planted faults: {', '.join(missing)}"
+        yield Silence(f"the comparison missed planted faults: {', '.join(missing)}")
     if not facts.self_tests:
-        yield "no error was planted to test the checker"
+        yield Silence("no error was planted to test the checker", meant=not facts.compared)
 
 
 def _missed(step: StepOutcome) -> str:

@@ -102,6 +102,9 @@ def judged(folder: Path) -> Judged:
         idle=_idle(run, examined),
         untried=_untried(run, examined),
         notes=(*_of(examined, "notes"), *held.notes, *_untested(examined)),
+        unread=tuple(_of(examined, "unread")),
+        compared=any(sink.effect is not None for sink in run.scenario.sinks),
+        untold=any(each.untold for sink in examined for each in sink.weighed),
         writing=frozenset(injection.label for injection in injections if injection.writing),
     )
     return Judged(verdict(facts), max(hung.wants, held.wants))

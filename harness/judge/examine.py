@@ -33,7 +33,8 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 
 @dataclass(kw_only=True)
 class Examined:
-    """What came of one sink. `void`, `unknown` and `error` are reasons; `unmatched` says that it holds none of the keys
+    """What came of one sink. `void`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario says
+    cannot be read; `unmatched` says that it holds none of the keys
     expected of it; `unseen` counts rows that are missing while the pipeline is not drained; `behind`: it is, and a
     batch has yet to write what it took."""
 
@@ -46,6 +47,7 @@ class Examined:
     findings: list[Finding] = field(default_factory=list)
     kinds: Counter[Kind] = field(default_factory=Counter)
     self_tests: tuple[SelfTest, ...] = ()
+    unread: list[str] = field(default_factory=list)
     void: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
@@ -125,7 +127,7 @@ def examine(
     """Judge one sink. Raises UsageError for an effect that is no query."""
     out = Examined(sink=sink, name=name, position=position, drained=drained, table=table)
     if table is None or table.unreadable or sink.effect is None:
-        out.void.append(_unreadable(out, table))
+        (out.unread if sink.effect is None else out.void).append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
     committed = effect if drained else _of_committed(effects, sink.effect, effect)

@@ -8,7 +8,7 @@ from harness.faults import FAULTS
 from harness.faults import fault as made
 from harness.faults.base import Implies
 from harness.kinds import About
-from harness.load.models import own, unsaid
+from harness.load.models import View, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import (
@@ -82,7 +82,8 @@ def sink(section: Section) -> Sink:
         order=Order(by=order["by"], follows=order["follows"], per=tuple(order["per"])) if order else None,
         part=section.get("part", ""),
         query=section.get("query"),
-        folds=section.has("view"),
+        folds=section.get("view") == View.DEDUPLICATED,
+        complete=section.get("view") == View.COMPLETE,
         watermark=watermark(section),
     )
 

@@ -128,7 +128,7 @@ def sink(s: Sink) -> CommentedMap:
     if kind.unread:
         return flow(where)
     order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
-    view = "deduplicated" if s.folds else None
+    view = "deduplicated" if s.folds else "complete" if s.complete else None
     closing = s.watermark and block(
         of=s.watermark.of, closes=s.watermark.closes, delay=lasting(s.watermark.delay_s or None)
     )

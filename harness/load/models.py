@@ -29,9 +29,13 @@ BATCH_MAX = 1_000_000
 
 
 class View(StrEnum):
-    """What a sink's query may do to the rows, on purpose."""
+    """What the reader of a sink does to the rows: a query may fold them on purpose, code of one's own may give all."""
 
     DEDUPLICATED = "deduplicated"
+    COMPLETE = "complete"
+
+
+VIEWS = "deduplicated: equal rows are folded on purpose; complete: own code gives every row"
 
 
 class LaunchShape(Shape):
@@ -84,7 +88,7 @@ class EffectShape(Shape):
     watermark: Annotated[
         WatermarkShape, Field(None, description="its query writes windows, in append mode, as a watermark closes them")
     ]
-    view: Annotated[View, v.choice(View), Field(None, description="the query folds equal rows on purpose")]
+    view: Annotated[View, v.choice(View), Field(None, description=VIEWS)]
 
 
 class RestartShape(Shape):

@@ -140,13 +140,22 @@ def few(texts: Sequence[str], most: int = MOST) -> list[str]:
 
 
 def _point(name: str, stakes: Sequence[Stake]) -> str:
-    found = []
+    """The harms that count come first: a line may be cut."""
+    counting, left = [], []
     for harm in Harm:
         own = [stake for stake in stakes if stake.harm is harm]
-        if own:
-            why = "which the guarantee allows" if own[0].allowed else "which would not show"
-            found.append(harm.value if any(stake.counts for stake in own) else f"{harm}, {why}")
-    return f"{name} ({'; '.join(found)})"
+        if any(stake.counts for stake in own):
+            counting.append(harm.value)
+        elif own:
+            left.append(f"{harm}, {_left_out(own[0])}")
+    return f"{name} ({'; '.join([*counting, *left])})"
+
+
+def _left_out(stake: Stake) -> str:
+    """Why a stake does not count. Runs of earlier versions do not say why it would not show."""
+    if stake.allowed:
+        return "which the guarantee allows"
+    return f"not shown: {visible(stake.why, NOTE)}" if stake.why else "which would not show"
 
 
 def _joined(of_sinks: Iterable[tuple[str, Sequence[str]]]) -> str:

@@ -132,9 +132,9 @@ class Sink:
     `options` what else the file says of the place, by the names that its model has. `effect` is a SQL query over the
     table `ledger`; `key` names a row.
 
-    `part` is the name of another part of its component than the plain one (`second` for `postgres.second`). `query` is
-    the folder name of the checkpoint of the query that feeds it, where several read the source.
-    `folds`: the target is a query that folds equal rows on purpose; `watermark`: windows are written in append mode."""
+    `part` is the name of another part of its component than the plain one (`second` for `postgres.second`), `query` the
+    checkpoint's folder of the query that feeds it, where several read the source. `folds`: it folds equal rows on
+    purpose; `complete`: own code gives every row; `watermark`: windows are written in append mode."""
 
     kind: str
     target: str
@@ -145,6 +145,7 @@ class Sink:
     part: str = ""
     query: str | None = None
     folds: bool = False
+    complete: bool = False
     watermark: Watermark | None = None
 
     @property
@@ -255,10 +256,11 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What proves that a fault happened: each field is empty where it does not apply.
-    `signalled` says in words what became of each victim; `driver_status` is the exit status (negative for a signal) of
-    a driver that the fault ended; `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows
-    the sink had been handed; `asked`: the driver was asked to end, and may have finished what it had in flight."""
+    """What proves that a fault happened: each field is empty where it does not apply. `signalled` says in words what
+    became of each victim; `driver_status` is the exit status (negative for a signal) of a driver that the fault ended;
+    `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows the sink had been handed;
+    `asked`: the driver was asked to end, and may have finished what it had in flight; `unfelt`: it happened at its
+    crash point, and nobody can have noticed."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -268,6 +270,7 @@ class Evidence:
     in_flight: str = ""
     note: str = ""
     asked: bool = False
+    unfelt: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,7 +343,7 @@ class Stake:
 
     `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
     and this sink would show the harm: a model of it was planted in the run's own rows and seen. `allowed`: the
-    guarantee lets a fault do it. `note` says what was at stake, or why it could not be seen."""
+    guarantee lets a fault do it. `note` says what was at stake, and `why` that could not be seen."""
 
     step: int
     position: int
@@ -354,6 +357,7 @@ class Stake:
     checkpoint: str = ""
     batch: int | None = None
     allowed: bool = False
+    why: str = ""
 
     @property
     def counts(self) -> bool:

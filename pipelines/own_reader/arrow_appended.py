@@ -17,6 +17,7 @@ Repair: arrow_by_batch.py
 #   options: {folder: payments}
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
+#   view: complete
 # ///
 
 from __future__ import annotations

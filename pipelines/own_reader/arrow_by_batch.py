@@ -18,6 +18,7 @@ Broken twin: arrow_appended.py
 #   options: {folder: payments}
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
+#   view: complete
 # ///
 
 from __future__ import annotations

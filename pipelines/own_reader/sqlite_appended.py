@@ -16,6 +16,7 @@ Repair: sqlite_with_batch.py
 #   python: read_sqlite:payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
+#   view: complete
 # ///
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ Broken twin: sqlite_appended.py
 #   python: read_sqlite:payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
+#   view: complete
 # ///
 
 from __future__ import annotations

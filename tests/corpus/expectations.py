@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from harness.scenario import Expect, Kind, Word
@@ -109,3 +110,24 @@ def void_on_purpose(run: RunBuilder) -> Iterator[str]:
     run.injection(0)
     yield "batch 0 held ten records"
     run.batch_sizes(10, 10, 10)
+
+
+@adversary(7, void("something else is wrong", shown=None), twin=void("nothing was in flight", as_expected=True))
+def void_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
+    """A fault between two batches was to put nothing at stake, and void was expected; the fault came to nothing."""
+    run.claim(expect=Expect(word=Word.VOID))
+    run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
+    (step,) = run.steps
+    run.steps = [replace(step, hit=False)]
+    yield "it hit"
+    run.steps = [step]
+
+
+@adversary(7, void("could not be read when the fault hit"), twin=void("nothing was in flight", as_expected=True))
+def void_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
+    """The sink could not be read when the fault hit: that nothing was at stake nobody knows."""
+    run.claim(expect=Expect(word=Word.VOID))
+    run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
+    run.unread["1-injection/0"] = "the server did not answer"
+    yield "it could"
+    run.unread.clear()

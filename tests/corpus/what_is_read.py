@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.checkers.cells import Row
+from harness.components.python.sink.open_reader import UNTRIED
 from harness.scenario import Word
 from tests.corpus.case import Right, adversary, error, held, void
 from tests.corpus.run_builder import RunBuilder
@@ -90,6 +91,17 @@ def nothing_but_repetition_at_stake_and_folded(run: RunBuilder) -> Iterator[str]
     run.injection(1)
     yield "the query shows a doubled row twice"
     run.edits["sink/0.json"] = {"folds": False}
+
+
+@adversary(14, void("could not be tried", shown=None), twin=held("1 repetition"))
+def code_that_nobody_can_try(run: RunBuilder) -> Iterator[str]:
+    """The sink is read by code of the user's own, which may leave out what comes twice."""
+    run.sink(replace(PER_RECORD, target="readback:rows"), types=[TYPES["payments"]])
+    run.edits["sink/0.json"] = {"folds": None, "folding": UNTRIED}
+    run.injection(1)
+    yield "the scenario says that it gives every row (`view: complete`)"
+    run.sink(replace(PER_RECORD, target="readback:rows", complete=True), types=[TYPES["payments"]])
+    run.edits["sink/0.json"] = {"folds": None, "folding": ""}
 
 
 @adversary(14, void("is the same with it"), twin=held("1 repetition"))

@@ -39,8 +39,9 @@ class Injection:
     """What a fault did. `signalled` maps each victim to what became of it, in words; nobody was hit if it is empty.
     `lived`: a victim that was to die lives on. `driver_status` is the driver's exit status (negative for a signal) if
     the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note` what
-    else a reader should know. `looked`: the snapshot was taken while the victims were frozen. `confirm` is asked once
-    everything goes on again, and says why it was no hit after all."""
+    else a reader should know. `looked`: the snapshot was taken while the victims were frozen. `unfelt`: it
+    proves nothing because nobody can have noticed. `confirm` is asked once everything goes on again, and says why it
+    was no hit after all."""
 
     signalled: Mapping[str, str]
     lived: bool = False
@@ -49,6 +50,7 @@ class Injection:
     why: str = ""
     looked: bool = False
     note: str = ""
+    unfelt: bool = False
     confirm: Callable[[], str] | None = None
 
 

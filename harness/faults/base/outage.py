@@ -105,7 +105,10 @@ class KillServer:
         words = f"gone after SIGKILL, back after {for_s:g} s"
         died = driver is not None and run.supervisor.ended(driver.number)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
-        return Injection(signalled={self.component: words}, looked=True, note=note, why="" if lost or died else UNFELT)
+        unfelt = not (lost or died)
+        return Injection(
+            signalled={self.component: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt
+        )
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""

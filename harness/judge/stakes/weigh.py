@@ -58,6 +58,8 @@ class Weighed:
     last: SinkState | None = None
     idle: bool = False
     """No query had begun when the fault hit: nothing was at stake for certain."""
+    untold: bool = False
+    """Nobody knows what was at stake."""
 
     @property
     def open(self) -> Spans:
@@ -94,11 +96,11 @@ def weigh_all(scale: Scale, hits: Sequence[tuple[Injection, Sequence[Reach]]], *
 def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: int = 1) -> Weighed:
     """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun."""
     if injection.at is None:
-        return Weighed(injection=injection, why=injection.why)
+        return _untold(injection, injection.why)
     at = _look(scale, injection.at)
     restart = _look(scale, injection.restart) if injection.restart else None
     if at is None:
-        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read when the fault hit")
+        return _untold(injection, f"{scale.case.sink} could not be read when the fault hit")
     if not found:
         seen = injection.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
@@ -107,19 +109,23 @@ def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: i
             words = "several queries were at work, and nothing shows for which of them the executor that died was"
         elif injection.only:
             words = f"only an executor at work for {injection.only} is known to have died"
-        return Weighed(injection=injection, why=words, idle=idle)
+        return Weighed(injection=injection, why=words, idle=idle, untold=not idle)
     late = injection.restart is not None and lasting(injection) is injection.restart
     if late and restart is None and len(found) > 1:
-        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read before the next attempt")
+        return _untold(injection, f"{scale.case.sink} could not be read before the next attempt")
     last = restart or at
     try:
         reach = feeding(scale, found, many, restart if late and restart is not None else at)
         if reach is None:
             words = f"{max(many, len(found))} queries read the source, and nothing shows which of them feeds"
-            return Weighed(injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)")
+            return _untold(injection, f"{words} {scale.case.sink}: name it in the sink (`query`)")
         return _Weighing(scale, injection, in_flight(scale, injection, reach, last), at, last).weighed()
     except UsageError as failure:
-        return Weighed(injection=injection, why=scale.refused(failure))
+        return _untold(injection, scale.refused(failure))
+
+
+def _untold(injection: Injection, why: str) -> Weighed:
+    return Weighed(injection=injection, why=why, untold=True)
 
 
 def _look(scale: Scale, seen: Seen) -> SinkState | None:
@@ -365,6 +371,7 @@ class _Weighing:
             checkpoint=self.reach.checkpoint,
             batch=self.reach.batch,
             allowed=harm is self.scale.allows,
+            why=why,
         )
 
 

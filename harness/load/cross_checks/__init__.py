@@ -17,7 +17,7 @@ from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.watermarks import check_watermarks
-from harness.load.models import EffectShape, keys, own, unsaid
+from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
@@ -107,7 +107,10 @@ def code(claim: Claim, *, root: Path) -> None:
 def viewed(sink: Section, kind: SinkKind, target: str | None) -> None:
     """Who hides repetitions says so, and who says so can."""
     drops = isinstance(kind, DropsRows) and kind.folds(build.told(sink, kind.about))
-    if drops and not sink.has("view"):
+    complete = sink.get("view") == View.COMPLETE
+    if complete and not isinstance(kind, CallsCode):
+        sink.wrong(f"{sink.path}.view: complete means nothing for {kind.about.name}: only own code is believed", "view")
+    elif drops and not sink.has("view"):
         sink.wrong(f"{sink.path} drops rows that repeat others, so say so: add `view: deduplicated`")
     elif sink.get("view") and target and not drops and not (isinstance(kind, Queries) and kind.query(target)):
         table = "a table: only a query can fold rows that are equal"

@@ -38,7 +38,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     why = missed(in_flight, open_still, done)
     if not why and done.confirm is not None:
         why = done.confirm()
-    if not why and not proved(step, hit, done, after):
+    borne_out = proved(step, hit, done, after)
+    if not why and not borne_out:
         why = NOT_BORNE_OUT
     injected = run.injected(hit)
     return StepOutcome(
@@ -55,6 +56,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             rows_seen=hit.blocked.rows if hit.blocked else None,
             in_flight=in_flight,
             asked=step.do.impact is Impact.DRIVER_STOPPED,
+            unfelt=unfelt(done, why, borne_out),
             note="; ".join([*filter(None, (why, beside(run, hit))), *notes(step, hit, done, after)]),
         ),
         at_s=round(run.journal.elapsed_s(), 3),
@@ -99,6 +101,11 @@ def missed(in_flight: str, open_still: bool, done: Injection) -> str:
     if not done.signalled:
         return "there was no process to hit"
     return done.why if in_flight else "nothing was in flight: every record sent was committed by the pipeline"
+
+
+def unfelt(done: Injection, why: str, borne_out: bool) -> bool:
+    """Did it happen as it was to, and prove nothing only because nobody can have noticed?"""
+    return done.unfelt and why == done.why and borne_out
 
 
 def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:

@@ -98,7 +98,7 @@ def fields_of(index: Index, wanted: Sequence[Wanted]) -> tuple[Field, ...]:
 def _named(index: Index, wanted: Wanted) -> Field:
     kept = index.mapping.get(wanted.source, {})
     if kept and wanted.source not in BESIDE:
-        why = _null(kept) or _other(kept, wanted)
+        why = _altered(kept) or _other(kept, wanted)
         if why:
             raise _refusal(index, wanted.source, why)
     return Field(wanted=wanted, kept=kept)
@@ -107,7 +107,7 @@ def _named(index: Index, wanted: Wanted) -> Field:
 def _by_itself(index: Index, name: str, kept: Mapping[str, Any]) -> Field:
     mapped = str(kept.get("type", "object"))
     type_ = BY_ITSELF.get(mapped)
-    if why := _null(kept):
+    if why := _altered(kept):
         raise _refusal(index, name, why)
     if type_ is None:
         named = ", ".join(MADE.get(mapped, ()))
@@ -116,8 +116,11 @@ def _by_itself(index: Index, name: str, kept: Mapping[str, Any]) -> Field:
     return Field(wanted=Wanted(name=name, type=type_, source=name), kept=kept)
 
 
-def _null(kept: Mapping[str, Any]) -> str:
-    return f"its index keeps {kept['null_value']!r} for null" if "null_value" in kept else ""
+def _altered(kept: Mapping[str, Any]) -> str:
+    """Why an index does not keep what a document says, whatever its type; empty if it does."""
+    if "null_value" in kept:
+        return f"its index keeps {kept['null_value']!r} for null"
+    return f"its index keeps what the normalizer {kept['normalizer']} makes of it" if "normalizer" in kept else ""
 
 
 def _other(kept: Mapping[str, Any], wanted: Wanted) -> str:

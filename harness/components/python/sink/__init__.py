@@ -60,7 +60,7 @@ class Python:
     about = About(
         name="python",
         summary="rows that a function of your own reads, from a system that Onceproof does not know",
-        example="{python: readback:rows, within: 30s, effect: select id from ledger, key: [id]}",
+        example="{python: readback:rows, within: 30s, effect: select id from ledger, key: [id], view: complete}",
         options=Place,
     )
     component = "python"
@@ -71,7 +71,7 @@ class Python:
         return iter(())
 
     def query(self, target: str) -> str | None:
-        """It may fold rows, as a query may."""
+        """It may fold rows, as a query may, and nobody can try it."""
         return target
 
     def wrong_in(self, target: str, folders: Sequence[Path]) -> str:
@@ -104,7 +104,7 @@ class Python:
         from harness.components.python.sink.open_reader import OpenReader
 
         key = f"{sink.target} {sink.options.get('options', '{}')}"
-        return OpenReader(there.at, key, folds=sink.folds)
+        return OpenReader(there.at, key, folds=sink.folds, complete=sink.complete)
 
 
 KIND = Python()

@@ -18,15 +18,18 @@ from harness.sinks.table import SinkColumn, SinkTable
 
 NOTHING = "nothing yet"
 FOLDS = "its reader folds rows, as the scenario says"
+UNTRIED = "nobody can try code of one's own; where it gives every row, say `view: complete`"
 
 
 @dataclass(frozen=True)
 class OpenReader:
-    """The function that `key` names in the run's room. `folds`: the scenario says that it leaves out equal rows."""
+    """The function that `key` names in the run's room. `folds`: the scenario says that it leaves out equal rows,
+    `complete` that it gives every row."""
 
     own: RoomOfRun
     key: str
     folds: bool
+    complete: bool = False
 
     def columns(self) -> tuple[SinkColumn, ...]:
         """Its columns: the whole is read for them, as nobody else knows them."""
@@ -66,11 +69,13 @@ class OpenReader:
         return None
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """Whether the code leaves out rows, nobody can try: it is believed, and that is said."""
+        """Whether the code leaves out rows, nobody can try: the scenario has to say it, and that is said."""
         if table.unreadable:
             return table
         if self.folds:
             return replace(table, folds=True, folding=FOLDS)
+        if not self.complete:
+            return replace(table, folds=None, folding=UNTRIED)
         words = f"its rows are those that {self._target} gives: a repetition that it leaves out does not show"
         return replace(table, note=words)
 

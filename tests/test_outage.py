@@ -1,0 +1,78 @@
+"""A server that is killed: what says whether anybody can have noticed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.context import TriggerHit
+from harness.faults.base import Injection, outage
+from harness.run.schedule import evidence
+from harness.scenario import Fault, Impact, Step, Trigger
+
+WHEN = Trigger(kind="point", value="batch-planned", place="batch-planned")
+STEP = Step(when=WHEN, do=Fault(kind="kill postgres", impact=Impact.NONE, options={"for_s": 0.01}))
+
+
+class Process:
+    """One of the pipeline's."""
+
+    name = "driver 1"
+
+    def __init__(self, *, connected: bool) -> None:
+        self.connected = connected
+
+    def reaches(self, port: int) -> bool:
+        return self.connected
+
+
+@pytest.fixture(autouse=True)
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is stopped."""
+    monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
+
+
+def world(*, connected: bool, died: bool = False) -> Any:
+    """A run with one process and a server that comes back."""
+    server = SimpleNamespace(port=1, stop=lambda: None, start=lambda: None)
+    driver = SimpleNamespace(number=1)
+    return SimpleNamespace(
+        stack=SimpleNamespace(servers={"postgres": server}, executors=lambda own: []),
+        own={},
+        supervisor=SimpleNamespace(driver=driver, ended=lambda number: died),
+        tripwire=None,
+        look=lambda hit: None,
+        stop=SimpleNamespace(wait=lambda seconds: None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("connected", "died", "unfelt"), [(True, False, False), (False, True, False), (False, False, True)]
+)
+def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
+    monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, unfelt: bool
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=connected)])
+    hit = TriggerHit(batch=3)
+    done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
+    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
+    assert done.signalled
+
+
+@pytest.mark.parametrize(
+    ("done", "in_flight", "stands", "unfelt"),
+    [
+        (Injection(signalled={"postgres": "gone"}, why="nobody", unfelt=True), "5 records", True, True),
+        (Injection(signalled={"postgres": "gone"}, why="nobody", unfelt=True), "", True, False),
+        (Injection(signalled={"postgres": "gone"}, why="nobody", unfelt=True), "5 records", False, False),
+        (Injection(signalled={"postgres": "gone"}, why="other"), "5 records", True, False),
+        (Injection(signalled={}, why="nobody", unfelt=True), "5 records", True, False),
+    ],
+)
+def test_what_nobody_noticed_happened_at_its_crash_point(
+    done: Injection, in_flight: str, stands: bool, unfelt: bool
+) -> None:
+    why = evidence.missed(in_flight, True, done)
+    assert evidence.unfelt(done, why, stands) is unfelt
