@@ -130,6 +130,15 @@ def test_a_pipeline_that_crashes_at_import_is_an_error_of_the_set_up(tmp_path: P
 
 
 @pytest.mark.stack
+def test_a_pipeline_that_ends_at_once_is_not_started_for_ever(tmp_path: Path) -> None:
+    path = project(tmp_path, 'print("no query is waited for")\n')
+    code, said = onceproof(tmp_path, "run", str(path))
+    assert code == 4
+    assert "the pipeline ended 6 times with status 0, and began no query that has a checkpoint" in said
+    assert "no query is waited for" in said
+
+
+@pytest.mark.stack
 def test_a_pipeline_that_never_commits_a_batch_is_an_error_of_the_set_up(tmp_path: Path) -> None:
     path = project(tmp_path, "import threading\nthreading.Event().wait(100)\n", within="6s")
     code, said = onceproof(tmp_path, "run", str(path))

@@ -299,6 +299,9 @@ def test_find_expands_folders(home: Path, tmp_path: Path) -> None:
     inside = [tmp_path / "b" / "1.yaml", tmp_path / "b" / "2.yaml"]
     assert find([tmp_path]) == [tmp_path / "a.yaml", *inside]
     assert find([tmp_path / "b" / "n.txt", tmp_path / "b", inside[0]]) == [tmp_path / "b" / "n.txt", *inside]
+    (tmp_path / "b" / "gone.yaml").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match=r"gone\.yaml is a link to nowhere"):
+        find([tmp_path])
     with pytest.raises(UsageError, match="no such file or folder"):
         find([tmp_path / "nope"])
     (tmp_path / "empty").mkdir()

@@ -52,6 +52,11 @@ CASES = [
         GOOD + ("why: &w w\ntags: [*w]\n"),
         ["4:6: anchor &w is not allowed: write the value out", "5:8: alias *w is not allowed: write the value out"],
     ),
+    Case(
+        "an alias that is there often is one mistake",
+        GOOD + ("tags: [*w, *w, *v, *w]\n"),
+        ["4:8: alias *w is not allowed: write the value out", "4:16: alias *v is not allowed: write the value out"],
+    ),
     Case("NUL", GOOD + 'why: "a\\0b"\n', ["4:6: a NUL or half a surrogate pair is not allowed in a text"]),
     Case(
         "half a surrogate pair",

@@ -77,7 +77,7 @@ PLAIN = f"""\
 [t] driver 1 died, status -9
 [t] driver 2 launched
 [t] driver 2 died, status 1, by itself
-[t] driver 3 died, status 0
+[t] driver 3 ended, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed
                at stake, would show: {REPETITION}

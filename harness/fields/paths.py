@@ -38,7 +38,10 @@ def find(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            inside = sorted(each for each in path.rglob("*.yaml") if each.is_file())
+            there = sorted(path.rglob("*.yaml"))
+            if nowhere := next((each for each in there if each.is_symlink() and not each.exists()), None):
+                raise UsageError(f"asked for the scenarios in {path}; {nowhere} is a link to nowhere. Mend it")
+            inside = [each for each in there if each.is_file()]
             if not inside:
                 raise UsageError(f"asked for the scenarios in {path}; saw no *.yaml file there. Name another folder")
             found.update(dict.fromkeys(inside))

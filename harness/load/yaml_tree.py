@@ -93,6 +93,7 @@ class Grower:
     """For each open mapping the key that waits for its value, None while a key is due."""
     root: Node | None = None
     values: int = 0
+    aliases: set[str] = field(default_factory=set)
 
     def wrong(self, line: int, column: int, text: str) -> None:
         self.mistakes.append(Mistake(self.file, line, column, text))
@@ -115,9 +116,10 @@ class Grower:
     def value(self, event: Event, node: Node) -> None:
         """A scalar, alias or the start of a list or mapping."""
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
-        if isinstance(event, AliasEvent):
+        if isinstance(event, AliasEvent) and anchor not in self.aliases:
+            self.aliases.add(str(anchor))
             self.wrong(node.line, node.column, f"alias *{anchor} is not allowed: write the value out")
-        elif anchor:
+        elif anchor and not isinstance(event, AliasEvent):
             self.wrong(node.line, node.column, f"anchor &{anchor} is not allowed: write the value out")
         if tag:
             self.wrong(node.line, node.column, f"tag {tag} is not allowed: each key knows its type")

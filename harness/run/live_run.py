@@ -44,6 +44,8 @@ from harness.workloads.base import ClosesWindows, Workload
 
 BEGINS_S, COMMITS_S = 60.0, 120.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
+ENDS_AT_ONCE = 2
+"""How often a program may end by itself before a query of it began, however few restarts there are."""
 OFFSETS_SHOWN = 200
 LATE_S = 1.0
 """How often a sink that is not there yet is looked for."""
@@ -296,9 +298,13 @@ class Live:
 
     def _begun(self) -> bool | Waiting:
         self._fault_free()
-        return self.observer.started() or Waiting(
-            "no checkpoint; a pipeline that keeps its offsets itself says `progress`"
-        )
+        if self.observer.started():
+            return True
+        if len(ended := self.supervisor.deaths) > max(ENDS_AT_ONCE, self.scenario.restart.max_restarts):
+            saw = f"the pipeline ended {len(ended)} times with status 0, and began no query that has a checkpoint"
+            raise SetupError(f"{saw}; a query lives only while its program waits. Its log ends:\n{self._log()}")
+        slow = "the driver is alive; " if self.supervisor.alive else ""
+        return Waiting(f"{slow}no checkpoint; a pipeline that keeps its offsets itself says `progress`")
 
     def _committed(self) -> bool | Waiting:
         self._fault_free()

@@ -93,7 +93,8 @@ def line(event: Mapping[str, Any]) -> str | None:
         return visible(str(get("name")), 60)
     if what == "died":
         alone = ", by itself" if get("scheduled") is False and get("status") else ""
-        return f"driver {get('number')} died, status {visible(str(get('status')), 30)}{alone}"
+        how = "ended" if get("status") == 0 else "died"
+        return f"driver {get('number')} {how}, status {visible(str(get('status')), 30)}{alone}"
     if what == "launched" and int(get("number") or 0) > 1:
         return f"driver {get('number')} launched"
     if what in {"step", "missed"}:
