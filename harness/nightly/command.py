@@ -224,10 +224,10 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
 
 
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:
-    """What a night leaves: the page, a line in the trend, its bounds, one line for a chat."""
+    """What a night leaves: a line in the trend, the page with it, its bounds, one line for a chat."""
+    bounds = trend.add(night, today, cut=cut)
     runs = [found for line in night.state.lines for found in _stored(line)]
     index = render.index(asked.reports, runs)
-    bounds = trend.add(night, today, cut=cut)
     for line in told(bounds):
         _say(line)
     _say(f"report: {index}")

@@ -66,16 +66,16 @@ def run_page(told: page.Parts) -> str:
 
 
 def index(reports: Path, runs: Sequence[Run]) -> Path:
-    """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of earlier suites
-    and nights."""
+    """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of suites and
+    nights. A night keeps its lines in its own `reports`, a suite finds those of nights under `reports/nightly`."""
     folder = store.latest(reports)
-    path = folder / "index.html"
     damaged: list[tuple[str, str]] = []
-    lines = [each for each in (folder / trend.NAME, reports / "nightly" / trend.NAME) if each.is_file()]
-    points = [point for line in lines for point in trend.read(line, damaged)]
+    there = [each / trend.NAME for each in (folder, reports, reports / "nightly")]
+    points = [point for path in there if path.is_file() for point in trend.read(path, damaged)]
     many = Many(seen=[Seen.of(run) for run in runs], damaged=damaged, points=points)
-    store.write(path, many_page(folder, many))
-    return path
+    index = folder / "index.html"
+    store.write(index, many_page(folder, many))
+    return index
 
 
 def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
