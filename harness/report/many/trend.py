@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.report.many.seen import Seen
 from harness.report.summary import Run
-from harness.run_folder import store
+from harness.run_folder import lines
 from harness.scenario import Word
 
 NAME = "trend.jsonl"
@@ -87,8 +87,7 @@ def append(path: Path, runs: Sequence[Run], code: int) -> None:
         "failed": [f"{each.scenario}: {each.word}" for each in seen if not each.as_expected],
         "exit": code,
     }
-    with store.disk("keep a line of the suite", path), path.open("a", encoding="utf-8", errors="replace") as out:
-        out.write(json.dumps(line) + "\n")
+    lines.append(path, line)
 
 
 def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
@@ -98,8 +97,8 @@ def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
     try:
         if path.is_symlink() or not path.is_file():
             raise ValueError("is no plain file")
-        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            for number, text in enumerate(islice(iter(lambda: lines.readline(LONGEST), ""), LINES), 1):
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            for number, text in enumerate(islice(iter(lambda: file.readline(LONGEST), ""), LINES), 1):
                 try:
                     data = json.loads(text)
                     night = (int(data["seed"]), str(data["shard"])) if "seed" in data else number
