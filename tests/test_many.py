@@ -381,6 +381,7 @@ ENTRY = json.loads(json.dumps(summary.entry(Run(scenario="a", verdict=sample.hel
         {"reasons": {"a": 1}},
         {"about": {"phases": [["x", "y"]]}},
         {"unstruck": [["one"]]},
+        {"stakes": [{"step": "x"}]},
     ],
     ids=lambda change: next(iter(change)),
 )
