@@ -7,7 +7,7 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness import __version__
@@ -147,6 +147,8 @@ class Parts:
     controls: Sequence[ControlText] = ()
     progressed: Progressed | None = None
     counts: Counts | None = None
+    starved: Mapping[int, int] = field(default_factory=dict)
+    """By attempt, how often its log says that Spark had nothing to run it on."""
 
 
 def case_of(parts: Parts) -> Case:
@@ -218,7 +220,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
 
 def open_end(parts: Parts) -> Undrained | None:
     """Why the run is unknown, where it did not drain."""
-    more = {"run": parts.run, "plan": parts.plan, "progressed": parts.progressed, "counts": parts.counts}
+    more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
     return undrained(ran(parts.verdict, parts.journal, **more))
 
 
