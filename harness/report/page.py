@@ -50,6 +50,7 @@ class StepText:
     at: str
     evidence: list[str]
     stakes: list[str]
+    open_rows: list[str]
     snapshot: list[tuple[str, str, str]]
 
 
@@ -240,7 +241,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
 
 
 def _steps(parts: Parts) -> list[StepText]:
-    seen = {each.step: each.lines for each in parts.snapshots}
+    seen = {each.step: each for each in parts.snapshots}
     past = happened(parts.journal, parts.verdict.steps)
     lasted = {blow.number: (blow.begin, blow.end) for blow in (past.blows if past else ())}
     return [
@@ -248,7 +249,7 @@ def _steps(parts: Parts) -> list[StepText]:
             number,
             step,
             stakes.of_step(parts.verdict, number),
-            snapshot=seen.get(number, []),
+            snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
             lasted=lasted.get(number),
         )
         for number, step in enumerate(parts.verdict.steps, 1)
@@ -260,7 +261,7 @@ def _step(
     step: StepOutcome,
     own: list[str],
     *,
-    snapshot: list[tuple[str, str, str]],
+    snapshot: SnapshotText,
     lasted: tuple[float, float] | None,
 ) -> StepText:
     return StepText(
@@ -275,7 +276,8 @@ def _step(
         at=_when(step, lasted),
         evidence=evidence_lines(step.evidence) or ["none"],
         stakes=own,
-        snapshot=snapshot,
+        open_rows=snapshot.open_rows,
+        snapshot=snapshot.lines,
     )
 
 
