@@ -27,7 +27,8 @@ from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import happened
 from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import Picture, picture
-from harness.run_folder.snapshot import Progressed
+from harness.report.timeline.slices import counted, saved_at
+from harness.run_folder.snapshot import Position, Progressed
 from harness.scenario import Impact, StepOutcome, Verdict, Word
 
 # The proof of a step stands with the step.
@@ -113,6 +114,7 @@ class Page:
     groups: list[GroupText]
     explain: str
     attempts: list[AttemptText]
+    sliced: bool
     points: list[PointsText]
     outcome: list[tuple[str, str]]
     self_tests: list[tuple[str, str]]
@@ -196,6 +198,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),
+        sliced=bool(_positions(parts)),
         points=[
             PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
             for each in stakes.points(verdict)
@@ -234,10 +237,16 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
         executors=claims.executors(parts.plan),
         servers=claims.servers(parts.plan),
         batches=frozenset(batch for group in case.groups for batch in group.batches),
+        slices=counted(positions) if (positions := _positions(parts)) else "",
     )
     return picture(
         run, cast, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
     )
+
+
+def _positions(parts: Parts) -> tuple[Position, ...]:
+    """Where a pipeline that keeps its own offsets stood; nothing of any other."""
+    return parts.progressed.positions if parts.progressed else ()
 
 
 def _steps(parts: Parts) -> list[StepText]:
@@ -251,6 +260,7 @@ def _steps(parts: Parts) -> list[StepText]:
             stakes.of_step(parts.verdict, number),
             snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
             lasted=lasted.get(number),
+            positions=_positions(parts),
         )
         for number, step in enumerate(parts.verdict.steps, 1)
     ]
@@ -263,13 +273,14 @@ def _step(
     *,
     snapshot: SnapshotText,
     lasted: tuple[float, float] | None,
+    positions: Sequence[Position],
 ) -> StepText:
     return StepText(
         number=number,
         name=step.name,
         where="Crash point" if step.crash_point is not None else "Trigger",
         point=step.point or "-",
-        batch="-" if step.batch is None else str(step.batch),
+        batch=_batch(step, positions),
         attempt=str(step.attempt or "-"),
         hit="✓ hit" if step.hit else "✗ missed",
         did_hit=step.hit,
@@ -279,6 +290,14 @@ def _step(
         open_rows=snapshot.open_rows,
         snapshot=snapshot.lines,
     )
+
+
+def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:
+    """Its batch; of a pipeline that keeps its own offsets the program's own number, beside the slices of this page."""
+    if not positions:
+        return "-" if step.batch is None else str(step.batch)
+    own = "" if step.batch is None else f"{step.batch} by the program's own count"
+    return "; ".join(text for text in (own, saved_at(positions, step.attempt) if step.hit else "") if text) or "-"
 
 
 def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:
