@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.report import render, snapshots
+from harness.report.causes.sentences import MOST_WORDS
+from harness.run_folder.snapshot import Snapshot
 from harness.run_folder.store import RunFolder
+from harness.scenario import plain
 from tests import sample_runs as sample
 
 
@@ -58,6 +61,46 @@ def test_a_sink_that_is_kept_by_its_place_is_told_by_its_name(folder: RunFolder)
     sample.keep(folder, replace(sample.INJECTION, writing={"0": ("insert",), "7": ("update",)}), rows=0)
     lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
     assert lines["Open transactions"] == "1 transaction in postgres payments: insert; 1 transaction in 7: update"
+
+
+OPEN = replace(sample.INJECTION, writing={"0": ("insert",)}, counted=0)
+AFTER = replace(sample.RESTART, rows_counted=310)
+HELD = "When the fault hit, 1 open transaction held 19 rows of postgres payments; with 11 inserted later they were "
+
+
+@pytest.mark.parametrize(
+    ("then", "told"),
+    [
+        (OPEN, HELD + "rolled back, and 280 rows stayed."),
+        (replace(OPEN, attempt=2), "When the fault hit, 1 transaction had written into postgres payments; it was "),
+        (replace(OPEN, counted=1), "When the fault hit, 1 transaction had written into postgres payments; it was "),
+        (replace(OPEN, rows_before=281), "When the fault hit, 1 transaction had written into postgres payments; it "),
+        (replace(OPEN, writing={"0": ("a", "b")}, rows_counted=None), "When the fault hit, 2 transactions had "),
+        (replace(OPEN, writing={"": ("insert",), "0": ()}), ""),
+    ],
+)
+def test_rows_that_were_open_at_the_hit_and_rolled_back_are_one_sentence(
+    folder: RunFolder, then: Snapshot, told: str
+) -> None:
+    sample.keep(folder, then, rows=280)
+    sample.keep(folder, AFTER, rows=280)
+    said = snapshots.snapshots(folder.path)[0].open_rows
+    assert [text[: len(told)] for text in said] == ([told] if told else [])
+    assert all(len(text.split()) <= MOST_WORDS for text in said)
+    page = render.write(folder.path).read_text()
+    assert page.count("<dt>Open at the hit</dt>") == len(said)
+
+
+def test_of_rows_that_are_there_later_or_may_be_nothing_is_said(folder: RunFolder) -> None:
+    room = sample.keep(folder, OPEN, rows=280)
+    assert snapshots.snapshots(folder.path)[0].open_rows == []
+    later = sample.keep(folder, AFTER, rows=299)
+    assert snapshots.snapshots(folder.path)[0].open_rows == []
+    (later / "sink" / "0.json").write_text((room / "sink" / "0.json").read_text())
+    assert snapshots.snapshots(folder.path)[0].open_rows
+    for unsure in (replace(AFTER, writing={"0": ("insert",)}), replace(AFTER, error="the server was away")):
+        (later / "snapshot.json").write_text(json.dumps(plain(unsure)))
+        assert snapshots.snapshots(folder.path)[0].open_rows == []
 
 
 def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:

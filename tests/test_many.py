@@ -20,7 +20,7 @@ from harness.report.many.gather import gather
 from harness.report.many.page import BARE, EVERY, Many, build
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
-from harness.run_folder import sealed
+from harness.run_folder import lines, sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Kind, Pipeline, Scenario, Step, Word, plain
 from harness.suite import report
@@ -180,6 +180,22 @@ def test_a_suite_leaves_a_line_that_the_next_page_shows(tmp_path: Path) -> None:
     assert (shown.left, len(shown.bars), shown.most) == (1, 2, 1)
     html = page(Many(seen=[], points=points))
     assert html.count('class="bad"') == 2 and "2026-01-02T03:04:05Z" in html
+
+
+def test_a_line_that_a_killed_suite_tore_is_cut_off_before_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "trend.jsonl"
+    runs = [Run(scenario="a", verdict=sample.held())]
+    trend.append(path, runs, 0)
+    kept = path.read_bytes()
+    # More than is looked at once.
+    for torn in (kept[:-1], b"x" * (2 * lines.BLOCK + 5)):
+        path.write_bytes(kept + torn)
+        trend.append(path, runs, 0)
+        damaged: list[tuple[str, str]] = []
+        assert (len(trend.read(path, damaged)), damaged) == (2, [])
+        assert path.read_bytes() == lines.whole(path) == kept * 2
+    path.write_bytes(b"torn")
+    assert (lines.whole(path), path.read_bytes(), lines.whole(tmp_path / "none")) == (b"", b"", b"")
 
 
 def test_lines_of_a_night_are_points_and_torn_ones_are_named(tmp_path: Path) -> None:
@@ -365,6 +381,7 @@ ENTRY = json.loads(json.dumps(summary.entry(Run(scenario="a", verdict=sample.hel
         {"reasons": {"a": 1}},
         {"about": {"phases": [["x", "y"]]}},
         {"unstruck": [["one"]]},
+        {"stakes": [{"step": "x"}]},
     ],
     ids=lambda change: next(iter(change)),
 )

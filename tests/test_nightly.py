@@ -407,11 +407,11 @@ def test_a_line_that_was_torn_is_cut_off_the_trend(base: Scenario, tmp_path: Pat
 
 def test_a_run_is_in_the_cells_that_count_alone() -> None:
     verdict = sample.held()
-    counting = [stake for stake in verdict.stakes if stake.counts]
-    assert counting and struck(verdict)
-    assert all(isinstance(each, Struck) for each in struck(verdict))
-    assert struck(replace(verdict, stakes=tuple(replace(stake, shown=False) for stake in verdict.stakes))) == []
-    assert struck(replace(verdict, steps=tuple(replace(step, hit=False) for step in verdict.steps))) == []
+    counting, idle = struck(verdict.stakes, verdict.steps)
+    assert counting and not idle
+    assert all(isinstance(each, Struck) for each in counting)
+    assert struck([replace(stake, shown=False) for stake in verdict.stakes], verdict.steps) == ([], counting)
+    assert struck(verdict.stakes, [replace(step, hit=False) for step in verdict.steps]) == ([], [])
 
 
 kept = st.lists(st.tuples(st.integers(0, 50), st.booleans())).map(

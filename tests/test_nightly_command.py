@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -92,6 +93,24 @@ def test_a_held_night_says_one_line_and_its_bounds(plays: Plays, tmp_path: Path)
     (trend,) = map(json.loads, (tmp_path / "trend.jsonl").read_text().splitlines())
     assert (trend["seed"], trend["plans"], trend["verdicts"], trend["exit"]) == (7, 6, {"held": 6}, 0)
     assert trend["cells"] and trend["uniform"]
+
+
+def shown(reports: Path) -> list[tuple[str, str]]:
+    """The nights on the page of a night: how many runs, and how many of them not as expected."""
+    trend = (reports / "latest" / "index.html").read_text().split('<section id="trend">')[1]
+    return re.findall(r'<td>night</td><td class="number">(\d+)</td><td class="number">(\d+)</td>', trend)
+
+
+def test_the_page_of_a_night_has_this_night_and_the_earlier_ones(plays: Plays, tmp_path: Path) -> None:
+    plays.dies = {4: Interrupted("interrupted by SIGTERM")}
+    assert nightly(tmp_path, "--seed", "7").exit_code == 130
+    assert shown(tmp_path) == [("3", "0")]
+    # It goes on, and is still one night.
+    assert nightly(tmp_path, "--seed", "7").exit_code == 0
+    assert shown(tmp_path) == [("6", "0")]
+    plays.violated = frozenset({8})
+    assert nightly(tmp_path, "--seed", "8").exit_code == 1
+    assert sorted(shown(tmp_path)) == [("4", "1"), ("6", "0")]
 
 
 def test_a_violated_night_fails_and_leaves_its_plan(plays: Plays, tmp_path: Path) -> None:

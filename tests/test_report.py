@@ -292,8 +292,26 @@ def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_dif
         "onceproof check reports/a/1",
     ]
     assert len({words for _, words in commands}) == 3
+    # With the flags of the run's own command.
+    own = {**run, "command": "onceproof run 'scenarios/a b.yaml' --seed 7 --cold --stack containers"}
+    replay, file, _ = (command for command, _ in claims.again("reports/a/1", own, sample.verdict()))
+    assert file == own["command"]
+    assert replay == "onceproof replay reports/a/1 --cold --stack containers"
     # The stored plan has the mistake in it.
     assert claims.again("reports/a/1", run, error("no table"))[0] == commands[1]
+
+
+def test_what_is_acknowledged_and_what_is_committed_are_told_apart() -> None:
+    verdict = sample.verdict(counts={"records": 401, "acknowledged": 401, "expected_rows": 242, "sink_rows": 305})
+    for source, by in (("kafka", "broker"), ("files", "source")):
+        told = dict(claims.outcome(verdict, {"input": {"source": source}}))
+        assert told["Records in the source, as it was read back"] == told[f"Sends acknowledged by the {by}"] == "401"
+        assert told["Rows that the sink should hold, of records that the pipeline committed"] == "242"
+    assert ("305", "rows in the sink, 63 more than expected") in claims.figures(verdict)
+    fewer = replace(verdict, counts={"expected_rows": 242, "sink_rows": 241})
+    assert ("241", "rows in the sink, 1 fewer than expected") in claims.figures(fewer)
+    equal = replace(verdict, counts={"expected_rows": 242, "sink_rows": 242})
+    assert ("242", "rows in the sink") in claims.figures(equal)
 
 
 def test_settings_have_their_names_once(tmp_path: Path) -> None:

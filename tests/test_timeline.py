@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
 from dataclasses import replace
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from harness.report import render
 from harness.report.budget import MOST_BYTES
 from harness.report.page import Parts
-from harness.report.timeline import shapes
+from harness.report.timeline import shapes, slices
 from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts, read_counts
 from harness.report.timeline.curves import MOST_POINTS, curves, thinned, value
@@ -24,7 +25,7 @@ from harness.report.timeline.happened import Happened, happened
 from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import LEVELS, levels, picture
 from harness.run_folder.snapshot import Batch, Position, Progressed, Query
-from harness.scenario import Evidence, Impact, StepOutcome
+from harness.scenario import Evidence, Impact, StepOutcome, plain
 from tests import sample_runs as sample
 
 EMPTY = Counts({})
@@ -241,11 +242,32 @@ def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:
     first, second = attempt_rows(happened(journal, [STEP]), own, COUNTS)
     assert (first.query, first.committed, first.records, first.next) == (
         "the pipeline's own offsets",
-        "saved 2 times",
+        "slices 0 1",
         "40",
         "0/40",
     )
-    assert (second.worked, second.committed, second.records) == ("-", "saved once", "60")
+    assert (second.worked, second.committed, second.records) == ("-", "slice 2", "60")
+
+
+def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_path: Path) -> None:
+    moves = [(1, {}), (1, {0: 20}), (1, {0: 20, 1: 5}), (2, {0: 40, 1: 5}), (2, {0: 100, 1: 9}), (2, {0: 90, 1: 9})]
+    positions = tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves)
+    # What the second attempt found, the first one had saved; nothing is saved by going back.
+    assert slices.slices(positions) == {1: [0, 1, 2], 2: [3]}
+    assert slices.saved_at(positions, 1) == "slices 0-2 had been saved"
+    assert slices.saved_at(positions, 2) == slices.saved_at(positions, 0) == ""
+    assert slices.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no slice had been saved"
+    folder = sample.stored(tmp_path, sample.verdict())
+    folder.save(1, checkpoint=plain(Progressed(positions=positions)))
+    with folder.journal.open("a", encoding="utf-8") as out:
+        for number, at in ((1, 1.1), (2, 2.2)):
+            out.write(json.dumps({"n": 9, "at_s": at, "what": "launched", "number": number}) + "\n")
+    one, other = drawn_twice(folder.path)
+    page = one.decode()
+    assert one == other
+    assert page.count("3 by the program's own count; slices 0-2 had been saved".replace("'", "&#39;")) == 2
+    assert "4 slices saved; 1 fault" in page and "0 batches" not in page
+    assert "<td>slices 0-2</td>" in page and "<td>slice 3</td>" in page
 
 
 def drawn_twice(folder: Path) -> tuple[bytes, bytes]:

@@ -117,6 +117,19 @@ def test_an_attempt_that_never_committed_is_told() -> None:
     assert "Attempt 2 of the driver committed nothing in the 110 s after its launch." in told.said
 
 
+def test_a_restart_that_had_no_executor_says_so_and_gets_more_time_instead_of_fewer_records() -> None:
+    told = said(starved={1: 2, 2: 3}, run={})
+    assert told is not None
+    slow = told.said.index("Attempt 2 of the driver took 80 of these 120 s from its launch to its first commit.")
+    why = "It had no executor yet: logs/driver-2.log says 3 times that no resources were accepted."
+    assert told.said[slow + 1] == why and "driver-1" not in " ".join(told.said)
+    assert told.cures == ["Raise `timeout` (here 120 s) by 80 s or more, as long as the restart took."]
+    assert all(words(text) <= MOST_WORDS for text in [*told.said, *told.cures])
+    other = said(starved={1: 3, 2: 0}, run={})
+    assert other is not None
+    assert "executor" not in " ".join([*other.said, *other.cures])
+
+
 def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
     told = said(plan=PLAN | {"timeout_s": 600.0}, run={})
     assert told is not None
@@ -178,6 +191,12 @@ def test_the_offset_log_tells_over_how_many_partitions_state_is_kept(
     assert shuffle_partitions(tmp_path) == count
 
 
+STARVED = (
+    "26/11/26 11:34:32 WARN TaskSchedulerImpl: Initial job has not accepted any resources; check your cluster UI to "
+    "ensure that workers are registered and have sufficient resources\n"
+)
+
+
 def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, UNKNOWN, asked=replace(sample.scenario(), timeout_s=120.0))
     folder.journal.write_text("".join(json.dumps(each) + "\n" for each in JOURNAL), encoding="utf-8")
@@ -186,8 +205,13 @@ def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     columns = {"partition": [p for p, _ in places], "offset": [o for _, o in places]}
     pq.write_table(pa.table(columns), folder.source)
     folder.save(1, run=RUN, checkpoint=plain(PROGRESSED))
+    (folder.logs / "driver-2.log").write_text(STARVED * 2)
+    (folder.logs / "driver-2-standby.log").write_text(STARVED)
+    (folder.logs / "driver-3.log").symlink_to(folder.logs / "driver-2.log")
     left = "160 of 400 records in the source were not committed when the sinks were last read."
     page = render.write(folder.path).read_text()
+    assert "logs/driver-2.log says 2 times that no resources were accepted" in page
+    assert render.write(folder.path).read_text() == page
     assert left in page and "What to change" in page and "rows expected, of the committed records alone" in page
     assert told.left(UNKNOWN, folder.path)[0] == left
     assert told.left(sample.verdict(), folder.path) == told.left(UNKNOWN, tmp_path) == told.left(UNKNOWN, None) == []

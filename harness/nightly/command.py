@@ -29,7 +29,7 @@ from harness.nightly.draw import Cell, plans, targets
 from harness.nightly.kept import Keeper
 from harness.nightly.moments import Target
 from harness.nightly.night import Entry, Night, entries
-from harness.nightly.state import Head, Line, State, whole
+from harness.nightly.state import Head, Line, State
 from harness.nightly.trend import Trend
 from harness.report import render
 from harness.report.ci import github
@@ -38,6 +38,7 @@ from harness.report.summary import Run, error
 from harness.run.plan import with_standby
 from harness.run.preflight import bind
 from harness.run_folder import store
+from harness.run_folder.lines import whole
 from harness.scenario import Scenario
 from harness.stack import MEANS, Stack
 from harness.stacks.supported import Named, unsupported
@@ -224,10 +225,10 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
 
 
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:
-    """What a night leaves: the page, a line in the trend, its bounds, one line for a chat."""
+    """What a night leaves: a line in the trend, the page with it, its bounds, one line for a chat."""
+    bounds = trend.add(night, today, cut=cut)
     runs = [found for line in night.state.lines for found in _stored(line)]
     index = render.index(asked.reports, runs)
-    bounds = trend.add(night, today, cut=cut)
     for line in told(bounds):
         _say(line)
     _say(f"report: {index}")

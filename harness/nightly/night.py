@@ -166,7 +166,7 @@ class Night:
             again=again,
             kinds=kinds,
             hit=tuple(cell(entry.target, step) for step, was in zip(steps, verdict.steps, strict=False) if was.hit),
-            struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict)),
+            struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict.stakes, verdict.steps)[0]),
             seconds=seconds,
             spent_s=self.spent_s,
             folder=str(done.folder or ""),

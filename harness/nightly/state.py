@@ -1,14 +1,13 @@
 """What a night has done so far: a file of lines, appended to and never changed, so that a killed night goes on.
 
 The first line says what the list of plans is made of. Then each run has two: that it began, and what it came to; the
-last one is the end of the night. A last line without its end was being written when the harness was killed: it is cut
-off. A run that began and has no other line is done again, once: what ended the harness twice is an error of that plan.
+last one is the end of the night. A run that began and has no other line is done again, once: what ended the harness
+twice is an error of that plan.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.run_folder.store import disk
+from harness.run_folder.lines import append, whole
 
 VERSION = 2
 EXPECTED = "expected"
@@ -142,30 +141,6 @@ class State:
     def _over(self, line: Line) -> None:
         self.lines.append(line)
         self.begun.pop((line.plan, line.again), None)
-
-
-def append(path: Path, part: dict[str, Any]) -> None:
-    """One more line, on the disk before this returns. Whoever opened the file has cut off what was torn (`whole`).
-    Raises HarnessError."""
-    with disk("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(part) + "\n")
-            out.flush()
-            os.fsync(out.fileno())
-
-
-def whole(path: Path) -> bytes:
-    """The lines that were written to their end; what comes after is cut off. Empty where there is no file."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return b""
-    found = data[: data.rfind(b"\n") + 1]
-    if len(found) < len(data):
-        with path.open("r+b") as out:
-            out.truncate(len(found))
-    return found
 
 
 def _line(part: dict[str, Any]) -> Line:

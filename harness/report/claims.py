@@ -38,12 +38,12 @@ LIMITS = (
 )
 FIGURES = {"records": "records in the source", "expected_rows": "rows expected", "sink_rows": "rows in the sink"}
 COUNTS = {
-    "records": "Records committed in the source",
-    "expected_rows": "Rows that the sink should hold, of committed records",
+    "records": "Records in the source, as it was read back",
+    "expected_rows": "Rows that the sink should hold, of records that the pipeline committed",
     "sink_rows": "Rows that the sink holds",
-    "acknowledged": "Sends acknowledged",
+    "acknowledged": "Sends acknowledged by the {broker}",
     "failed": "Sends refused",
-    "unseen": "Rows not in the sink, of records not committed yet",
+    "unseen": "Rows not in the sink, of records that the pipeline had not committed yet",
     "unknown": "Sends whose answer is unknown",
 }
 
@@ -151,17 +151,21 @@ def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
     """The few figures that are read first. Of a run that is not `drained`, rows are expected of committed records."""
     counts, hit = verdict.counts, sum(step.hit for step in verdict.steps)
     expected = FIGURES["expected_rows"] + ("" if drained else ", of the committed records alone")
-    out = [
-        (f"{counts[name]:,}", text) for name, text in (FIGURES | {"expected_rows": expected}).items() if name in counts
-    ]
+    words = FIGURES | {"expected_rows": expected}
+    more = counts.get("sink_rows", 0) - counts.get("expected_rows", 0)
+    if more and {"sink_rows", "expected_rows"} <= counts.keys():
+        words["sink_rows"] += f", {abs(more):,} {'more' if more > 0 else 'fewer'} than expected"
+    out = [(f"{counts[name]:,}", text) for name, text in words.items() if name in counts]
     out.append((f"{hit} of {len(verdict.steps)}", "faults hit"))
     found = f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)}" if verdict.self_tests else "none"
     return [*out, (found, "planted errors found by the checker")]
 
 
-def outcome(verdict: Verdict) -> list[tuple[str, str]]:
+def outcome(verdict: Verdict, plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Counts, self-tests, faults: the figures of the verdict."""
-    out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
+    broker = "broker" if mapping(plan.get("input")).get("source") == "kafka" else "source"
+    words = COUNTS | {"acknowledged": COUNTS["acknowledged"].format(broker=broker)}
+    out = [(words.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
     out.append(("At stake, and would show in the sink", stakes.harms(verdict)))
@@ -235,9 +239,11 @@ def warm(run: Mapping[str, Any]) -> list[str]:
 
 
 def asked(run: Mapping[str, Any]) -> str:
-    """What a command line says to get the run's stack; empty for the default, and if nobody knows."""
-    stack = run.get("stack")
-    return str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
+    """What a command line says to get the run's stack, and drivers that wait ready or not, as the run's own command
+    has it; empty for the default, and if nobody knows."""
+    stack, (_, _, typed) = run.get("stack"), str(run.get("command")).rpartition(" --seed ")
+    waits = [flag for flag in ("--standby", "--cold") if flag in typed.split()]
+    return " ".join([*waits, *(str(stack.get("asked", "")).split() if isinstance(stack, Mapping) else ())])
 
 
 def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness import __version__
@@ -27,7 +27,8 @@ from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import happened
 from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import Picture, picture
-from harness.run_folder.snapshot import Progressed
+from harness.report.timeline.slices import counted, saved_at
+from harness.run_folder.snapshot import Position, Progressed
 from harness.scenario import Impact, StepOutcome, Verdict, Word
 
 # The proof of a step stands with the step.
@@ -50,6 +51,7 @@ class StepText:
     at: str
     evidence: list[str]
     stakes: list[str]
+    open_rows: list[str]
     snapshot: list[tuple[str, str, str]]
 
 
@@ -112,6 +114,7 @@ class Page:
     groups: list[GroupText]
     explain: str
     attempts: list[AttemptText]
+    sliced: bool
     points: list[PointsText]
     outcome: list[tuple[str, str]]
     self_tests: list[tuple[str, str]]
@@ -147,6 +150,8 @@ class Parts:
     controls: Sequence[ControlText] = ()
     progressed: Progressed | None = None
     counts: Counts | None = None
+    starved: Mapping[int, int] = field(default_factory=dict)
+    """By attempt, how often its log says that Spark had nothing to run it on."""
 
 
 def case_of(parts: Parts) -> Case:
@@ -193,11 +198,12 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),
+        sliced=bool(_positions(parts)),
         points=[
             PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
             for each in stakes.points(verdict)
         ],
-        outcome=claims.outcome(verdict),
+        outcome=claims.outcome(verdict, parts.plan),
         self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
         controls=list(parts.controls),
         controls_said=_controls_said(len(parts.controls)),
@@ -218,7 +224,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
 
 def open_end(parts: Parts) -> Undrained | None:
     """Why the run is unknown, where it did not drain."""
-    more = {"run": parts.run, "plan": parts.plan, "progressed": parts.progressed, "counts": parts.counts}
+    more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
     return undrained(ran(parts.verdict, parts.journal, **more))
 
 
@@ -231,14 +237,20 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
         executors=claims.executors(parts.plan),
         servers=claims.servers(parts.plan),
         batches=frozenset(batch for group in case.groups for batch in group.batches),
+        slices=counted(positions) if (positions := _positions(parts)) else "",
     )
     return picture(
         run, cast, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
     )
 
 
+def _positions(parts: Parts) -> tuple[Position, ...]:
+    """Where a pipeline that keeps its own offsets stood; nothing of any other."""
+    return parts.progressed.positions if parts.progressed else ()
+
+
 def _steps(parts: Parts) -> list[StepText]:
-    seen = {each.step: each.lines for each in parts.snapshots}
+    seen = {each.step: each for each in parts.snapshots}
     past = happened(parts.journal, parts.verdict.steps)
     lasted = {blow.number: (blow.begin, blow.end) for blow in (past.blows if past else ())}
     return [
@@ -246,8 +258,9 @@ def _steps(parts: Parts) -> list[StepText]:
             number,
             step,
             stakes.of_step(parts.verdict, number),
-            snapshot=seen.get(number, []),
+            snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
             lasted=lasted.get(number),
+            positions=_positions(parts),
         )
         for number, step in enumerate(parts.verdict.steps, 1)
     ]
@@ -258,23 +271,33 @@ def _step(
     step: StepOutcome,
     own: list[str],
     *,
-    snapshot: list[tuple[str, str, str]],
+    snapshot: SnapshotText,
     lasted: tuple[float, float] | None,
+    positions: Sequence[Position],
 ) -> StepText:
     return StepText(
         number=number,
         name=step.name,
         where="Crash point" if step.crash_point is not None else "Trigger",
         point=step.point or "-",
-        batch="-" if step.batch is None else str(step.batch),
+        batch=_batch(step, positions),
         attempt=str(step.attempt or "-"),
         hit="✓ hit" if step.hit else "✗ missed",
         did_hit=step.hit,
         at=_when(step, lasted),
         evidence=evidence_lines(step.evidence) or ["none"],
         stakes=own,
-        snapshot=snapshot,
+        open_rows=snapshot.open_rows,
+        snapshot=snapshot.lines,
     )
+
+
+def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:
+    """Its batch; of a pipeline that keeps its own offsets the program's own number, beside the slices of this page."""
+    if not positions:
+        return "-" if step.batch is None else str(step.batch)
+    own = "" if step.batch is None else f"{step.batch} by the program's own count"
+    return "; ".join(text for text in (own, saved_at(positions, step.attempt) if step.hit else "") if text) or "-"
 
 
 def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:

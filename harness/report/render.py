@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_LOGS = 6
+MOST_LOG_BYTES = 16 * 2**20
+STARVED = b"Initial job has not accepted any resources"
+"""Spark's scheduler says so every 15 s, until the first task of an application runs."""
 LIST_TEXT = 600
 PAGE = "report.html"
 # The pages say the same of themselves.
@@ -66,16 +69,16 @@ def run_page(told: page.Parts) -> str:
 
 
 def index(reports: Path, runs: Sequence[Run]) -> Path:
-    """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of earlier suites
-    and nights."""
+    """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of suites and
+    nights. A night keeps its lines in its own `reports`, a suite finds those of nights under `reports/nightly`."""
     folder = store.latest(reports)
-    path = folder / "index.html"
     damaged: list[tuple[str, str]] = []
-    lines = [each for each in (folder / trend.NAME, reports / "nightly" / trend.NAME) if each.is_file()]
-    points = [point for line in lines for point in trend.read(line, damaged)]
+    there = [each / trend.NAME for each in (folder, reports, reports / "nightly")]
+    points = [point for path in there if path.is_file() for point in trend.read(path, damaged)]
     many = Many(seen=[Seen.of(run) for run in runs], damaged=damaged, points=points)
-    store.write(path, many_page(folder, many))
-    return path
+    index = folder / "index.html"
+    store.write(index, many_page(folder, many))
+    return index
 
 
 def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
@@ -117,6 +120,7 @@ def parts(found: store.RunFolder) -> page.Parts:
         controls=snapshots.controls(found.path),
         progressed=_progressed(stored.get("checkpoint")),
         counts=read_counts(found.source),
+        starved=_starved(found) if verdict.word is Word.UNKNOWN else {},
     )
 
 
@@ -142,6 +146,17 @@ def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
     logs = [path for path in found.logs.rglob("*") if path.is_file() and not path.is_symlink()]
     newest = sorted(logs, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_LOGS]
     return [page.LogText(name=str(path.relative_to(found.path)), lines=tail(path)) for path in newest]
+
+
+def _starved(found: store.RunFolder) -> dict[int, int]:
+    """How often the log of each attempt says that no executor took a task of its first job."""
+    out = {}
+    for path in found.logs.glob("driver-*.log") if found.logs.is_dir() else ():
+        number = path.stem.removeprefix("driver-")
+        if number.isascii() and number.isdigit() and path.is_file() and not path.is_symlink():
+            with path.open("rb") as log:
+                out[int(number)] = log.read(MOST_LOG_BYTES).count(STARVED)
+    return out
 
 
 def _link(folder: Path, run: Path | None) -> str | None:

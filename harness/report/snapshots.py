@@ -9,12 +9,13 @@ What is damaged is said where its text would stand; a page is written of any fol
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
+from harness.report.causes.sentences import short
 from harness.report.escape import plural
 from harness.report.failure_text import numbers
 from harness.report.stakes import few
@@ -30,11 +31,12 @@ NOTHING = "-"
 @dataclass(frozen=True, kw_only=True)
 class SnapshotText:
     """One hit: what stood where then, and before the next attempt began. `lines` are (what, at hit, before
-    restart); without a restart the last one is `-`."""
+    restart); without a restart the last one is `-`. `open_rows` says what became of transactions that were open."""
 
     step: int
     lines: list[tuple[str, str, str]]
     title: str = ""
+    open_rows: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,22 +74,61 @@ def _step(name: str) -> int | None:
 
 
 def _snapshot(root: Path, step: int) -> SnapshotText:
-    injection, restart = (_read(root / f"{step}-{moment}") for moment in (INJECTION, RESTART))
-    names = dict.fromkeys([*injection, *restart])
-    lines = [(name, injection.get(name, NOTHING), restart.get(name, NOTHING)) for name in names]
-    return SnapshotText(step=step, lines=lines)
+    folders = [root / f"{step}-{moment}" for moment in (INJECTION, RESTART)]
+    then, later = found = [_read(folder) for folder in folders]
+    hit, restart = [_texts(each, folder) for each, folder in zip(found, folders, strict=True)]
+    lines = [(name, hit.get(name, NOTHING), restart.get(name, NOTHING)) for name in dict.fromkeys([*hit, *restart])]
+    if not isinstance(then, Snapshot) or not isinstance(later, Snapshot):
+        return SnapshotText(step=step, lines=lines)
+    sinks = [{path.stem: _object(path) for path in _files(folder / "sink")} for folder in folders]
+    told = (_rolled_back(then, later, place, [each.get(place, {}) for each in sinks]) for place in then.writing)
+    return SnapshotText(step=step, lines=lines, open_rows=few([text for text in told if text]))
 
 
-def _read(folder: Path) -> dict[str, str]:
-    """One snapshot as texts by their name; empty if there is none."""
+def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Mapping[str, Any]]) -> str:
+    """That transactions were open in a sink at the hit, and no row of theirs was there later; empty if nothing shows
+    that. `sinks` is what is known of it then and later."""
+    many, rows = len(then.writing[place]), sinks[0].get("rows")
+    unread = any(each.get("unreadable") or each.get("rows") != rows for each in sinks)
+    if not many or later.writing.get(place) or later.error or unread or not isinstance(rows, int):
+        return ""
+    name, end = short(str(sinks[0].get("name") or "the sink")), f"rolled back, and {plural(rows, 'row')} stayed."
+    held = _held(then, place, rows)
+    if held is None:
+        was = "it was" if many == 1 else "they were"
+        return f"When the fault hit, {plural(many, 'transaction')} had written into {name}; {was} {end}"
+    more = max(0, (later.rows_counted or 0) - (then.rows_counted or 0))
+    late = f" with {more:,} inserted later" if more else ""
+    told = f"When the fault hit, {plural(many, 'open transaction')} held {plural(held, 'row')} of {name}"
+    return f"{told};{late} they were {end}"
+
+
+def _held(then: Snapshot, place: str, rows: int) -> int | None:
+    """How many inserted rows the sink did not show. None where the row trigger's count does not tell: it also counts
+    what was rolled back earlier, and rows that replaced others."""
+    counted, before = then.rows_counted, then.rows_before
+    if counted is None or before is None or then.attempt != 1 or place != str(then.counted):
+        return None
+    return counted - rows if before <= rows < counted else None
+
+
+def _read(folder: Path) -> Snapshot | str | None:
+    """One snapshot; None if there is none, a text if it cannot be read."""
     path = folder / "snapshot.json"
     if not path.is_file():
-        return {}
+        return None
     try:
-        snapshot: Snapshot = store.noun(Snapshot, json.loads(path.read_text(encoding="utf-8")), path.name)
+        found: Snapshot = store.noun(Snapshot, json.loads(path.read_text(encoding="utf-8")), path.name)
     except (HarnessError, OSError, ValueError, RecursionError) as failure:
-        return {"Snapshot": f"not readable: {failure}"}
-    return _told(snapshot, _names(folder / "sink")) | _sinks(folder / "sink")
+        return f"not readable: {failure}"
+    return found
+
+
+def _texts(found: Snapshot | str | None, folder: Path) -> dict[str, str]:
+    """One snapshot as texts by their name; empty if there is none."""
+    if not isinstance(found, Snapshot):
+        return {"Snapshot": found} if found else {}
+    return _told(found, _names(folder / "sink")) | _sinks(folder / "sink")
 
 
 def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from harness.report.escape import visible
 from harness.scenario import Harm, Stake, Verdict, Word
@@ -34,6 +35,18 @@ class Struck:
     sink: str
     point: str
     fault: str
+
+
+class Step(Protocol):
+    """A step as it went, from a verdict or from a summary."""
+
+    @property
+    def name(self) -> str:
+        """The fault."""
+
+    @property
+    def hit(self) -> bool:
+        """Did it hit?"""
 
 
 def of_step(verdict: Verdict, number: int) -> list[str]:
@@ -93,15 +106,15 @@ def points(verdict: Verdict) -> list[Points]:
     return [Points(sink, counting.get(sink, ()), tuple(names)) for sink, names in untried.items()]
 
 
-def struck(verdict: Verdict, *, counts: bool = True) -> list[Struck]:
-    """The cells of a run, each once: those with something at stake that counts, or those with anything at stake."""
-    steps = verdict.steps
-    found = {
-        Struck(sink=stake.sink, point=stake.point, fault=steps[stake.step - 1].name)
-        for stake in verdict.stakes
-        if (stake.counts or not counts) and 0 < stake.step <= len(steps) and steps[stake.step - 1].hit
-    }
-    return sorted(found)
+def struck(stakes: Iterable[Stake], steps: Sequence[Step]) -> tuple[list[Struck], list[Struck]]:
+    """The cells of a run, each once: those with something at stake that counts, and the others that were hit."""
+    found = [
+        (Struck(sink=stake.sink, point=stake.point, fault=steps[stake.step - 1].name), stake.counts)
+        for stake in stakes
+        if 0 < stake.step <= len(steps) and steps[stake.step - 1].hit
+    ]
+    counting = {cell for cell, counts in found if counts}
+    return sorted(counting), sorted({cell for cell, _ in found} - counting)
 
 
 def points_hit(verdict: Verdict) -> list[str]:

@@ -88,7 +88,7 @@ def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
 
 
 def asked(folder: Path | None) -> str:
-    """What a command line says to get the stack of a stored run; empty if there is none to read."""
+    """What a command line says to repeat a stored run as it was (`claims.asked`); empty if there is none to read."""
     try:
         run = json.loads((folder / "run.json").read_text(encoding="utf-8")) if folder else {}
     except (OSError, ValueError, RecursionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,9 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "seed": seed,
             "stack": described,
             "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": " ".join(
+            "command": shlex.join(
                 [
-                    f"onceproof run {scenario.path} --seed {seed}",
+                    *("onceproof", "run", scenario.path, "--seed", str(seed)),
                     *_standby(scenario),
                     *described.get("asked", "").split(),
                 ]

@@ -7,7 +7,7 @@ and the settings. No verdict depends on what stands here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -46,6 +46,8 @@ class Ran:
     progressed: Progressed | None
     counts: Counts | None
     past: Happened | None
+    starved: Mapping[int, int] = field(default_factory=dict)
+    """By attempt, how often its log says that Spark had nothing to run it on."""
     planned: int | None = None
     begin: float = 0.0
     """When the time began to run: at the end of the warm-up."""
@@ -110,20 +112,28 @@ def _left(run: Ran) -> Iterator[str]:
 
 
 def _restarts(run: Ran) -> Iterator[str]:
-    """How long each attempt after the first took until it committed."""
+    """How long each attempt after the first took until it committed, and why where its log tells."""
+    for number, took, done in _slow(run):
+        of = f"{took:.0f} of these {run.timeout_s:g} s" if run.over else f"{took:.0f} s"
+        yield (
+            f"Attempt {number} of the driver took {of} from its launch to its first commit."
+            if done
+            else f"Attempt {number} of the driver committed nothing in the {took:.0f} s after its launch."
+        )
+        if times := run.starved.get(number):
+            said = "once" if times == 1 else f"{times:,} times"
+            yield f"It had no executor yet: logs/driver-{number}.log says {said} that no resources were accepted."
+
+
+def _slow(run: Ran) -> Iterator[tuple[int, float, bool]]:
+    """Each restart that took long: its number, for how long, and whether it committed at last."""
     for attempt in run.past.attempts if run.past else ():
         if attempt.number < 2:
             continue
         first, last = _first_commit(run, attempt), min(attempt.end or run.end, run.end)
         took = (last if first is None else first) - attempt.begin
-        if took < SHARE * run.timeout_s:
-            continue
-        of = f"{took:.0f} of these {run.timeout_s:g} s" if run.over else f"{took:.0f} s"
-        yield (
-            f"Attempt {attempt.number} of the driver took {of} from its launch to its first commit."
-            if first is not None
-            else f"Attempt {attempt.number} of the driver committed nothing in the {took:.0f} s after its launch."
-        )
+        if took >= SHARE * run.timeout_s:
+            yield attempt.number, took, first is not None
 
 
 def _first_commit(run: Ran, attempt: Attempt) -> float | None:
@@ -197,6 +207,12 @@ def _cures(run: Ran) -> Iterator[str]:
         yield f"Lower `{SHUFFLE}` (here {here}) to the number of cores ({_cores(run)}), under `pipeline.conf`."
     if run.gave_up:
         yield "Mend what ends the driver: the last lines of its log say what it was."
+        return
+    starved = [took for number, took, _ in _slow(run) if run.starved.get(number)]
+    if run.over and starved:
+        # With fewer records it would have waited as long.
+        took = f"{sum(starved):.0f} s or more, as long as the restart took"
+        yield f"Raise `timeout` (here {run.timeout_s:g} s) by {took}."
         return
     if run.over:
         yield f"Raise `timeout` (here {run.timeout_s:g} s)."

@@ -2,11 +2,11 @@
 
 about      what a run's plan and journal say of it, apart from its verdict
 seen       one run in the page's words, from a run folder or from an entry of a summary
-gather     everything below some folders: runs, what is damaged, earlier suites and nights
+gather     everything below some folders: runs, what is damaged, suites and nights so far
 twins      which pipelines are broken and repaired twins of each other
 matrix     pipelines by faults
 coverage   crash points by faults and sinks: struck, hit for nothing, never struck
 durations  where the seconds went
-trend      earlier suites and nights
+trend      suites and nights so far
 page       the whole page as texts, and how much of it is shown
 """

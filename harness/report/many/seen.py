@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from harness.report.many.about import NOTHING, About
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Word
+from harness.scenario import Stake, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Seen:
     def of(cls, run: Run) -> Seen:
         """A run of this machine."""
         verdict = run.verdict
-        counting = struck(verdict)
+        counting, idle = struck(verdict.stakes, verdict.steps)
         return cls(
             scenario=run.scenario,
             word=verdict.word,
@@ -65,7 +65,7 @@ class Seen:
             file=run.file,
             folder=run.folder,
             struck=tuple(counting),
-            idle=tuple(cell for cell in struck(verdict, counts=False) if cell not in counting),
+            idle=tuple(idle),
             unstruck=verdict.untried,
             about=run.about,
         )
@@ -75,7 +75,6 @@ class Seen:
         """An entry of a summary, `where` it stands. Raises UsageError if it is none."""
         told = claims.mapping(entry)
         faults = claims.mappings(told.get("faults"))
-        counting, idle = _cells(told, faults)
         seen: Seen = store.noun(
             Seen,
             {
@@ -89,14 +88,14 @@ class Seen:
                 "seconds": told.get("seconds") or 0.0,
                 "stack": told.get("stack") or "",
                 "file": told.get("file") or "",
-                "struck": sorted(counting),
-                "idle": sorted(idle - counting),
                 "unstruck": told.get("unstruck") or (),
                 "about": told.get("about") or {},
             },
             where,
         )
-        return seen
+        stakes: tuple[Stake, ...] = store.noun(tuple[Stake, ...], told.get("stakes") or (), f"{where}, stakes")
+        counting, idle = struck(stakes, seen.blows)
+        return replace(seen, struck=tuple(counting), idle=tuple(idle))
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:
@@ -108,19 +107,3 @@ class Seen:
     def mute(self) -> bool:
         """Did it end without an answer?"""
         return self.word in (Word.ERROR, Word.UNKNOWN, Word.VOID)
-
-
-def _cells(entry: Mapping[str, Any], faults: list[Mapping[str, Any]]) -> tuple[set[Struck], set[Struck]]:
-    """The cells of a summary's entry: where something at stake counted, and where anything was at stake."""
-    counting: set[Struck] = set()
-    idle: set[Struck] = set()
-    for stake in claims.mappings(entry.get("stakes")):
-        step = stake.get("step")
-        if not isinstance(step, int) or not 0 < step <= len(faults) or faults[step - 1].get("hit") is not True:
-            continue
-        cell = Struck(
-            sink=str(stake.get("sink")), point=str(stake.get("point")), fault=str(faults[step - 1].get("name"))
-        )
-        counts = stake.get("shown") is True and stake.get("allowed") is not True
-        (counting if counts else idle).add(cell)
-    return counting, idle

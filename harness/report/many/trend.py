@@ -1,4 +1,4 @@
-"""Earlier suites and nights: a line each in `trend.jsonl`, as points with a picture and the table behind it.
+"""Suites and nights: a line each in `trend.jsonl`, as points with a picture and the table behind it.
 
 A suite appends its line to `reports/latest/trend.jsonl`, a night to its own; both have `date`, `plans`, `verdicts`,
 `failed` and `exit`.
@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.report.many.seen import Seen
 from harness.report.summary import Run
-from harness.run_folder import store
+from harness.run_folder import lines
 from harness.scenario import Word
 
 NAME = "trend.jsonl"
@@ -87,25 +87,27 @@ def append(path: Path, runs: Sequence[Run], code: int) -> None:
         "failed": [f"{each.scenario}: {each.word}" for each in seen if not each.as_expected],
         "exit": code,
     }
-    with store.disk("keep a line of the suite", path), path.open("a", encoding="utf-8", errors="replace") as out:
-        out.write(json.dumps(line) + "\n")
+    lines.append(path, line)
 
 
 def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
-    """The points of a `trend.jsonl`; a line that is none is named in `damaged`."""
-    out: list[Point] = []
+    """The points of a `trend.jsonl`; a line that is none is named in `damaged`. Of a night that was cut short and went
+    on the last line counts."""
+    out: dict[object, Point] = {}
     try:
         if path.is_symlink() or not path.is_file():
             raise ValueError("is no plain file")
-        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            for number, text in enumerate(islice(iter(lambda: lines.readline(LONGEST), ""), LINES), 1):
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            for number, text in enumerate(islice(iter(lambda: file.readline(LONGEST), ""), LINES), 1):
                 try:
-                    out.append(_point(json.loads(text)))
+                    data = json.loads(text)
+                    night = (int(data["seed"]), str(data["shard"])) if "seed" in data else number
+                    out[night] = _point(data)
                 except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                     damaged.append((f"{path}:{number}", "is no line of a suite or of a night"))
     except (OSError, ValueError) as failure:
         damaged.append((str(path), str(failure)))
-    return out
+    return [*out.values()]
 
 
 def trend(points: Sequence[Point], most: int) -> Trend:

@@ -3,6 +3,7 @@
     happened.py   the journal's events as attempts, batches, faults, phases
     counts.py     how many records of the source a batch took
     curves.py     records sent and committed, rows read in the sinks, lag, over time
+    slices.py     what a pipeline saved that keeps its own offsets
     shapes.py     what a picture is made of, and how seconds become places
     lanes.py      the lanes
     picture.py    all of it as one picture, which a template turns into SVG

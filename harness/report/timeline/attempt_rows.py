@@ -9,6 +9,7 @@ from harness.report.escape import visible
 from harness.report.failure_text import numbers
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.happened import Attempt, Happened
+from harness.report.timeline.slices import named, slices
 from harness.run_folder.snapshot import Progressed, Query
 
 MOST = 40
@@ -66,12 +67,12 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
 
 
 def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None) -> AttemptText | None:
-    """The row of a pipeline that keeps its offsets itself: it has no batches, and what it saved is what it committed.
+    """The row of a pipeline that keeps its offsets itself: no batches are seen, and what it saved is what it committed.
     None if it is not one, or was not seen."""
-    saved = [each for each in (progressed.positions if progressed else ()) if each.attempt == attempt.number]
+    positions = progressed.positions if progressed else ()
+    saved = [each for each in positions if each.attempt == attempt.number]
     if not saved:
         return None
-    moves = len(saved) - 1
     took = None if counts is None else counts.before(saved[-1].next) - counts.before(saved[0].next)
     return AttemptText(
         attempt=str(attempt.number),
@@ -80,7 +81,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
         ended=_ended(attempt),
         query="the pipeline's own offsets",
         worked=NOTHING,
-        committed=f"saved {moves} times" if moves != 1 else "saved once",
+        committed=named(slices(positions)[attempt.number]),
         records=NOTHING if took is None else f"{took:,}",
         next=_next((partition, (0, end)) for partition, end in saved[-1].next.items()) if saved[-1].next else NOTHING,
     )

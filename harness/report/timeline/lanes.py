@@ -44,6 +44,8 @@ class Cast:
     servers: Sequence[tuple[str, str]] = ()
     """(component, what it is here: `source`, `sink`)."""
     batches: frozenset[int] = frozenset()
+    slices: str = ""
+    """What a pipeline that keeps its own offsets saved, in place of batches."""
 
 
 def lanes(run: Happened, cast: Cast, scale: Scale) -> Iterator[Lane]:

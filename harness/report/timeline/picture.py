@@ -64,20 +64,20 @@ def picture(run: Happened, cast: Cast, over_time: Curves) -> Picture:
     return Picture(
         height=y + AXIS,
         shapes=[*back, *body],
-        told=told(run),
+        told=told(run, cast.slices),
         committed_by=over_time.by if over_time.committed else "",
         rows=bool(over_time.rows) and bool(most),
         lag=bool(worst),
     )
 
 
-def told(run: Happened) -> str:
-    """The picture in words, for who cannot see it."""
+def told(run: Happened, slices: str = "") -> str:
+    """The picture in words, for who cannot see it; `slices` in place of batches."""
     deaths = sum(attempt.end is not None for attempt in run.attempts)
-    batches = len({(work.query, work.batch) for work in run.works})
+    batches = slices or _many(len({(work.query, work.batch) for work in run.works}), "batch")
     return (
         f"{run.end:.1f} seconds: {_many(len(run.attempts), 'attempt')} of the driver, of which {deaths} died; "
-        f"{_many(batches, 'batch')}; {_many(len(run.blows), 'fault')}. The run's journal below has it line by line."
+        f"{batches}; {_many(len(run.blows), 'fault')}. The run's journal below has it line by line."
     )
 
 
