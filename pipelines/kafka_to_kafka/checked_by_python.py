@@ -1,8 +1,8 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink, each checked by Python on its way.
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
-and come again with the batch. When an executor dies in the middle of a task, what the task has sent comes again with its
-second try.
+and come again with the batch. When an executor dies in the middle of a task, what the task has sent comes again with
+its second try.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked

@@ -1,7 +1,8 @@
 """Payments from one topic of Kafka into another, batch by batch. Loses nothing: an error ends the query.
 
-A broker that is away for longer than the tasks wait, to read or to send, makes the batch fail, and the query with it. The
-next start runs the batch again. It is written at least once, as by spark_sink.py: what was sent before the error stays.
+A broker that is away for longer than the tasks wait, to read or to send, makes the batch fail, and the query with it.
+The next start runs the batch again. It is written at least once, as by spark_sink.py: what was sent before the error
+stays.
 
     spark-submit error_ends_query.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked

@@ -87,8 +87,8 @@ def into(sql: str, columns: Sequence[str] = COLUMNS, **address: Any) -> Callable
 
 
 def stoppable(save: Callable[[Iterator[Row]], None]) -> Callable[[Iterator[Row]], None]:
-    """The same with a failpoint after the commit: no outside event says that the server has the rows of a partition, and
-    Spark does not know yet that its task is done."""
+    """The same with a failpoint after the commit: no outside event says that the server has the rows of a partition,
+    and Spark does not know yet that its task is done."""
     batch = BATCH
 
     def saved(rows: Iterator[Row]) -> None:
