@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -137,6 +138,16 @@ def test_the_number_of_the_last_record_is_one_less(log: RecordLog, tmp_path: Pat
     assert [source.offsets(f'{{"offset": {number}}}', tmp_path) for number in (-1, 0, 1)] == [{0: 0}, {0: 1}, {0: 2}]
     with pytest.raises(HarnessError, match="of the last record"):
         source.offsets('{"offset": 2}', tmp_path)
+
+
+def test_a_record_is_read_whole_whatever_else_breaks_lines(log: RecordLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "pipelines" / "python_source"))
+    feed = importlib.import_module("feed")
+    records = ["plain", *(f"before{breaks}after" for breaks in "\u2028\u2029\u0085\x0b\x0c\x1c\x1d\x1e"), "a\u2028"]
+    log.append([record.encode() for record in records])
+    reader = feed.FeedReader({"url": log.placeholders["url"], "limit": "40"})
+    assert list(reader.read(feed.Numbers(0, len(records)))) == [(record,) for record in records]
+    assert list(reader.read(feed.Numbers(1, 1))) == []
 
 
 def planned(checkpoint: Path, batch: int, line: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,10 +39,11 @@ def hit_as(step: Step, other: Step) -> bool:
     return other == step or (worse and other.when == step.when)
 
 
-def covered(less: Sequence[Step], more: Sequence[Step]) -> bool:
-    """Does a schedule hit all that another one does? It may hit more: where a repetition shows in no column, a hit that
-    could only repeat proves nothing."""
-    return all(any(hit_as(step, other) for other in more) for step in less)
+def covered(less: Scenario, more: Scenario) -> bool:
+    """Is a program fed as another one is, on as many executors under the same settings, and hit by all that hits it? It
+    may be hit by more: where a repetition shows in no column, a hit that could only repeat proves nothing."""
+    alike = [(each.input, dict(each.pipeline.conf), each.pipeline.executors) for each in (less, more)]
+    return alike[0] == alike[1] and all(any(hit_as(step, other) for other in more.schedule) for step in less.schedule)
 
 
 BROKEN = [path for path in PROGRAMS if re.search("^Repairs?: ", path.read_text(encoding="utf-8"), re.MULTILINE)]
@@ -59,20 +60,29 @@ def test_a_repair_is_hit_as_its_broken_twin_is(broken: Path) -> None:
     breaks = [each for each in runs(broken) if each.expect.word == Word.VIOLATED]
     # The same program holds under a weaker guarantee, or read by somebody who drops what is repeated.
     held = [
-        each.schedule
+        each
         for program in (broken, *named(broken, "Repair"))
         for each in runs(program)
         if each.expect.word == Word.HELD
     ]
-    unmatched = [Path(each.path).stem for each in breaks if not any(covered(each.schedule, more) for more in held)]
+    unmatched = [Path(each.path).stem for each in breaks if not any(covered(each, more) for more in held)]
     assert set(unmatched) <= NOTHING_AT_STAKE
+
+
+def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> None:
+    scenario = next(each for each in SCENARIOS if each.schedule)
+    assert covered(scenario, scenario)
+    fed = replace(scenario, input=replace(scenario.input, records=scenario.input.records + 1))
+    settings = replace(scenario, pipeline=replace(scenario.pipeline, conf={"spark.task.maxFailures": "1"}))
+    more = replace(scenario, pipeline=replace(scenario.pipeline, executors=scenario.pipeline.executors + 1))
+    assert [covered(scenario, other) for other in (fed, settings, more)] == [False, False, False]
 
 
 @pytest.mark.parametrize(("broken", "repair"), PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_each_pair_that_is_named_shares_a_schedule(broken: Path, repair: Path) -> None:
-    breaks = [each.schedule for each in runs(broken) if each.expect.word == Word.VIOLATED]
-    held = [each.schedule for each in runs(repair) if each.expect.word == Word.HELD]
-    assert any(covered(schedule, more) for schedule in breaks for more in held)
+    breaks = [each for each in runs(broken) if each.expect.word == Word.VIOLATED]
+    held = [each for each in runs(repair) if each.expect.word == Word.HELD]
+    assert any(covered(less, more) for less in breaks for more in held)
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -6,7 +6,7 @@ seen of this application is skipped.
     spark-submit --packages io.delta:delta-spark_2.13:4.0.0 appended_numbered.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
-The numbers belong to the checkpoint. Broken twins: appended_unnumbered.py, checkpoint_new.py
+The numbers belong to the checkpoint.
 
 Broken twins: appended_unnumbered.py, checkpoint_new.py
 """

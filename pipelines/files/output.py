@@ -63,12 +63,16 @@ def gate() -> Callable[[str], Column]:
 
 
 def writer(folder: str) -> Callable[[Sequence[Row], str], None]:
-    """What writes payments into a Parquet file of that name, which appears whole, by a rename."""
+    """What writes payments into a Parquet file of that name, which appears whole, by a rename. After it there is a
+    failpoint: the file is there, and Spark does not know yet that its task is done."""
     Path(folder).mkdir(parents=True, exist_ok=True)
+    batch = BATCH
 
     def write(rows: Sequence[Row], name: str) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
+
+        from harness import failpoint
 
         types = {
             "id": pa.int64(),
@@ -81,5 +85,8 @@ def writer(folder: str) -> Callable[[Sequence[Row], str], None]:
         hidden = Path(folder, f".{name}")
         pq.write_table(table, hidden)
         hidden.rename(Path(folder, name))
+        task = TaskContext.get()
+        number = task.getLocalProperty(batch) if task is not None else None
+        failpoint.reach("file-written", batch=int(number) if number else None)
 
     return write

@@ -6,7 +6,7 @@ the batch for done and goes on with the next one.
     spark-submit batch_passed_over.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Repair: let the error end the query, as spark_sink.py does, and start it again
+Repair: error_ends_query.py
 """
 
 # /// onceproof
@@ -45,9 +45,8 @@ def main() -> None:
 
     def batch(records: DataFrame, number: int) -> None:
         sink = records.write.format("kafka").option("kafka.bootstrap.servers", args.bootstrap).option("topic", args.to)
-        sink = sink.options(**SEND_MS)
         try:
-            sink.save()
+            sink.options(**SEND_MS).save()
         except (PySparkException, Py4JError):
             logging.exception("batch %d failed", number)
 

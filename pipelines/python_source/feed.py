@@ -69,7 +69,9 @@ class FeedReader(DataSourceStreamReader):
 
     def read(self, partition: Numbers) -> Iterator[tuple[Any, ...]]:  # type: ignore[override]
         """The records of one part."""
-        for line in self.ask(f"/records?start={partition.start}&end={partition.end}").decode().splitlines():
+        answer = self.ask(f"/records?start={partition.start}&end={partition.end}").decode()
+        # Each record ends with a line feed. `splitlines` would also cut at U+2028 and others, which may stand in one.
+        for line in answer.split("\n")[:-1]:
             yield (line,)
 
 

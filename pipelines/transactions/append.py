@@ -1,7 +1,8 @@
 """Payments from Kafka into Postgres, row by row as they come. BROKEN: an append sink.
 
 Each Spark task inserts its rows in one transaction. When the driver dies after that and before Spark has written
-`commits/N`, the restarted query runs batch N again, as it must, and every payment of it is there twice.
+`commits/N`, the restarted query runs batch N again, as it must, and every payment of it is there twice. The same
+happens without a restart when an executor dies after a task's commit and before the driver knows of it.
 
     spark-submit append.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
@@ -26,7 +27,7 @@ from __future__ import annotations
 import common
 from pyspark.sql import DataFrame
 
-SAVE = common.into("insert into payments (id, account, amount, currency, event_time) values %s")
+SAVE = common.stoppable(common.into("insert into payments (id, account, amount, currency, event_time) values %s"))
 
 
 def batch(payments: DataFrame, number: int) -> None:

@@ -27,12 +27,13 @@ from __future__ import annotations
 import common
 from pyspark.sql import DataFrame
 
-SAVE = common.into("""
+INSERT = """
     insert into payments (id, account, amount, currency, event_time) values %s
     on conflict (id) do update set
         account = excluded.account, amount = excluded.amount,
         currency = excluded.currency, event_time = excluded.event_time
-""")
+"""
+SAVE = common.stoppable(common.into(INSERT))
 
 
 def batch(payments: DataFrame, number: int) -> None:
