@@ -30,7 +30,7 @@ from harness.nightly.trend import Trend
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Kind, Known, Scenario, Verdict, Word
+from harness.scenario import Expect, Finding, Kind, Known, Scenario, Verdict, Word
 from harness.stack import MEANS
 from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
@@ -230,6 +230,32 @@ def test_a_known_failure_of_the_corpus_covers_the_same_one_of_its_target(base: S
         tmp_path / "worse", listed(base, known=(known,), most=3), base, for_s=1000.0
     )
     assert night.code() == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "findings", "code"),
+    [
+        (Word.HELD, (), 1),  # where violated was expected
+        (Word.UNKNOWN, (), 3),
+        (Word.UNKNOWN, (sample.duplicated(),), 3),
+    ],
+)
+@pytest.mark.parametrize("by", ["the corpus", "the target"])
+def test_a_failure_of_another_word_or_without_findings_is_not_the_known_one(
+    base: Scenario, tmp_path: Path, word: Word, findings: tuple[Finding, ...], code: int, by: str
+) -> None:
+    issue = Known(issue="https://example.org/7", until="2026-11-26") if by == "the corpus" else None
+    first, second = replace(base, name="first", known=issue), replace(base, name="second")
+    kinds = tuple(Kind(kind) for kind in violated().kinds())
+    own = replace(base, expect=Expect(word=Word.VIOLATED, kinds=kinds)) if by == "the target" else base
+    other = replace(violated(), word=word, findings=findings)
+    list_ = listed(own, known=(first, second), most=2)
+    night = World(lambda scenario: other if scenario.name == "second" else violated()).night(
+        tmp_path, list_, own, for_s=1000.0
+    )
+    assert night.state.lines[0].known == (issue.issue if issue else EXPECTED)
+    assert {line.known for line in night.state.runs("known 1")} == {""}
+    assert night.code() == code
 
 
 def test_a_night_in_which_only_the_corpus_was_played_is_not_green(base: Scenario, tmp_path: Path) -> None:

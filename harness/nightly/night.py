@@ -185,8 +185,11 @@ class Night:
         for each in (entry.scenario, *own):
             if each.known is not None and self.today.isoformat() <= each.known.until:
                 return each.known.issue
-        same = (line.known for line in self.state.lines if line.target == entry.target and kinds <= {*line.kinds})
-        return next(filter(None, same), "")
+        if not kinds:
+            # A failure without findings is like no other one: nothing says that the cause is the same.
+            return ""
+        lines = (line for line in self.state.lines if (line.target, line.verdict) == (entry.target, verdict.word))
+        return next((line.known for line in lines if line.known and kinds <= {*line.kinds}), "")
 
     def _written(self, entry: Entry, runs: Sequence[Line]) -> None:
         """A drawn plan that failed, as an ordinary scenario file; not what the target's own scenarios expect."""
