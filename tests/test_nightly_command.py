@@ -68,10 +68,10 @@ def plays(monkeypatch: pytest.MonkeyPatch) -> Plays:
     return made
 
 
-def nightly(reports: Path, *words: str) -> Result:
+def nightly(reports: Path, *words: str, path: Path = SCENARIO) -> Result:
     given = [
         "nightly",
-        str(SCENARIO),
+        str(path),
         "--for",
         "2h",
         "--reports",
@@ -165,6 +165,19 @@ def test_another_stack_is_another_night(plays: Plays, tmp_path: Path) -> None:
     done = nightly(tmp_path, "--seed", "7", "--stack", "containers")
     assert done.exit_code == 2
     assert "were others when it began" in done.stderr
+
+
+def test_a_path_that_is_written_otherwise_is_another_list(
+    plays: Plays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plays.dies = {4: Interrupted("interrupted by SIGTERM")}
+    nightly(tmp_path, "--seed", "7")
+    root = SCENARIO.parents[2]
+    monkeypatch.chdir(root)
+    done = nightly(tmp_path, "--seed", "7", path=SCENARIO.relative_to(root))
+    assert done.exit_code == 2
+    assert "their paths as written" in done.stderr
+    assert len(plays.played) == 4
 
 
 NONSENSE = [["--shard", "3/2"], ["--shard", "0/1"], ["--for", "2"], ["--corpus", str(SCENARIO.parent)]]

@@ -136,7 +136,8 @@ def _digest(asked: Asked, scenarios: Sequence[Scenario]) -> str:
         asked.stack,
         *(kind.about.name for kind in (*FAULTS, *TRIGGERS)),
         *(f"{path} {store.digest(Path(path))}" for path in programs if Path(path).is_file()),
-        *map(dump, scenarios),
+        # Targets and cells are named by the path, as it was written.
+        *(f"{each.path}\n{dump(each)}" for each in scenarios),
     ]
     return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -24,8 +24,8 @@ EXPECTED = "expected"
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """What the list of plans is made of. `digest` is of the scenario files that were given, their programs, the stack,
-    the kinds and this version; `struck` what earlier nights struck, as rows of target, place, fault and count."""
+    """What the list of plans is made of. `digest` is of the scenario files that were given, their paths, their programs,
+    the stack, the kinds and this version; `struck` what earlier nights struck, as rows of target, place, fault and count."""
 
     seed: int
     shard: int
@@ -82,8 +82,9 @@ class State:
         if (there.seed, there.shard, there.shards, there.digest, there.version) != (
             head.seed, head.shard, head.shards, head.digest, head.version
         ):  # fmt: skip
-            saw = "seed, shard, stack, version, scenarios or programs were others when it began"
-            raise UsageError(f"asked to go on with the night of {path}; {saw}. Move the file, or take another --seed")
+            saw = "seed, shard, stack, version, scenarios, their paths as written, or programs were others when it began"
+            todo = "Write the paths as they were, move the file, or take another --seed"
+            raise UsageError(f"asked to go on with the night of {path}; {saw}. {todo}")
         if state.ended:
             raise UsageError(f"asked for the night of {path}; it is over. Take another --seed, or move the file")
         return state
