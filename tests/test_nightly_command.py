@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import main
 from harness.errors import Interrupted, StackError
+from harness.load import load
 from harness.nightly import command
 from harness.nightly.night import Night
 from harness.report.summary import Run
@@ -178,6 +179,27 @@ def test_a_path_that_is_written_otherwise_is_another_list(
     assert done.exit_code == 2
     assert "their paths as written" in done.stderr
     assert len(plays.played) == 4
+
+
+@pytest.mark.parametrize("changed", ["pipelines/common.py", "data/orders.jsonl"])
+def test_what_a_program_imports_and_what_is_replayed_are_of_the_digest(tmp_path: Path, changed: str) -> None:
+    given = {
+        "pyproject.toml": "",
+        "pipelines/job.py": "import common\n",
+        "pipelines/common.py": "",
+        "data/orders.jsonl": '{"id": 1}\n',
+        "scenarios/one.yaml": "name: one\npipeline: pipelines/job.py\ninput: {replay: data/orders.jsonl}\n"
+        "sink: {postgres: orders, effect: select id from ledger, key: [id]}\n",
+    }
+    for name, text in given.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    asked = command.Asked(paths=(), for_s=1.0, reports=tmp_path / "reports")
+    one = load(tmp_path / "scenarios" / "one.yaml")
+    before = command.digest_of(asked, [one])
+    assert command.digest_of(asked, [one]) == before
+    (tmp_path / changed).write_text(given[changed] + "\n")
+    assert command.digest_of(asked, [one]) != before
 
 
 NONSENSE = [["--shard", "3/2"], ["--shard", "0/1"], ["--for", "2"], ["--corpus", str(SCENARIO.parent)]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from harness import __version__
 from harness.errors import StackError, UsageError
 from harness.faults import FAULTS
 from harness.fields import values as v
-from harness.fields.paths import find
+from harness.fields.paths import find, project_root
 from harness.fields.shards import Shard
 from harness.load import dump, load_all
 from harness.machine import capacity
@@ -35,17 +36,20 @@ from harness.report import render
 from harness.report.ci import github
 from harness.report.escape import visible
 from harness.report.summary import Run, error
+from harness.run.controls.digest import files
 from harness.run.plan import with_standby
 from harness.run.preflight import bind
 from harness.run_folder import store
 from harness.run_folder.lines import whole
 from harness.scenario import Scenario
 from harness.stack import MEANS, Stack
+from harness.stacks.needed_parts import code
 from harness.stacks.supported import Named, unsupported
 from harness.suite import one, only_suite, side_by_side, signals, supported
 from harness.suite.options import Options
 from harness.suite.suite_stack import stack_of, up
 from harness.triggers import TRIGGERS
+from harness.workloads import read_files
 
 GIB = 2**30
 WHOLE = Shard(1, 1)
@@ -86,7 +90,7 @@ def nightly(asked: Asked, *, today: date) -> int:
         raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; {saw}. Take another stack")
     with signals(), only_suite(asked.reports):
         trend = Trend.read(asked.reports)
-        digest = _digest(asked, [*known, *own])
+        digest = digest_of(asked, [*known, *own])
         state = _state(asked, digest, trend.struck(), today)
         with _stacks(asked, [*known, *own]) as stacks:
             night = Night(
@@ -128,18 +132,25 @@ def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
         return able, supported(own, stack)
 
 
-def _digest(asked: Asked, scenarios: Sequence[Scenario]) -> str:
+def digest_of(asked: Asked, scenarios: Sequence[Scenario]) -> str:
     """Of all that the list of plans and what they come to depend on, the seed and earlier nights aside."""
-    programs = sorted({each.pipeline.entry for each in scenarios})
     parts = [
         __version__,
         asked.stack,
         *(kind.about.name for kind in (*FAULTS, *TRIGGERS)),
-        *(f"{path} {store.digest(Path(path))}" for path in programs if Path(path).is_file()),
         # Targets and cells are named by the path, as it was written.
-        *(f"{each.path}\n{dump(each)}" for each in scenarios),
+        *(f"{each.path}\n{dump(each)}\n{_files(asked, each)}" for each in scenarios),
     ]
     return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _files(asked: Asked, scenario: Scenario) -> str:
+    """The files that decide what a run of it comes to, each with its digest: the program with what lies beside it, what
+    is replayed, own code that reads the sinks. Raises UsageError."""
+    root = project_root(Path(scenario.path))
+    read = [*read_files(scenario.input, root=root), *code(scenario)]
+    found = [files(scenario.pipeline, root, excluded=asked.reports), [store.digest(path) for path in read]]
+    return json.dumps(found, sort_keys=True)
 
 
 def _state(asked: Asked, digest: str, struck: Counter[Cell], today: date) -> State:
