@@ -269,15 +269,37 @@ def test_names_give_the_one_line_no_second_one(base: Scenario, tmp_path: Path) -
     assert len(night.summary().splitlines()) == 1
 
 
+def a_run(reports: Path, name: str, word: str, age_s: float) -> RunFolder:
+    """A folder of 100 kB that ended so long ago; without a word it was cut off."""
+    folder = RunFolder.create(reports, name, name.replace(" ", "-"))
+    folder.save(0, run={"padding": "x" * 100_000})
+    if word:
+        (folder.path / "verdict.json").write_text(json.dumps({"word": word}))
+    then = time.time() - age_s
+    for path in (folder.path / "run.json", folder.path):
+        os.utime(path, (then, then))
+    return folder
+
+
+def test_run_folders_that_no_night_names_stay(tmp_path: Path) -> None:
+    own = [a_run(tmp_path, f"suite {number}", "held", 90 + number) for number in range(HELD_KEPT + 2)]
+    cut = a_run(tmp_path, "suite cut", "", 80)
+    nights = [a_run(tmp_path, f"night {number}", "held", 70 + number) for number in range(HELD_KEPT + 2)]
+    state = State.opened(tmp_path / "night-6-1-1.jsonl", replace(HEAD, seed=6))
+    for number, folder in enumerate(nights):
+        state.add(line(name=f"night {number}", folder=str(folder.path)))
+    (tmp_path / "night-5-1-1.jsonl").write_text("damaged\n")
+    Keeper(tmp_path, 1, says=lambda words: None).kept(line())
+    assert all(each.path.is_dir() for each in (*own, cut))
+    assert not any(each.path.is_dir() for each in nights)
+
+
 def test_folders_of_earlier_nights_count_against_the_bound_and_those_at_work_stay(tmp_path: Path) -> None:
-    now = time.time()
+    state = State.opened(tmp_path / "night-6-1-1.jsonl", replace(HEAD, seed=6))
     for name, word, age in (("old", "violated", 90), ("held", "held", 80), ("cut", "", 70), ("work", "", -60)):
-        folder = RunFolder.create(tmp_path, name, name)
-        folder.save(0, run={"padding": "x" * 100_000})
-        if word:
-            (folder.path / "verdict.json").write_text(json.dumps({"word": word}))
-        for path in (folder.path / "run.json", folder.path):
-            os.utime(path, (now - age, now - age))
+        folder = a_run(tmp_path, name, word, age)
+        # Of what was cut off, the run of the plan that came after it is named.
+        state.add(line(name=name, folder=str(folder.path) if word else ""))
     mine = RunFolder.create(tmp_path, "mine", "mine")
     mine.save(0, run={})
     said: list[str] = []

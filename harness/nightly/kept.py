@@ -4,15 +4,16 @@ earlier nights count too. Pure but for `Keeper` and `size`."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
 
 from harness.errors import HarnessError
-from harness.nightly.state import Line
-from harness.run_folder.store import RunFolder
+from harness.nightly.state import Line, State
+from harness.run_folder.lines import whole
+from harness.run_folder.store import RunFolder, slug
 from harness.scenario import Word
 
 HELD_KEPT = 10
@@ -46,13 +47,18 @@ def thinned(kept: Sequence[Kept], bound: int) -> list[Kept]:
 
 @dataclass
 class Keeper:
-    """Thins the run folders under `reports` to `bound` bytes as runs end. `says` tells of each run."""
+    """Thins the run folders of the nights under `reports` to `bound` bytes as runs end; those of others stay. `says`
+    tells of each run."""
 
     reports: Path
     bound: int
     says: Callable[[str], None]
     _began: float = field(default_factory=time)
     _ended: dict[Path, Kept] = field(default_factory=dict)
+    _nights: Nights = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._nights = Nights.read(self.reports)
 
     def kept(self, line: Line) -> None:
         """A run is over: tell of it, and remove what has to go."""
@@ -74,11 +80,40 @@ class Keeper:
         """Those of earlier nights, and of harnesses that were killed. What began since may still be at work."""
         for path in self.reports.glob("*/*/run.json"):
             folder = path.parent.resolve()
-            if folder not in self._ended and not path.parent.is_symlink() and path.stat().st_mtime < self._began:
+            if folder in self._ended or path.parent.is_symlink() or not self._nights.has(folder):
+                continue
+            if path.stat().st_mtime < self._began:
                 self._take(folder, _word(folder))
 
     def _take(self, folder: Path, word: str) -> None:
         self._ended[folder] = Kept(folder=str(folder), size=size(folder), failed=word not in HARMLESS)
+
+
+@dataclass(frozen=True)
+class Nights:
+    """What the nights of a folder have left there. `runs` are names of run folders, `scenarios` of those above them."""
+
+    runs: frozenset[tuple[str, str]]
+    scenarios: frozenset[str]
+
+    @classmethod
+    def read(cls, reports: Path) -> Nights:
+        """By the files of the nights; one that is damaged names nothing."""
+        lines = list(_lines(reports))
+        folders = [Path(line.folder) for line in lines if line.folder]
+        runs = frozenset((folder.parent.name, folder.name) for folder in folders)
+        return cls(runs, frozenset(slug(line.name) for line in lines))
+
+    def has(self, folder: Path) -> bool:
+        """Is it of a night? No line names what was cut off, but the plan was played again, and that has one."""
+        cut = not (folder / "verdict.json").is_file() and folder.parent.name in self.scenarios
+        return cut or (folder.parent.name, folder.name) in self.runs
+
+
+def _lines(reports: Path) -> Iterator[Line]:
+    for path in sorted(reports.glob("night-*.jsonl")):
+        with suppress(HarnessError):
+            yield from State.read(path, whole(path)).lines
 
 
 def _word(folder: Path) -> str:
