@@ -258,6 +258,16 @@ def test_a_failure_of_another_word_or_without_findings_is_not_the_known_one(
     assert night.code() == code
 
 
+def test_a_cell_that_was_hit_with_nothing_at_stake_is_not_struck(base: Scenario, tmp_path: Path) -> None:
+    night = World().night(tmp_path / "struck", listed(base), base)
+    assert sum(night.cells().values()) == len(night.state.lines)
+    Trend.read(tmp_path / "struck").add(night, TODAY, cut=False)
+    assert Trend.read(tmp_path / "struck").struck() == night.cells()
+    idle = World(lambda scenario: replace(held(), stakes=())).night(tmp_path / "idle", listed(base), base)
+    assert any(line.hit for line in idle.state.lines)
+    assert not idle.cells()
+
+
 def test_a_night_in_which_only_the_corpus_was_played_is_not_green(base: Scenario, tmp_path: Path) -> None:
     known = replace(base, name="known")
     assert World().night(tmp_path, listed(base, known=(known,), most=1), base).code() == 3

@@ -234,8 +234,9 @@ class Night:
         return f"nightly seed {head.seed} shard {head.shard}/{head.shards}: {'; '.join(parts)}"
 
     def cells(self) -> Counter[Cell]:
-        """How often each cell was hit."""
-        return Counter(found for line in self.state.lines if not line.again for found in line.hit)
+        """How often each cell was struck: hit, in a run that had something at stake that counts."""
+        lines = [line for line in self.state.lines if line.struck and not line.again]
+        return Counter(found for line in lines for found in line.hit)
 
 
 def _like(line: Line) -> tuple[str, str, tuple[str, ...]]:

@@ -43,7 +43,7 @@ class Trend:
         return out
 
     def struck(self) -> Counter[Cell]:
-        """How often the nights have hit each cell."""
+        """How often the nights have struck each cell."""
         out: Counter[Cell] = Counter()
         for found in self.nights.values():
             out.update({(row[0], row[1], row[2]): int(row[3]) for row in found["cells"]})
