@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from harness.cli import main
 from harness.errors import Interrupted, StackError
 from harness.load import load
-from harness.nightly import command
+from harness.nightly import command, kept
 from harness.nightly.night import Night
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
@@ -34,7 +34,7 @@ class Plays:
 
     def __init__(self, violated: frozenset[int] = frozenset()) -> None:
         self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, Exception]()
-        self.stacks = 0
+        self.stacks, self.void = 0, frozenset[int]()
 
     def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> tuple[Run, bool]:
         self.played.append(scenario)
@@ -46,7 +46,9 @@ class Plays:
         folder.save(0, run={})
         verdict = sample.held()
         if number in self.violated:
-            verdict = replace(verdict, word=Word.VIOLATED, as_expected=False)
+            verdict = replace(sample.verdict(), as_expected=False)
+        if number in self.void:
+            verdict = replace(verdict, word=Word.VOID, as_expected=False, stakes=())
         return Run(scenario=scenario.name, verdict=verdict, folder=folder.path), False
 
 
@@ -112,6 +114,27 @@ def test_the_page_of_a_night_has_this_night_and_the_earlier_ones(plays: Plays, t
     plays.violated = frozenset({8})
     assert nightly(tmp_path, "--seed", "8").exit_code == 1
     assert sorted(shown(tmp_path)) == [("4", "1"), ("6", "0")]
+
+
+def test_the_page_has_every_run_of_the_night_also_those_whose_folders_are_gone(
+    plays: Plays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "HELD_KEPT", 2)
+    assert nightly(tmp_path, "--seed", "7").exit_code == 0
+    assert len([*tmp_path.glob("night-7-*/2*/run.json")]) == 2
+    html = (tmp_path / "latest" / "index.html").read_text()
+    assert f"<h1>{MOST} runs: {MOST} as expected</h1>" in html
+    assert "4 runs of these have no page" in html
+    assert f"struck: {MOST} held" in html
+    assert "upsert.py" in html.split('<section id="matrix">')[1]
+
+
+def test_a_drawn_plan_that_hit_nothing_is_no_wrong_run(plays: Plays, tmp_path: Path) -> None:
+    plays.void = frozenset({2})
+    nightly(tmp_path, "--seed", "7")
+    html = (tmp_path / "latest" / "index.html").read_text()
+    assert f"<h1>{MOST} runs: {MOST} as expected</h1>" in html
+    assert '<section id="mute">' in html
 
 
 def test_a_violated_night_fails_and_leaves_its_plan(plays: Plays, tmp_path: Path) -> None:

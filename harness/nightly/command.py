@@ -35,13 +35,14 @@ from harness.nightly.trend import Trend
 from harness.report import render
 from harness.report.ci import github
 from harness.report.escape import visible
+from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
 from harness.run.controls.digest import files
 from harness.run.plan import with_standby
 from harness.run.preflight import bind
 from harness.run_folder import store
 from harness.run_folder.lines import whole
-from harness.scenario import Scenario
+from harness.scenario import Scenario, Word
 from harness.stack import MEANS, Stack
 from harness.stacks.needed_parts import code
 from harness.stacks.supported import Named, unsupported
@@ -239,20 +240,18 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:
     """What a night leaves: a line in the trend, the page with it, its bounds, one line for a chat."""
     bounds = trend.add(night, today, cut=cut)
-    runs = [found for line in night.state.lines for found in _stored(line)]
-    index = render.index(asked.reports, runs)
+    index = render.index_of(asked.reports, [seen(line) for line in night.state.lines])
     for line in told(bounds):
         _say(line)
     _say(f"report: {index}")
     print(night.summary() + ("; cut short" if cut else ""), flush=True)
 
 
-def _stored(line: Line) -> Iterator[Run]:
-    """Its run, for the page, if the folder is still there."""
-    if line.folder and Path(line.folder).is_dir():
-        with suppress(UsageError):
-            found = Run.read(Path(line.folder))
-            yield replace(found, scenario=line.name)
+def seen(line: Line) -> Seen:
+    """Its run as the page has it; with its folder, if that is still there."""
+    found = line.seen or Seen(scenario=line.name, word=Word(line.verdict), as_expected=not line.failed)
+    folder = Path(line.folder) if line.folder and Path(line.folder).is_dir() else None
+    return replace(found, folder=folder, removed=bool(line.folder) and folder is None)
 
 
 def _say(words: str) -> None:

@@ -20,6 +20,8 @@ from harness.nightly.draw import Cell, Plan, cell, claim
 from harness.nightly.moments import Target
 from harness.nightly.state import EXPECTED, Line, State
 from harness.report.escape import visible
+from harness.report.many.about import NOTHING, planned
+from harness.report.many.seen import Seen
 from harness.report.stakes import struck
 from harness.report.summary import Run, error
 from harness.run_folder import store
@@ -171,6 +173,7 @@ class Night:
             spent_s=self.spent_s,
             folder=str(done.folder or ""),
             known=self._known(entry, verdict, {*kinds}) if is_failed else "",
+            seen=_seen(entry, done, seconds),
         )
 
     def _known(self, entry: Entry, verdict: Verdict, kinds: set[str]) -> str:
@@ -237,6 +240,15 @@ class Night:
         """How often each cell was struck: hit, in a run that had something at stake that counts."""
         lines = [line for line in self.state.lines if line.struck and not line.again]
         return Counter(found for line in lines for found in line.hit)
+
+
+def _seen(entry: Entry, done: Run, seconds: float) -> Seen:
+    """What the page says of a run that is over. A drawn plan that hit nothing is none that went wrong."""
+    about = planned(entry.scenario) if done.about == NOTHING else done.about
+    found = Seen.of(replace(done, scenario=entry.scenario.name, seconds=done.seconds or seconds, about=about))
+    void = bool(entry.half) and found.word is Word.VOID
+    reasons = tuple(reason[:WHY_MAX] for reason in found.reasons[:1])
+    return replace(found, folder=None, reasons=reasons, as_expected=found.as_expected or void)
 
 
 def _like(line: Line) -> tuple[str, str, tuple[str, ...]]:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.report.many.seen import Seen
 from harness.run_folder.lines import append, whole
+from harness.run_folder.store import noun
 
-VERSION = 2
+VERSION = 3
 EXPECTED = "expected"
 """In the place of an issue: the target's own scenarios expect it to fail so."""
 
@@ -41,7 +43,8 @@ class Line:
 
     `hit` are the cells of its plan of which the step hit; `struck` rows of sink, point and fault where something was at
     stake that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none.
-    `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it."""
+    `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it. `seen` is
+    what the page says of the run, whose folder may be removed before the night is over."""
 
     plan: str
     name: str
@@ -57,6 +60,7 @@ class Line:
     spent_s: float = 0.0
     folder: str = ""
     known: str = ""
+    seen: Seen | None = None
 
 
 @dataclass
@@ -97,7 +101,7 @@ class State:
             state = cls(path, Head(**{**parts[0]["head"], "struck": _rows(parts[0]["head"]["struck"])}))
             for part in parts[1:]:
                 state._take(part)
-        except (ValueError, KeyError, TypeError) as failure:
+        except (UsageError, ValueError, KeyError, TypeError) as failure:
             raise UsageError(f"asked to go on with the night of {path}; it is damaged ({failure!r}). Move it") from None
         return state
 
@@ -146,7 +150,9 @@ class State:
 
 def _line(part: dict[str, Any]) -> Line:
     rows = {name: _rows(part[name]) for name in ("hit", "struck")}
-    return Line(**{**part, **rows, "kinds": tuple(part["kinds"])})
+    told = part.get("seen")
+    seen = None if told is None else noun(Seen, told, f"the run {part['plan']}")
+    return Line(**{**part, **rows, "kinds": tuple(part["kinds"]), "seen": seen})
 
 
 def _rows(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:

@@ -69,13 +69,18 @@ def run_page(told: page.Parts) -> str:
 
 
 def index(reports: Path, runs: Sequence[Run]) -> Path:
+    """`index_of` these runs."""
+    return index_of(reports, [Seen.of(run) for run in runs])
+
+
+def index_of(reports: Path, seen: Sequence[Seen]) -> Path:
     """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of suites and
     nights. A night keeps its lines in its own `reports`, a suite finds those of nights under `reports/nightly`."""
     folder = store.latest(reports)
     damaged: list[tuple[str, str]] = []
     there = [each / trend.NAME for each in (folder, reports, reports / "nightly")]
     points = [point for path in there if path.is_file() for point in trend.read(path, damaged)]
-    many = Many(seen=[Seen.of(run) for run in runs], damaged=damaged, points=points)
+    many = Many(seen=seen, damaged=damaged, points=points)
     index = folder / "index.html"
     store.write(index, many_page(folder, many))
     return index

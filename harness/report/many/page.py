@@ -107,7 +107,13 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
         trend=trend(many.points, shown.points),
         left=[],
     )
+    removed = sum(seen.removed for seen in runs)
     page.left.extend(_left(page))
+    if removed:
+        page.left.append(
+            f"{plural(removed, 'run')} of these {'has' if removed == 1 else 'have'} no page: the run folder was removed, "
+            "to stay within the disk bound. What was found is counted here; records and evidence are gone."
+        )
     return page
 
 

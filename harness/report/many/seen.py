@@ -29,7 +29,7 @@ class Blow:
 class Seen:
     """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
     something at stake that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
-    points of a sink that no hit put to the test."""
+    points of a sink that no hit put to the test. `removed`: its folder was here, and is gone."""
 
     scenario: str
     word: Word
@@ -42,6 +42,7 @@ class Seen:
     stack: str = ""
     file: str = ""
     folder: Path | None = None
+    removed: bool = False
     struck: tuple[Struck, ...] = ()
     idle: tuple[Struck, ...] = ()
     unstruck: tuple[tuple[str, str], ...] = ()
