@@ -25,8 +25,9 @@ from harness.nightly.draw import Half, plans, targets
 from harness.nightly.kept import HELD_KEPT, Keeper, Kept, thinned
 from harness.nightly.moments import Target
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
-from harness.nightly.state import EXPECTED, Head, Line, State
+from harness.nightly.state import Head, Line, State
 from harness.nightly.trend import Trend
+from harness.report.many.seen import EXPECTED
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder

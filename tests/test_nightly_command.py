@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -127,6 +128,28 @@ def test_the_page_has_every_run_of_the_night_also_those_whose_folders_are_gone(
     assert "4 runs of these have no page" in html
     assert f"struck: {MOST} held" in html
     assert "upsert.py" in html.split('<section id="matrix">')[1]
+
+
+def sections(reports: Path) -> dict[str, str]:
+    """The sections of the page by their ids."""
+    html = (reports / "latest" / "index.html").read_text()
+    return dict(re.findall(r'<section id="(\w+)">(.*?)</section>', html, re.DOTALL))
+
+
+def test_known_failures_are_shown_apart(plays: Plays, tmp_path: Path) -> None:
+    issue = "https://example.org/issues/7"
+    known = tmp_path / "scenarios" / "known.yaml"
+    known.parent.mkdir()
+    known.write_text(SCENARIO.read_text() + f"known: {{issue: '{issue}', until: 9999-12-31}}\n")
+    shutil.copytree(SCENARIO.parents[2] / "pipelines" / "transactions", tmp_path / "pipelines" / "transactions")
+    plays.violated = frozenset({1})
+    done = nightly(tmp_path, "--seed", "7", path=known)
+    assert done.exit_code == 0, done.stderr
+    found = sections(tmp_path)
+    assert issue in found["known"] and "wrong" not in found
+    assert "not as expected" not in found["matrix"]
+    html = (tmp_path / "latest" / "index.html").read_text()
+    assert f"<h1>{MOST} runs: {MOST - 1} as expected, 1 known to fail</h1>" in html
 
 
 def test_a_drawn_plan_that_hit_nothing_is_no_wrong_run(plays: Plays, tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def seen(line: Line) -> Seen:
     """Its run as the page has it; with its folder, if that is still there."""
     found = line.seen or Seen(scenario=line.name, word=Word(line.verdict), as_expected=not line.failed)
     folder = Path(line.folder) if line.folder and Path(line.folder).is_dir() else None
-    return replace(found, folder=folder, removed=bool(line.folder) and folder is None)
+    return replace(found, folder=folder, removed=bool(line.folder) and folder is None, known=line.known)
 
 
 def _say(words: str) -> None:

@@ -18,10 +18,10 @@ from time import monotonic
 from harness.load import dump
 from harness.nightly.draw import Cell, Plan, cell, claim
 from harness.nightly.moments import Target
-from harness.nightly.state import EXPECTED, Line, State
+from harness.nightly.state import Line, State
 from harness.report.escape import visible
 from harness.report.many.about import NOTHING, planned
-from harness.report.many.seen import Seen
+from harness.report.many.seen import EXPECTED, Seen
 from harness.report.stakes import struck
 from harness.report.summary import Run, error
 from harness.run_folder import store

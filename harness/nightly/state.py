@@ -20,8 +20,6 @@ from harness.run_folder.lines import append, whole
 from harness.run_folder.store import noun
 
 VERSION = 3
-EXPECTED = "expected"
-"""In the place of an issue: the target's own scenarios expect it to fail so."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from harness.nightly import bound
 from harness.nightly.bound import Bound, bounds
 from harness.nightly.draw import Cell
 from harness.nightly.night import Night
-from harness.nightly.state import EXPECTED
+from harness.report.many.seen import EXPECTED
 from harness.report.many.trend import NAME
 from harness.run_folder.lines import append, whole
 

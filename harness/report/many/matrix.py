@@ -71,7 +71,7 @@ def matrix(runs: Sequence[Seen], link: Link, *, rows: int, heads: int, links: in
         of_row[twins.row(seen) if seen.about.pipeline else Row("", seen.file or seen.scenario, "", ())].append(seen)
     found = twins.pairs(runs)
     clusters = twins.clusters(sorted(of_row), found)
-    wrong = sorted(clusters, key=lambda own: all(seen.as_expected for row in own for seen in of_row[row]))
+    wrong = sorted(clusters, key=lambda own: not any(seen.wrong for row in own for seen in of_row[row]))
     kept: set[Row] = set()
     for own in wrong:
         if len(kept) + len(own) > rows:
@@ -133,7 +133,7 @@ def _entries(own: Sequence[tuple[Seen, str]], link: Link, most: int) -> list[Ent
     groups: dict[tuple[Word, bool, tuple[str, ...], str, str, bool], list[Seen]] = defaultdict(list)
     for seen, place in own:
         several = len(_faults(seen)) > 1
-        groups[seen.word, seen.as_expected, tuple(seen.kinds), place, seen.expect, several].append(seen)
+        groups[seen.word, not seen.wrong, tuple(seen.kinds), place, seen.expect, several].append(seen)
     order = sorted(groups.items(), key=lambda each: (each[0][1], each[0][3], list(Word).index(each[0][0])))
     return [
         Entry(

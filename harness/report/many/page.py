@@ -15,7 +15,7 @@ from harness.report.escape import plural, visible
 from harness.report.many.coverage import Grid, grid
 from harness.report.many.durations import Durations, durations
 from harness.report.many.matrix import MARKS, Link, Matrix, matrix
-from harness.report.many.seen import Seen
+from harness.report.many.seen import EXPECTED, Seen
 from harness.report.many.trend import Point, Trend, trend
 from harness.report.summary import WORST_FIRST
 from harness.scenario import Word
@@ -52,6 +52,7 @@ class Item:
     name: str
     why: str
     expected: str
+    known: str
     link: str | None
 
 
@@ -66,6 +67,8 @@ class ManyPage:
     damaged_left: int
     wrong: list[Item]
     wrong_left: int
+    known: list[Item]
+    known_left: int
     matrix: Matrix
     grid: Grid
     mute: list[Item]
@@ -89,7 +92,8 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
     """The page; `link` gives the address of a run's page, None where there is none."""
     runs = sorted(many.seen, key=lambda seen: (seen.about.started, seen.scenario, str(seen.folder)))
     worst = sorted(runs, key=lambda seen: WORST_FIRST.index(seen.word))
-    wrong = [seen for seen in worst if not seen.as_expected]
+    wrong = [seen for seen in worst if seen.wrong]
+    known = [seen for seen in worst if not seen.as_expected and seen.known]
     mute = [seen for seen in worst if seen.as_expected and seen.mute]
     page = ManyPage(
         tally=tally(runs),
@@ -99,6 +103,8 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
         damaged_left=max(0, len(many.damaged) - shown.listed),
         wrong=[_item(seen, link) for seen in wrong[: shown.listed]],
         wrong_left=max(0, len(wrong) - shown.listed),
+        known=[_item(seen, link) for seen in known[: shown.listed]],
+        known_left=max(0, len(known) - shown.listed),
         matrix=matrix(runs, link, rows=shown.rows, heads=shown.heads, links=shown.links),
         grid=grid(runs, rows=shown.grid, heads=shown.heads),
         mute=[_item(seen, link) for seen in mute[: shown.listed]],
@@ -118,11 +124,13 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
 
 
 def tally(runs: Sequence[Seen]) -> str:
-    """`18 runs: 16 as expected, 2 not (1 violated, 1 void)`."""
-    wrong = [seen.word for seen in runs if not seen.as_expected]
-    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong)} as expected"
+    """`18 runs: 15 as expected, 2 not (1 violated, 1 void), 1 known to fail`."""
+    wrong = [seen.word for seen in runs if seen.wrong]
+    known = sum(not seen.as_expected and not seen.wrong for seen in runs)
+    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong) - known} as expected"
     counted = ", ".join(f"{wrong.count(word)} {word}" for word in Word if word in wrong)
-    return f"{good}, {len(wrong)} not ({counted})" if wrong else good
+    parts = [good, *([f"{len(wrong)} not ({counted})"] if wrong else []), *([f"{known} known to fail"] if known else [])]
+    return ", ".join(parts)
 
 
 def _span(runs: Sequence[Seen]) -> str:
@@ -152,7 +160,8 @@ def _item(seen: Seen, link: Link) -> Item:
         word=seen.word.value,
         name=seen.scenario,
         why=why or (f"Findings: {found}." if found else "The run says no reason."),
-        expected="" if seen.as_expected else seen.expect,
+        expected=seen.expect if seen.wrong else "",
+        known="The pipeline's own scenarios expect it." if seen.known == EXPECTED else seen.known,
         link=link(seen.folder),
     )
 
@@ -162,6 +171,7 @@ def _left(page: ManyPage) -> list[str]:
     counts = (
         (page.damaged_left, "damaged folder", "in the list of what was not read"),
         (page.wrong_left, "run", "in the list of those that are not as expected"),
+        (page.known_left, "run", "in the list of those that are known to fail"),
         (page.matrix.left, "pipeline", "in the matrix"),
         (page.grid.left_lines, "crash point", "in the grid"),
         (page.grid.left_heads, "fault", "in the grid"),

@@ -15,6 +15,10 @@ from harness.run_folder import store
 from harness.scenario import Stake, Word
 
 
+EXPECTED = "expected"
+"""In the place of an issue: the pipeline's own scenarios expect it to fail so."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Blow:
     """One step as it went: the fault, where its trigger was met, and whether it hit."""
@@ -29,7 +33,8 @@ class Blow:
 class Seen:
     """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
     something at stake that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
-    points of a sink that no hit put to the test. `removed`: its folder was here, and is gone."""
+    points of a sink that no hit put to the test. `removed`: its folder was here, and is gone.
+    `known`, of a night: the issue in which its failure is worked on, or EXPECTED."""
 
     scenario: str
     word: Word
@@ -43,6 +48,7 @@ class Seen:
     file: str = ""
     folder: Path | None = None
     removed: bool = False
+    known: str = ""
     struck: tuple[Struck, ...] = ()
     idle: tuple[Struck, ...] = ()
     unstruck: tuple[tuple[str, str], ...] = ()
@@ -103,6 +109,11 @@ class Seen:
         """Fault, place and batch of each step: as planned, or else as it went."""
         went = [(each.name, each.point, "" if each.batch is None else str(each.batch)) for each in self.blows]
         return list(self.about.schedule) or went
+
+    @property
+    def wrong(self) -> bool:
+        """Did it end otherwise than expected, in a way that is new?"""
+        return not self.as_expected and not self.known
 
     @property
     def mute(self) -> bool:
