@@ -125,6 +125,15 @@ def test_never_struck_is_said_in_words() -> None:
     assert "1 cells struck, 2 never struck" in words(html)
 
 
+def test_a_night_that_was_killed_and_went_on_is_one(tmp_path: Path) -> None:
+    path = tmp_path / trend.NAME
+    line = {"date": "2026-11-26", "verdicts": {}, "failed": [], "seed": 7, "shard": "1/2", "digest": "d"}
+    others: list[dict[str, Any]] = [{"seed": 8}, {"shard": "2/2"}, {"digest": "e"}]
+    said = [line | {"plans": 3}, *(line | {"plans": 5} | other for other in others), line | {"plans": 9}]
+    path.write_text("".join(json.dumps(each) + "\n" for each in said))
+    assert sorted(point.runs for point in trend.read(path, [])) == [5, 5, 5, 9]
+
+
 def test_verdicts_have_a_word_and_a_sign() -> None:
     runs = [Seen.of(Run(scenario=word, verdict=replace(sample.held(), word=word), about=seen().about)) for word in Word]
     said = words(page(Many(seen=runs)))

@@ -446,8 +446,10 @@ def test_nights_of_one_list_add_up(base: Scenario, tmp_path: Path) -> None:
     night.state.head = replace(HEAD, seed=8)
     both = Trend.read(tmp_path).add(night, TODAY, cut=False)
     assert [each.held for each in both] == [2 * each.held for each in first]
-    night.state.head = replace(HEAD, seed=9, digest="other")
+    # Another list under a seed that was used is another night, and takes nothing away from the first one.
+    night.state.head = replace(HEAD, digest="other")
     assert Trend.read(tmp_path).add(night, TODAY, cut=False) == first
+    assert len(Trend.read(tmp_path).nights) == 3
 
 
 def test_a_line_that_was_torn_is_cut_off_the_trend(base: Scenario, tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from harness.run_folder.lines import append, whole
 
 @dataclass
 class Trend:
-    """The file, and its nights by seed and shard."""
+    """The file, and its nights by seed, shard and digest."""
 
     path: Path
-    nights: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+    nights: dict[tuple[int, str, str], dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, reports: Path) -> Trend:
@@ -37,7 +37,7 @@ class Trend:
                 for name, words in (("cells", 3), ("uniform", 4)):
                     for row in found[name]:
                         _checked(row, words)
-                out.nights[int(found["seed"]), str(found["shard"])] = {**found, "digest": str(found["digest"])}
+                out.nights[int(found["seed"]), str(found["shard"]), str(found["digest"])] = found
             except (ValueError, KeyError, TypeError, IndexError):
                 raise UsageError(f"{out.path}:{number}:1: is no line of a night: remove it") from None
         return out
@@ -70,14 +70,14 @@ class Trend:
             "exit": night.code(),
         }
         append(self.path, line)
-        earlier = self._earlier(head.digest, but=(head.seed, str(line["shard"])))
+        earlier = self._earlier(but=(head.seed, str(line["shard"]), head.digest))
         return bounds(night.state.lines, earlier)
 
-    def _earlier(self, digest: str, *, but: tuple[int, str]) -> dict[bound.Cell, Bound]:
+    def _earlier(self, *, but: tuple[int, str, str]) -> dict[bound.Cell, Bound]:
         """What other nights of the same scenarios, programs and version found, cell by cell."""
         out: dict[bound.Cell, Bound] = {}
         for key, found in self.nights.items():
-            for row in found["uniform"] if found["digest"] == digest and key != but else ():
+            for row in found["uniform"] if key[-1] == but[-1] and key != but else ():
                 cell = (row[0], row[1], row[2], row[3])
                 before = out.get(cell, Bound(cell=cell, held=0))
                 out[cell] = Bound(cell=cell, held=before.held + int(row[4]), clean=before.clean and bool(row[5]))

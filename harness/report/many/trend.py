@@ -92,7 +92,7 @@ def append(path: Path, runs: Sequence[Run], code: int) -> None:
 
 def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
     """The points of a `trend.jsonl`; a line that is none is named in `damaged`. Of a night that was cut short and went
-    on the last line counts."""
+    on, with one seed, shard and list, the last line counts."""
     out: dict[object, Point] = {}
     try:
         if path.is_symlink() or not path.is_file():
@@ -101,8 +101,7 @@ def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
             for number, text in enumerate(islice(iter(lambda: file.readline(LONGEST), ""), LINES), 1):
                 try:
                     data = json.loads(text)
-                    night = (int(data["seed"]), str(data["shard"])) if "seed" in data else number
-                    out[night] = _point(data)
+                    out[_night(data) or number] = _point(data)
                 except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                     damaged.append((f"{path}:{number}", "is no line of a suite or of a night"))
     except (OSError, ValueError) as failure:
@@ -136,6 +135,11 @@ def trend(points: Sequence[Point], most: int) -> Trend:
 
 def _scaled(count: int, highest: int) -> float:
     return HIGH * count / highest if highest else 0.0
+
+
+def _night(data: dict[str, Any]) -> tuple[int, str, str] | None:
+    """What tells a night from another one; None of a suite."""
+    return (int(data["seed"]), str(data["shard"]), str(data.get("digest", ""))) if "seed" in data else None
 
 
 def _point(data: dict[str, Any]) -> Point:
