@@ -17,6 +17,7 @@ from harness.errors import UsageError
 from harness.report import budget, render, summary
 from harness.report.many import about, coverage, durations, matrix, trend, twins
 from harness.report.many.gather import gather
+from harness.report.many.hunted import Hunted
 from harness.report.many.page import BARE, EVERY, Many, build
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
@@ -132,6 +133,16 @@ def test_a_night_that_was_killed_and_went_on_is_one(tmp_path: Path) -> None:
     said = [line | {"plans": 3}, *(line | {"plans": 5} | other for other in others), line | {"plans": 9}]
     path.write_text("".join(json.dumps(each) + "\n" for each in said))
     assert sorted(point.runs for point in trend.read(path, [])) == [5, 5, 5, 9]
+
+
+def test_what_a_night_was_after_is_a_table_with_what_it_missed_first(tmp_path: Path) -> None:
+    found = Hunted(pipeline="found.yaml", plan="drawn 3", own=2, every=4)
+    missed = Hunted(pipeline="missed.yaml", plan="", own=5, every=9)
+    html = render.index_of(tmp_path, [seen()], [found, missed]).read_text()
+    (part,) = re.findall(r'<section id="hunted">(.*?)</section>', html, re.DOTALL)
+    said = " ".join(re.sub(r"<[^>]+>", " ", part).split())
+    assert said.index("missed.yaml not found 5 9") < said.index(" found.yaml plan drawn 3 2 4")
+    assert 'id="hunted"' not in page(Many(seen=[seen()]))
 
 
 def test_verdicts_have_a_word_and_a_sign() -> None:

@@ -27,6 +27,7 @@ from harness.nightly.moments import Target
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
 from harness.nightly.state import Head, Line, State
 from harness.nightly.trend import Trend
+from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
@@ -219,6 +220,30 @@ def test_what_a_target_is_expected_to_do_is_found_and_no_failure(base: Scenario,
     assert not (tmp_path / "failing").exists()
     other = replace(broken, expect=Expect(word=Word.VIOLATED, kinds=(Kind.MISORDERED,)))
     assert world.night(tmp_path / "other", listed(other, most=3), other, for_s=1000.0).code() == 1
+
+
+def test_a_night_says_after_how_many_plans_it_found_what_is_expected_to_break(base: Scenario, tmp_path: Path) -> None:
+    kinds = tuple(Kind(kind) for kind in violated().kinds())
+    expect = Expect(word=Word.VIOLATED, kinds=kinds)
+    found, missed, right = (
+        replace(base, path=name, pipeline=replace(base.pipeline, args=(name,)), expect=each)
+        for name, each in (("found", expect), ("missed", expect), ("right", Expect()))
+    )
+    list_ = listed(found, missed, right, most=12)
+    third = [each for each in list_ if each.target == "found"][2]
+    night = World(lambda scenario: violated() if scenario.name == third.scenario.name else held()).night(
+        tmp_path, list_, found, missed, right, for_s=1000.0
+    )
+    plans_ = [line.plan for line in night.state.lines]
+    missing = sum(line.target == "missed" for line in night.state.lines)
+    assert missing and {each.pipeline: each for each in night.hunted()} == {
+        "found": Hunted(pipeline="found", plan=third.plan, own=3, every=plans_.index(third.plan) + 1),
+        "missed": Hunted(pipeline="missed", plan="", own=missing, every=len(plans_)),
+    }
+    assert "1 of 2 pipelines that are expected to break were found" in night.summary()
+    Trend.read(tmp_path).add(night, TODAY, cut=False)
+    rows = json.loads((tmp_path / "trend.jsonl").read_text())["hunted"]
+    assert ["missed", "", missing, len(plans_)] in rows and len(rows) == 2
 
 
 def test_a_known_failure_of_the_corpus_covers_the_same_one_of_its_target(base: Scenario, tmp_path: Path) -> None:

@@ -238,10 +238,12 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
 
 
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:
-    """What a night leaves: a line in the trend, the page with it, its bounds, one line for a chat."""
+    """What a night leaves: a line in the trend, the page with it, what it found after how many plans, its bounds, one
+    line for a chat."""
     bounds = trend.add(night, today, cut=cut)
-    index = render.index_of(asked.reports, [seen(line) for line in night.state.lines])
-    for line in told(bounds):
+    hunted = night.hunted()
+    index = render.index_of(asked.reports, [seen(line) for line in night.state.lines], hunted)
+    for line in (*map(str, hunted), *told(bounds)):
         _say(line)
     _say(f"report: {index}")
     print(night.summary() + ("; cut short" if cut else ""), flush=True)

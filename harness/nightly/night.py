@@ -21,6 +21,7 @@ from harness.nightly.moments import Target
 from harness.nightly.state import Line, State
 from harness.report.escape import visible
 from harness.report.many.about import NOTHING, planned
+from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED, Seen
 from harness.report.stakes import struck
 from harness.report.summary import Run, error
@@ -224,17 +225,23 @@ class Night:
         new = {_like(line): line for line in reversed(first) if line.failed and not line.known}
         known = [line for line in first if line.failed and line.known]
         being = len({line.known for line in known if line.known != EXPECTED})
-        broken = len({line.target for line in known if line.known == EXPECTED})
         parts = [f"{len(first)} plans in {self.spent_s / 60:.0f} min: {told or 'nothing run'}"]
         for line in [*new.values()][::-1]:
             kinds = f" {', '.join(line.kinds)}" if line.kinds else ""
             again = reproduced(self.state.runs(line.plan))
             parts.append(f"{visible(line.target, SHOWN)}: {line.verdict}{kinds}, plan {line.plan}, {again}")
         parts += [f"{being} known issues failed"] if being else []
-        if twins := sum(any(each.expect.word is Word.VIOLATED for each in target.own) for target in self.targets):
-            parts.append(f"{broken} of {twins} pipelines that are expected to break were found")
+        if hunted := self.hunted():
+            found = sum(bool(each.plan) for each in hunted)
+            parts.append(f"{found} of {len(hunted)} pipelines that are expected to break were found")
         head = self.state.head
         return f"nightly seed {head.seed} shard {head.shard}/{head.shards}: {'; '.join(parts)}"
+
+    def hunted(self) -> list[Hunted]:
+        """Of each target that is expected to break: after how many plans that was found, in the order of their ends."""
+        first = [line for line in self.state.lines if not line.again]
+        broken = [each for each in self.targets if any(own.expect.word is Word.VIOLATED for own in each.own)]
+        return [_hunted(target.name, first) for target in broken]
 
     def cells(self) -> Counter[Cell]:
         """How often each cell was struck: hit, in a run that had something at stake that counts."""
@@ -249,6 +256,15 @@ def _seen(entry: Entry, done: Run, seconds: float) -> Seen:
     void = bool(entry.half) and found.word is Word.VOID
     reasons = tuple(reason[:WHY_MAX] for reason in found.reasons[:1])
     return replace(found, folder=None, reasons=reasons, as_expected=found.as_expected or void)
+
+
+def _hunted(target: str, first: Sequence[Line]) -> Hunted:
+    """`first` are the first runs of all plans."""
+    for every, line in enumerate(first, 1):
+        if line.target == target and line.known == EXPECTED:
+            own = sum(each.target == target for each in first[:every])
+            return Hunted(pipeline=target, plan=line.plan, own=own, every=every)
+    return Hunted(pipeline=target, plan="", own=sum(line.target == target for line in first), every=len(first))
 
 
 def _like(line: Line) -> tuple[str, str, tuple[str, ...]]:

@@ -65,6 +65,7 @@ class Trend:
             "failed": sorted({f"{line.target}: {line.verdict}" for line in first if line.failed and not line.known}),
             "known": sorted({line.known for line in first if line.failed and line.known not in ("", EXPECTED)}),
             "found": sorted({line.target for line in first if line.failed and line.known == EXPECTED}),
+            "hunted": [[each.pipeline, each.plan, each.own, each.every] for each in night.hunted()],
             "uniform": [[*each.cell, each.held, each.clean] for each in mine],
             "cells": [[*cell, times] for cell, times in sorted(night.cells().items())],
             "exit": night.code(),

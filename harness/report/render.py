@@ -21,6 +21,7 @@ from harness.report.causes.groups import groups
 from harness.report.escape import tail, visible
 from harness.report.many import page as many_runs
 from harness.report.many import trend
+from harness.report.many.hunted import Hunted
 from harness.report.many.page import Many
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, verdict_of
@@ -73,14 +74,14 @@ def index(reports: Path, runs: Sequence[Run]) -> Path:
     return index_of(reports, [Seen.of(run) for run in runs])
 
 
-def index_of(reports: Path, seen: Sequence[Seen]) -> Path:
+def index_of(reports: Path, seen: Sequence[Seen], hunted: Sequence[Hunted] = ()) -> Path:
     """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of suites and
-    nights. A night keeps its lines in its own `reports`, a suite finds those of nights under `reports/nightly`."""
+    nights; `hunted` is what a night was after. A night keeps its lines in its own `reports`, a suite finds those of nights under `reports/nightly`."""
     folder = store.latest(reports)
     damaged: list[tuple[str, str]] = []
     there = [each / trend.NAME for each in (folder, reports, reports / "nightly")]
     points = [point for path in there if path.is_file() for point in trend.read(path, damaged)]
-    many = Many(seen=seen, damaged=damaged, points=points)
+    many = Many(seen=seen, damaged=damaged, points=points, hunted=hunted)
     index = folder / "index.html"
     store.write(index, many_page(folder, many))
     return index

@@ -7,6 +7,7 @@ twins      which pipelines are broken and repaired twins of each other
 matrix     pipelines by faults
 coverage   crash points by faults and sinks: struck, hit for nothing, never struck
 durations  where the seconds went
+hunted     after how many plans a night found the pipelines that are expected to break
 trend      suites and nights so far
 page       the whole page as texts, and how much of it is shown
 """

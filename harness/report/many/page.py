@@ -14,6 +14,7 @@ from harness.report.causes.sentences import sentences
 from harness.report.escape import plural, visible
 from harness.report.many.coverage import Grid, grid
 from harness.report.many.durations import Durations, durations
+from harness.report.many.hunted import Hunted
 from harness.report.many.matrix import MARKS, Link, Matrix, matrix
 from harness.report.many.seen import EXPECTED, Seen
 from harness.report.many.trend import Point, Trend, trend
@@ -69,6 +70,8 @@ class ManyPage:
     wrong_left: int
     known: list[Item]
     known_left: int
+    hunted: list[Hunted]
+    hunted_left: int
     matrix: Matrix
     grid: Grid
     mute: list[Item]
@@ -86,6 +89,7 @@ class Many:
     seen: Sequence[Seen]
     damaged: Sequence[tuple[str, str]] = ()
     points: Sequence[Point] = ()
+    hunted: Sequence[Hunted] = ()
 
 
 def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
@@ -105,6 +109,9 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
         wrong_left=max(0, len(wrong) - shown.listed),
         known=[_item(seen, link) for seen in known[: shown.listed]],
         known_left=max(0, len(known) - shown.listed),
+        # Those that were not found first: they are what is left to do.
+        hunted=sorted(many.hunted, key=lambda each: (bool(each.plan), each.every))[: shown.listed],
+        hunted_left=max(0, len(many.hunted) - shown.listed),
         matrix=matrix(runs, link, rows=shown.rows, heads=shown.heads, links=shown.links),
         grid=grid(runs, rows=shown.grid, heads=shown.heads),
         mute=[_item(seen, link) for seen in mute[: shown.listed]],
@@ -172,6 +179,7 @@ def _left(page: ManyPage) -> list[str]:
         (page.damaged_left, "damaged folder", "in the list of what was not read"),
         (page.wrong_left, "run", "in the list of those that are not as expected"),
         (page.known_left, "run", "in the list of those that are known to fail"),
+        (page.hunted_left, "pipeline", "in the table of those that are expected to break"),
         (page.matrix.left, "pipeline", "in the matrix"),
         (page.grid.left_lines, "crash point", "in the grid"),
         (page.grid.left_heads, "fault", "in the grid"),
