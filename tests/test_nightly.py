@@ -268,7 +268,7 @@ def test_a_known_failure_of_the_corpus_covers_the_same_one_of_its_target(base: S
 )
 @pytest.mark.parametrize("by", ["the corpus", "the target"])
 def test_a_failure_of_another_word_or_without_findings_is_not_the_known_one(
-    base: Scenario, tmp_path: Path, word: Word, findings: tuple[Finding, ...], code: int, by: str
+    base: Scenario, tmp_path: Path, *, word: Word, findings: tuple[Finding, ...], code: int, by: str
 ) -> None:
     issue = Known(issue="https://example.org/7", until="2026-11-26") if by == "the corpus" else None
     first, second = replace(base, name="first", known=issue), replace(base, name="second")
@@ -325,6 +325,7 @@ def test_run_folders_that_no_night_names_stay(tmp_path: Path) -> None:
     for number, folder in enumerate(nights):
         state.add(line(name=f"night {number}", folder=str(folder.path)))
     (tmp_path / "night-5-1-1.jsonl").write_text("damaged\n")
+    (tmp_path / "night-4-1-1.jsonl").write_text("torn")
     Keeper(tmp_path, 1, says=lambda words: None).kept(line())
     assert all(each.path.is_dir() for each in (*own, cut))
     assert not any(each.path.is_dir() for each in nights)

@@ -125,7 +125,7 @@ def test_the_page_has_every_run_of_the_night_also_those_whose_folders_are_gone(
     assert len([*tmp_path.glob("night-7-*/2*/run.json")]) == 2
     html = (tmp_path / "latest" / "index.html").read_text()
     assert f"<h1>{MOST} runs: {MOST} as expected</h1>" in html
-    assert "4 runs of these have no page" in html
+    assert "The folders of 4 runs of these were removed" in html
     assert f"struck: {MOST} held" in html
     assert "upsert.py" in html.split('<section id="matrix">')[1]
 
@@ -223,7 +223,7 @@ def test_a_path_that_is_written_otherwise_is_another_list(
     monkeypatch.chdir(root)
     done = nightly(tmp_path, "--seed", "7", path=SCENARIO.relative_to(root))
     assert done.exit_code == 2
-    assert "their paths as written" in done.stderr
+    assert "paths as written" in done.stderr
     assert len(plays.played) == 4
 
 

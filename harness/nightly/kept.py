@@ -113,7 +113,8 @@ class Nights:
 def _lines(reports: Path) -> Iterator[Line]:
     for path in sorted(reports.glob("night-*.jsonl")):
         with suppress(HarnessError):
-            yield from State.read(path, whole(path)).lines
+            if text := whole(path):
+                yield from State.read(path, text).lines
 
 
 def _word(folder: Path) -> str:

@@ -24,8 +24,9 @@ VERSION = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """What the list of plans is made of. `digest` is of the scenario files that were given, their paths, their programs,
-    the stack, the kinds and this version; `struck` what earlier nights struck, as rows of target, place, fault and count."""
+    """What the list of plans is made of. `digest` is of the scenario files that were given, their paths and programs,
+    the stack, the kinds and this version; `struck` what earlier nights struck, as rows of target, place, fault and
+    count."""
 
     seed: int
     shard: int
@@ -41,8 +42,8 @@ class Line:
 
     `hit` are the cells of its plan of which the step hit; `struck` rows of sink, point and fault where something was at
     stake that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none.
-    `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it. `seen` is
-    what the page says of the run, whose folder may be removed before the night is over."""
+    `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it. `seen`
+    is what the page says of the run, whose folder may be removed before the night is over."""
 
     plan: str
     name: str
@@ -84,7 +85,7 @@ class State:
         if (there.seed, there.shard, there.shards, there.digest, there.version) != (
             head.seed, head.shard, head.shards, head.digest, head.version
         ):  # fmt: skip
-            saw = "seed, shard, stack, version, scenarios, their paths as written, or programs were others when it began"
+            saw = "seed, shard, stack, version, scenarios, paths as written or programs were others when it began"
             todo = "Write the paths as they were, move the file, or take another --seed"
             raise UsageError(f"asked to go on with the night of {path}; {saw}. {todo}")
         if state.ended:

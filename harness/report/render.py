@@ -76,7 +76,8 @@ def index(reports: Path, runs: Sequence[Run]) -> Path:
 
 def index_of(reports: Path, seen: Sequence[Seen], hunted: Sequence[Hunted] = ()) -> Path:
     """Write `reports/latest/index.html`: the page of these runs, with links to theirs and the trend of suites and
-    nights; `hunted` is what a night was after. A night keeps its lines in its own `reports`, a suite finds those of nights under `reports/nightly`."""
+    nights; `hunted` is what a night was after. A night keeps its lines in its own `reports`, a suite finds those of
+    nights under `reports/nightly`."""
     folder = store.latest(reports)
     damaged: list[tuple[str, str]] = []
     there = [each / trend.NAME for each in (folder, reports, reports / "nightly")]

@@ -11,8 +11,8 @@ NAME = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Hunted:
-    """One pipeline. `plan` is the one that found it, empty if none did; `own` counts its plans until then, `every` those
-    of all pipelines. Runs again of a plan are not counted."""
+    """One pipeline. `plan` is the one that found it, empty if none did; `own` counts its plans until then, `every`
+    those of all pipelines. Runs again of a plan are not counted."""
 
     pipeline: str
     plan: str

@@ -124,8 +124,8 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
     page.left.extend(_left(page))
     if removed:
         page.left.append(
-            f"{plural(removed, 'run')} of these {'has' if removed == 1 else 'have'} no page: the run folder was removed, "
-            "to stay within the disk bound. What was found is counted here; records and evidence are gone."
+            f"The folders of {plural(removed, 'run')} of these were removed, to stay within the disk bound. What they "
+            "came to is counted here; their pages, records and evidence are gone."
         )
     return page
 
@@ -136,7 +136,11 @@ def tally(runs: Sequence[Seen]) -> str:
     known = sum(not seen.as_expected and not seen.wrong for seen in runs)
     good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong) - known} as expected"
     counted = ", ".join(f"{wrong.count(word)} {word}" for word in Word if word in wrong)
-    parts = [good, *([f"{len(wrong)} not ({counted})"] if wrong else []), *([f"{known} known to fail"] if known else [])]
+    parts = [
+        good,
+        *([f"{len(wrong)} not ({counted})"] if wrong else []),
+        *([f"{known} known to fail"] if known else []),
+    ]
     return ", ".join(parts)
 
 

@@ -14,7 +14,6 @@ from harness.report.summary import Run
 from harness.run_folder import store
 from harness.scenario import Stake, Word
 
-
 EXPECTED = "expected"
 """In the place of an issue: the pipeline's own scenarios expect it to fail so."""
 
