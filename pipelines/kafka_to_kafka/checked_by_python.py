@@ -1,8 +1,7 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink, each checked by Python on its way.
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
-and come again with the batch. When an executor dies in the middle of a task, what the task has sent comes again with
-its second try.
+and come again with the batch.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
@@ -46,13 +45,8 @@ def sound(value: str, partition: int) -> bool:
 
 
 def main() -> None:
-    parser = payment_records.parser(__doc__)
-    parser.add_argument("--tasks", type=int, default=0, help="tasks of a batch at most; 0: one for each partition")
-    args = parser.parse_args()
+    args = payment_records.arguments(__doc__)
     checked = payment_records.stream(args).where(f.udf(sound, "boolean")("value", "partition"))
-    if args.tasks:
-        # A task that reads several partitions has sent the first ones when it comes to the last one.
-        checked = checked.coalesce(args.tasks)
     query = (
         checked.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)

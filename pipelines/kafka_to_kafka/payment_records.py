@@ -18,18 +18,13 @@ WRITTEN = {"timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 """Without a format of its own Spark writes three decimals of a second."""
 
 
-def parser(about: str | None, *more: str) -> argparse.ArgumentParser:
-    """Of the command line: where Kafka is, which topics, how large a batch may be, and the named extras."""
+def arguments(about: str | None, *more: str) -> argparse.Namespace:
+    """The command line: where Kafka is, which topics, how large a batch may be, and the named extras."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("bootstrap", "topic", "to", "checkpoint", *more):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
-    return parser
-
-
-def arguments(about: str | None, *more: str) -> argparse.Namespace:
-    """The command line itself."""
-    return parser(about, *more).parse_args()
+    return parser.parse_args()
 
 
 def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
