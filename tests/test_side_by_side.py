@@ -59,6 +59,27 @@ def test_so_many_are_played_at_once() -> None:
     assert sorted(done) == [*"abcd"]
 
 
+HOLD_S = 0.5
+
+
+class Alive:
+    """The runs that are played at a time. Each stays until another one is there too, HOLD_S at most: two that may be
+    played at once meet, however short they are."""
+
+    def __init__(self) -> None:
+        self._met = threading.Condition()
+        self._here: set[int] = set()
+        self.seen: list[tuple[int, set[int]]] = []
+
+    def stay(self, number: int) -> None:
+        with self._met:
+            self._here.add(number)
+            self._met.notify_all()
+            self._met.wait_for(lambda: len(self._here) > 1, HOLD_S)
+            self.seen.append((number, set(self._here)))
+            self._here.remove(number)
+
+
 @dataclass(frozen=True)
 class Restarts:
     """A fault on a server."""
@@ -69,18 +90,11 @@ class Restarts:
 def test_one_that_hits_what_others_use_is_played_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
     monkeypatch.setattr(side_by_side, "FAULTS", known)
-    at_once: list[int] = []
-    seen: list[tuple[str, int]] = []
-
-    def play(number: int, each: Scenario) -> None:
-        at_once.append(number)
-        seen.append((each.name, len(at_once)))
-        at_once.remove(number)
-
+    alive = Alive()
     work = [scenario("b", "kill server"), scenario("a", "kill driver"), scenario("c", "kill server")]
     with threads(3) as pool:
-        played(work, pool, play)
-    assert seen == [("a", 1), ("b", 1), ("c", 1)]
+        played(work, pool, lambda number, each: alive.stay(number))
+    assert alive.seen == [(2, {2}), (1, {1}), (3, {3})]
 
 
 DRAINING = {"what": "phase", "name": "draining"}
@@ -137,18 +151,16 @@ def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
 def test_one_that_hits_what_others_use_begins_when_all_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
     monkeypatch.setattr(side_by_side, "FAULTS", known)
-    turn, alive, seen = Turn(), set[int](), list[tuple[int, set[int]]]()
+    turn, alive = Turn(), Alive()
 
     def play(number: int, each: Scenario) -> None:
-        alive.add(number)
         turn.heard(number, lambda event: None)(DRAINING)
-        seen.append((number, set(alive)))
-        alive.remove(number)
+        alive.stay(number)
 
     work = [scenario("hits", "kill server"), scenario("a", "kill driver"), scenario("too", "kill server")]
     with threads(2) as pool:
         played(work, pool, play, turn=turn)
-    assert seen == [(2, {2}), (1, {1}), (3, {3})]
+    assert alive.seen == [(2, {2}), (1, {1}), (3, {3})]
 
 
 @pytest.mark.parametrize(
