@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import main
-from harness.errors import Interrupted, StackError
+from harness.errors import HarnessError, Interrupted, StackError
 from harness.faults import FAULTS
+from harness.hosts import in_parallel
 from harness.machine import capacity
 from harness.run.run_or_control import ended
 from harness.run_folder.journal import Journal
@@ -211,6 +212,59 @@ def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_beg
         played([scenario(str(number)) for number in range(9)], pool, play)
     assert ended == ["the suite ended: the broker died"]
     assert begun == [1, 2]
+
+
+HANGS = """
+import threading
+from harness.errors import Interrupted
+from harness.suite import side_by_side
+
+side_by_side.END_WITHIN_S = 0.2
+begun = threading.Event()
+
+def hangs():
+    begun.set()
+    threading.Event().wait(600)
+
+try:
+    with side_by_side.threads(2) as pool:
+        if {interrupted}:
+            pool.submit("run 1 (hangs)", hangs)
+            begun.wait(20)
+            raise Interrupted("by SIGTERM")
+        side_by_side.together({{"run 1 (hangs)": hangs}}, pool, within_s=0.2)
+except Exception as failure:
+    print(type(failure).__name__, failure)
+"""
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_run_that_hangs_is_named_and_the_process_ends(interrupted: bool) -> None:
+    """Its thread never ends."""
+    argv = [sys.executable, "-c", HANGS.format(interrupted=interrupted)]
+    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=120, check=True)
+    kind = "Interrupted" if interrupted else "HarnessError"
+    assert done.stdout.startswith(kind) and "run 1 (hangs)" in done.stdout, done.stdout
+
+
+def test_a_run_that_hangs_at_the_end_of_a_suite_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "END_WITHIN_S", 0.05)
+    free = threading.Event()
+    with pytest.raises(HarnessError, match="run 7"), threads(2) as pool:
+        pool.submit("run 7", lambda: print(free.wait(WITHIN_S)))
+        pool.submit("run 8", lambda: None)
+    free.set()
+
+
+def test_a_part_of_the_stack_that_never_starts_is_named() -> None:
+    free = threading.Event()
+
+    def hangs() -> None:
+        free.wait(WITHIN_S)
+
+    with pytest.raises(StackError, match=r"still at work: .*hangs$"):
+        in_parallel.together([hangs, lambda: None], within_s=0.05)
+    free.set()
 
 
 def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path) -> None:

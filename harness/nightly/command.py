@@ -220,7 +220,8 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
         # In this thread, the one that is interrupted.
         return night.play(stacks[0].run)
     with side_by_side.threads(len(stacks)) as pool:
-        side_by_side.together([partial(night.play, stack.run) for stack in stacks], pool)
+        plays = {f"stack {number}": partial(night.play, stack.run) for number, stack in enumerate(stacks, 1)}
+        side_by_side.together(plays, pool, within_s=night.for_s + side_by_side.RUN_WITHIN_S)
 
 
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:

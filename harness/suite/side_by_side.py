@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from harness.component import needs
-from harness.errors import Interrupted
+from harness.errors import HarnessError, Interrupted
 from harness.faults import FAULTS
+from harness.hosts.in_parallel import Pool, Task
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Means
 from harness.wait import Waiting, ended_by, until
 
 END_WITHIN_S = 60.0
-TURN_WITHIN_S = 86_400.0
-"""The run that has the turn ends by deadlines of its own."""
+RUN_WITHIN_S = 86_400.0
+"""A run ends by deadlines of its own."""
 STACK_BYTES, RUN_BYTES = 1 * 2**30, 3 * 2**29
 """What a stack takes, and each run on it with its standby, and some more."""
 MOST = 8
@@ -66,7 +67,7 @@ class Turn:
     @contextmanager
     def of(self, number: int) -> Iterator[None]:
         """Wait until nobody has it, and give it on at the latest at the end. Raises what ends the suite."""
-        until("the run before this one to have no step left", lambda: self._free(number), within_s=TURN_WITHIN_S)
+        until("the run before this one to have no step left", lambda: self._free(number), within_s=RUN_WITHIN_S)
         try:
             yield
         finally:
@@ -97,21 +98,27 @@ class Turn:
 
 
 @contextmanager
-def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """For so many runs at once. On leaving, those that have begun are waited for."""
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="job")
+def threads(jobs: int) -> Iterator[Pool]:
+    """For so many runs at once. On leaving, those that have begun are waited for; one that does not end in time is left
+    behind. Raises HarnessError that names it."""
+    pool = Pool(jobs)
     try:
         yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    except BaseException as first:
+        left = pool.close(within_s=END_WITHIN_S)
+        if left and isinstance(first, HarnessError):
+            first.args = (f"{first}\nand then: {_hang(left)}",)
+        raise
+    if left := pool.close(within_s=END_WITHIN_S):
+        raise HarnessError(_hang(left))
+
+
+def _hang(names: Sequence[str]) -> str:
+    return f"still at work {END_WITHIN_S:g} s after the end of the suite: {', '.join(names)}"
 
 
 def played(
-    work: Sequence[Scenario],
-    pool: ThreadPoolExecutor,
-    play: Callable[[int, Scenario], None],
-    *,
-    turn: Turn | None = None,
+    work: Sequence[Scenario], pool: Pool, play: Callable[[int, Scenario], None], *, turn: Turn | None = None
 ) -> None:
     """Play each, those that must be alone last, and each at its `turn`."""
 
@@ -119,22 +126,25 @@ def played(
         with turn.of(number) if turn else nullcontext():
             play(number, scenario)
 
+    def tasks(numbered: Sequence[tuple[int, Scenario]]) -> dict[str, Task]:
+        return {f"run {each[0]} ({each[1].name})": partial(one, *each) for each in numbered}
+
     numbered = list(enumerate(work, 1))
-    together([partial(one, *each) for each in numbered if not alone(each[1])], pool)
+    together(tasks([each for each in numbered if not alone(each[1])]), pool)
     for each in numbered:
         if alone(each[1]):
-            together([partial(one, *each)], pool)
+            together(tasks([each]), pool)
 
 
-def together(tasks: Sequence[Callable[[], None]], pool: ThreadPoolExecutor) -> None:
-    """Each in a thread of the pool. What one of them raises, or what interrupts this, ends the others at their next
-    wait, and what has not begun by then never will."""
+def together(tasks: Mapping[str, Task], pool: Pool, *, within_s: float = RUN_WITHIN_S) -> None:
+    """Each in a thread of the pool, under its name. What one of them raises, or what interrupts this, ends the others
+    at their next wait, and what has not begun by then never will. Raises HarnessError if none ends in `within_s`."""
     why: list[BaseException] = []
 
     def interrupted() -> Interrupted | None:
         return Interrupted(f"the suite ended: {why[0]}") if why else None
 
-    def one(task: Callable[[], None]) -> None:
+    def one(task: Task) -> None:
         if why:
             return
         try:
@@ -147,9 +157,14 @@ def together(tasks: Sequence[Callable[[], None]], pool: ThreadPoolExecutor) -> N
 
     begun: list[Future[None]] = []
     try:
-        begun += (pool.submit(one, task) for task in tasks)
-        for done in as_completed(begun):
-            done.result()
+        begun += (pool.submit(name, partial(one, task)) for name, task in tasks.items())
+        left = {*begun}
+        while left:
+            done, left = wait(left, timeout=within_s, return_when=FIRST_COMPLETED)
+            if not done:
+                raise HarnessError(f"waited {within_s:g} s for one of {len(left)} runs to end")
+            for each in done:
+                each.result()
     except BaseException as failure:
         why.append(failure)
         for each in begun:
