@@ -290,7 +290,37 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
     [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 8), (20, 16, 8, 4), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
 )
 def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
-    assert side_by_side.jobs(runs, cores=cores, memory=gigabytes * 2**30) == expected
+    assert side_by_side.jobs(small(runs), cores=cores, memory=gigabytes * 2**30) == expected
+
+
+def small(runs: int) -> list[Scenario]:
+    """So many runs of one executor."""
+    return [scenario("a")] * runs
+
+
+def with_executors(*executors: int) -> list[Scenario]:
+    return [Scenario(name="a", pipeline=Pipeline(entry="program", executors=each)) for each in executors]
+
+
+@pytest.mark.parametrize(
+    ("executors", "gigabytes", "expected"),
+    [
+        # The worker promises 64 cores, three times its executors to each run.
+        ((8,) * 20, 1000, 2),
+        ((10, 10, 2), 1000, 2),
+        ((10, 9, 2), 1000, 3),
+        ((2, 2, 64), 1000, 1),
+        # 1 GiB for the stack, 1.5 for each run, 0.4 for each executor of it beyond two.
+        ((4, 4), 1 + 2 * (1.5 + 0.8), 2),
+        ((4, 4), 1 + 2 * (1.5 + 0.8) - 0.01, 1),
+        ((2, 4), 1 + 1.5 + 1.5 + 0.8, 2),
+        ((1, 2, 2), 1 + 3 * 1.5, 3),
+    ],
+)
+def test_a_run_of_many_executors_takes_their_memory_and_their_cores(
+    executors: tuple[int, ...], gigabytes: float, expected: int
+) -> None:
+    assert side_by_side.jobs(with_executors(*executors), cores=20, memory=round(gigabytes * GIB)) == expected
 
 
 MANY = st.integers(1, 200)
@@ -302,16 +332,16 @@ MEMORY = st.integers(0, 1024 * GIB)
 def test_the_next_run_at_once_begins_where_it_has_a_core_and_its_memory(number: int) -> None:
     """To the byte, and to the core."""
     enough = int((STACK_GIB + number * RUN_GIB) * GIB)
-    assert side_by_side.jobs(20, cores=number, memory=enough) == number
-    assert side_by_side.jobs(20, cores=20, memory=enough) == number
-    assert side_by_side.jobs(20, cores=20, memory=enough - 1) == max(1, number - 1)
-    assert side_by_side.jobs(20, cores=max(1, number - 1), memory=1024 * GIB) == max(1, number - 1)
-    assert side_by_side.jobs(number, cores=20, memory=1024 * GIB) == number
+    assert side_by_side.jobs(small(20), cores=number, memory=enough) == number
+    assert side_by_side.jobs(small(20), cores=20, memory=enough) == number
+    assert side_by_side.jobs(small(20), cores=20, memory=enough - 1) == max(1, number - 1)
+    assert side_by_side.jobs(small(20), cores=max(1, number - 1), memory=1024 * GIB) == max(1, number - 1)
+    assert side_by_side.jobs(small(number), cores=20, memory=1024 * GIB) == number
 
 
 @given(MANY, CORES, MEMORY)
 def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs: int, cores: int, memory: int) -> None:
-    found = side_by_side.jobs(runs, cores=cores, memory=memory)
+    found = side_by_side.jobs(small(runs), cores=cores, memory=memory)
     assert 1 <= found <= min(runs, cores, side_by_side.MOST)
     # One is always played: a machine too small for it says so by itself.
     assert found == 1 or (STACK_GIB + found * RUN_GIB) * GIB <= memory
@@ -323,8 +353,8 @@ def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs:
 def test_more_of_anything_is_never_fewer_at_once(
     runs: int, cores: int, memory: int, more: tuple[int, int, int]
 ) -> None:
-    less = side_by_side.jobs(runs, cores=cores, memory=memory)
-    assert side_by_side.jobs(runs + more[0], cores=cores + more[1], memory=memory + more[2]) >= less
+    less = side_by_side.jobs(small(runs), cores=cores, memory=memory)
+    assert side_by_side.jobs(small(runs + more[0]), cores=cores + more[1], memory=memory + more[2]) >= less
 
 
 @given(st.integers(1, 8), CORES, st.integers(0, 8))

@@ -15,14 +15,15 @@ from harness.faults import FAULTS
 from harness.hosts.in_parallel import Pool, Task
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
-from harness.stack import Means
+from harness.stack import PROMISED_CORES, Means
 from harness.wait import Waiting, ended_by, until
 
 END_WITHIN_S = 60.0
 RUN_WITHIN_S = 86_400.0
 """A run ends by deadlines of its own."""
-STACK_BYTES, RUN_BYTES = 1 * 2**30, 3 * 2**29
-"""What a stack takes, and each run on it with its standby, and some more."""
+STACK_BYTES, RUN_BYTES, EXECUTOR_BYTES = 1 * 2**30, 3 * 2**29, 2 * 2**30 // 5
+"""What a stack takes, each run on it of up to two executors with its standby, and each further executor; and some
+more."""
 MOST = 8
 """Runs at once: Postgres takes a hundred connections, and the worker promises cores for so many runs."""
 
@@ -38,10 +39,18 @@ def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
     return frozenset(name for step in steps for name in needs(FAULTS[step.do.kind]))
 
 
-def jobs(runs: int, *, cores: int, memory: int) -> int:
-    """How many of so many runs are played at once where nobody says it. `memory` in bytes (bench/README.md has the
-    measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
-    return max(1, min(runs, cores, MOST, (memory - STACK_BYTES) // RUN_BYTES))
+def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
+    """How many runs at once of `work` where nobody says it, whichever of them meet. `memory` in bytes (bench/README.md
+    has the measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
+    bytes_, promised = STACK_BYTES, 0
+    largest = sorted((max(2, each.pipeline.executors) for each in work), reverse=True)
+    for number, executors in enumerate(largest[: min(cores, MOST)]):
+        bytes_ += RUN_BYTES + (executors - 2) * EXECUTOR_BYTES
+        # Those of the attempt, of the dead one before it, and of the standby.
+        promised += 3 * executors
+        if bytes_ > memory or promised > PROMISED_CORES:
+            return max(1, number)
+    return max(1, min(len(work), cores, MOST))
 
 
 def standby(jobs: int, *, cores: int) -> bool:
@@ -53,7 +62,7 @@ def overlaps(at_once: int, work: Sequence[Scenario], *, cores: int, memory: int)
     """Does the next run begin while the one before it is drained, read and judged? Where one at a time is played,
     drivers wait ready, and this machine has room for two."""
     ready = all(each.restart.standby for each in work)
-    return at_once == 1 and ready and jobs(len(work), cores=cores, memory=memory) > 1
+    return at_once == 1 and ready and jobs(work, cores=cores, memory=memory) > 1
 
 
 class Turn:
