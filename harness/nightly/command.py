@@ -208,7 +208,7 @@ class OwnStack:
 @contextmanager
 def _stacks(asked: Asked, work: Sequence[Scenario]) -> Iterator[list[OwnStack]]:
     """One for each run at once: a drawn plan may kill any server."""
-    each = side_by_side.STACK_BYTES + side_by_side.RUN_BYTES
+    each = side_by_side.STACK_BYTES + max(map(side_by_side.run_bytes, work), default=side_by_side.RUN_BYTES)
     jobs = asked.jobs or max(1, min(capacity.cores(), side_by_side.MOST, capacity.memory() // each))
     with ExitStack() as stacks:
         yield [stacks.enter_context(closing(OwnStack(asked, number, work))) for number in range(jobs)]

@@ -39,15 +39,20 @@ def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
     return frozenset(name for step in steps for name in needs(FAULTS[step.do.kind]))
 
 
+def run_bytes(scenario: Scenario) -> int:
+    """What a run of it takes."""
+    return RUN_BYTES + max(0, scenario.pipeline.executors - 2) * EXECUTOR_BYTES
+
+
 def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
     """How many runs at once of `work` where nobody says it, whichever of them meet. `memory` in bytes (bench/README.md
     has the measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
     bytes_, promised = STACK_BYTES, 0
-    largest = sorted((max(2, each.pipeline.executors) for each in work), reverse=True)
-    for number, executors in enumerate(largest[: min(cores, MOST)]):
-        bytes_ += RUN_BYTES + (executors - 2) * EXECUTOR_BYTES
+    largest = sorted(work, key=lambda each: each.pipeline.executors, reverse=True)
+    for number, each in enumerate(largest[: min(cores, MOST)]):
+        bytes_ += run_bytes(each)
         # Those of the attempt, of the dead one before it, and of the standby.
-        promised += 3 * executors
+        promised += 3 * max(2, each.pipeline.executors)
         if bytes_ > memory or promised > PROMISED_CORES:
             return max(1, number)
     return max(1, min(len(work), cores, MOST))
