@@ -327,8 +327,8 @@ def test_two_runs_that_disagree_fail_their_test_and_keep_both_folders(
 def test_an_option_decides_about_a_standby_whatever_the_scenario_says(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World, option: str, played: list[bool | None]
 ) -> None:
-    project("scenarios/a.yaml", "scenarios/b.yaml")
-    own = pytester.path / "scenarios" / "b.yaml"
+    project("scenarios/a.yaml")
+    own = project("scenarios/b.yaml")
     own.write_text(own.read_text() + "restart: {standby: true}\n")
     words = ["--harness-standby", option] if option else []
     run(pytester, "scenarios", *words).assert_outcomes(passed=2)
