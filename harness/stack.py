@@ -34,6 +34,10 @@ MEANS: Mapping[str, frozenset[Means]] = {
 """By the name of each stack, as `--stack` takes it."""
 
 
+PROMISED_CORES = 64
+"""What a Spark worker of ours promises to executors, or four times those that a pipeline may ask for."""
+
+
 class Process(Protocol):
     """What can be hit: a process of a run, or a container that is one. Two are equal if they are the same one."""
 

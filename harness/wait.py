@@ -88,8 +88,8 @@ def pause(seconds: float) -> None:
 
 @contextmanager
 def tallied() -> Iterator[dict[str, float]]:
-    """What this thread waits for meanwhile, in seconds, by what it waits for, each number in that as `N`. A wait within
-    a wait is part of the outer one."""
+    """What this thread waits for meanwhile, and no other one, in seconds, by what it waits for, each number in that as
+    `N`. A wait within a wait is part of the outer one."""
     before, waited = getattr(_HERE, "waited", None), dict[str, float]()
     _HERE.waited = waited
     try:

@@ -64,6 +64,7 @@ class World:
 
     answers: dict[str, Verdict | HarnessError] = field(default_factory=dict)
     asked: list[tuple[str, int | None]] = field(default_factory=list)
+    standbys: list[bool | None] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
     stacks: list[str] = field(default_factory=list)
     ups: int = 0
@@ -79,6 +80,7 @@ class World:
     ) -> loop.Result:
         self.stacks.append(stack.name)
         self.asked.append((scenario.name, seed))
+        self.standbys.append(scenario.restart.standby)
         answer = self.answers.get(scenario.name, sample.held())
         if isinstance(answer, HarnessError):
             raise answer
@@ -319,6 +321,18 @@ def test_two_runs_that_disagree_fail_their_test_and_keep_both_folders(
         if each.get("name") == "disagreement"
     )
     assert "violated (corrupted, duplicated, lost)" in str(told)
+
+
+@pytest.mark.parametrize(("option", "played"), [("yes", [True, True]), ("no", [False, False]), ("", [None, True])])
+def test_an_option_decides_about_a_standby_whatever_the_scenario_says(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, option: str, played: list[bool | None]
+) -> None:
+    project("scenarios/a.yaml")
+    own = project("scenarios/b.yaml")
+    own.write_text(own.read_text() + "restart: {standby: true}\n")
+    words = ["--harness-standby", option] if option else []
+    run(pytester, "scenarios", *words).assert_outcomes(passed=2)
+    assert world.standbys == played
 
 
 def test_junit_knows_seed_verdict_folder_and_faults(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +28,7 @@ from harness.scenario import Disagreement, Expect, Finding, Kind, Scenario, Verd
 from harness.scenario.disagreement import Said
 from harness.stack import Start
 from harness.suite.options import Options
-from harness.suite.run_again import AGAIN, ONE_IN, compared, drawn, record, wants_another
+from harness.suite.run_again import AGAIN, ALONE, ONE_IN, compared, drawn, record, wants_another
 from tests.folders import Folder, payments
 
 HOUSE = Path(__file__).parents[1]
@@ -156,10 +160,66 @@ def rows(
 
     monkeypatch.setattr(suite, "run_one", run_one)
     options = Options(keep=getattr(request, "param", "all"))
-    out = [*suite.confirmed(with_standby(SCENARIO), Stack(), options=options, listens=listens)]  # type: ignore[arg-type]
+    later = list[Iterator[Run]]()
+    stack: Any = Stack()
+    out = [*suite.confirmed(with_standby(SCENARIO), stack, options=options, listens=listens, later=later.append)]
+    # As expected: nobody asks who was beside it.
+    assert not later
     assert played == [True, False]
     assert names == [row.scenario for row in out] == [SCENARIO.name, SCENARIO.name + AGAIN]
     return out
+
+
+@pytest.mark.parametrize("standby", [True, False])
+def test_a_violation_that_nobody_expected_is_played_again_alone_and_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: dict[bool, Result], standby: bool
+) -> None:
+    """Another run beside it may have done it."""
+    asked: list[tuple[str, int, bool]] = []
+    at_work = set[int]()
+    both, lock = threading.Barrier(2, timeout=20), threading.Lock()
+
+    def run_one(scenario: Scenario, stack: object, **rest: Any) -> Result:
+        with lock:
+            at_work.add(threading.get_ident())
+            number = len(asked)
+            asked.append((scenario.name, len(at_work), bool(scenario.restart.standby)))
+        if number < 2:
+            both.wait()
+        done = copied(
+            finished[number < 2 and scenario.name == "meets"], tmp_path / f"20260101T000000-r0000000{number + 1}"
+        )
+        at_work.discard(threading.get_ident())
+        verdict = replace(done.verdict, as_expected=done.verdict.word is Word.HELD)
+        return replace(done, verdict=verdict)
+
+    def wants_another(result: Result) -> bool:
+        return standby and result.verdict.word is Word.VIOLATED
+
+    @contextmanager
+    def up(stack: object) -> Iterator[object]:
+        yield stack
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "wants_another", wants_another)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", up)
+    work = [replace(SCENARIO, name=name) for name in ("meets", "holds", "last")]
+    reports = tmp_path / "reports"
+    code = suite.run_all(work, Options(jobs=2, reports=reports, standby=standby))
+    assert [name for name, *_ in asked].count("meets") == 2
+    assert asked[-1] == ("meets", 1, False)
+    runs = json.loads((reports / "latest" / "summary.json").read_text())["runs"]
+    assert [(run["scenario"], run["verdict"]) for run in runs] == [
+        ("meets", "violated"),
+        ("meets" + ALONE, "unknown"),
+        ("holds", "held"),
+        ("last", "held"),
+    ]
+    found = runs[1]["disagreement"]
+    assert (found["standby"], found["beside"], code) == (standby, True, 1)
+    assert [again.read(Path(run["folder"])) is not None for run in runs[:2]] == [True, True]
 
 
 @pytest.mark.parametrize("rows", ["all", "failed", "none"], indirect=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -19,10 +20,13 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient
 
 from harness.cli import main
-from harness.errors import Interrupted, StackError
+from harness.errors import Interrupted, StackError, WaitError
 from harness.machine import java
 from harness.session import reaper, session
 from harness.stacks import shared
+from harness.suite import shared_owner
+from harness.suite.options import Options
+from harness.suite.suite_stack import stack_of
 from harness.training import processes
 from harness.wait import Waiting, locked, until
 
@@ -139,6 +143,56 @@ def test_nobody_joins_a_stack_that_is_going_down(place: Path, tmp_path: Path, mo
         stack = shared.SharedStack(told(place, spark={"worker": [1, 1]}), tmp_path / "logs")
         with pytest.raises(StackError, match="going down, run it again"):
             stack.up()
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_command_that_comes_as_it_goes_down_has_a_stack_of_its_own(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], gone: bool
+) -> None:
+    monkeypatch.setattr(shared, "JOIN_S", 0.2)
+    options = Options(reports=tmp_path / "reports")
+    with contextlib.ExitStack() as owner:
+        owner.enter_context(locked(place / shared.OWNER, within_s=1))
+        found = told(place, spark={"worker": [1, 1]})
+        if gone:  # between the look and the lock
+            monkeypatch.setattr(shared, "usable", lambda say: found)
+            (place / shared.FOUND).unlink()
+        else:
+            owner.enter_context(locked(place / shared.USERS, within_s=1))
+        own = stack_of(options)
+    assert not isinstance(own, shared.SharedStack) and own.name == "processes"
+    assert "starting one for this command" in capsys.readouterr().err
+    with locked(place / shared.USERS, within_s=1):
+        pass
+
+
+def test_one_that_a_command_has_found_does_not_go_down_before_it_begins(place: Path, tmp_path: Path) -> None:
+    with locked(place / shared.OWNER, within_s=1):
+        told(place, spark={"worker": [1, 1]})
+        stack = stack_of(Options(reports=tmp_path / "reports"))
+        assert isinstance(stack, shared.SharedStack)
+        with pytest.raises(WaitError), locked(place / shared.USERS, within_s=0.1):
+            pass
+        stack.leave()
+        with locked(place / shared.USERS, within_s=1):
+            pass
+
+
+def test_of_two_that_come_up_at_once_the_slower_one_is_told_of_the_other(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And takes nothing from the log of the other one, who writes it already."""
+    log = place / shared_owner.LOG
+    with locked(place / shared.OWNER, within_s=1):
+        told(place, components={"kafka": {}})
+        log.write_text("from the faster one\n")
+        # As it looked before the other one had its lock.
+        monkeypatch.setattr(shared, "held", lambda path: False)
+        monkeypatch.setattr(shared, "there", lambda: None)
+        monkeypatch.setattr(shared_owner, "_up_already", lambda components: components)
+        found: Any = shared_owner.start(["kafka"], 60.0, kinds=[])
+        assert found == ["kafka"]
+    assert log.read_text().startswith("from the faster one\n")
 
 
 class Shared:

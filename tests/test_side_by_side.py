@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import main
-from harness.errors import Interrupted, StackError
+from harness.errors import HarnessError, Interrupted, StackError
 from harness.faults import FAULTS
+from harness.hosts import in_parallel
 from harness.machine import capacity
 from harness.run.run_or_control import ended
 from harness.run_folder.journal import Journal
@@ -59,6 +60,27 @@ def test_so_many_are_played_at_once() -> None:
     assert sorted(done) == [*"abcd"]
 
 
+HOLD_S = 0.5
+
+
+class Alive:
+    """The runs that are played at a time. Each stays until another one is there too, HOLD_S at most: two that may be
+    played at once meet, however short they are."""
+
+    def __init__(self) -> None:
+        self._met = threading.Condition()
+        self._here: set[int] = set()
+        self.seen: list[tuple[int, set[int]]] = []
+
+    def stay(self, number: int) -> None:
+        with self._met:
+            self._here.add(number)
+            self._met.notify_all()
+            self._met.wait_for(lambda: len(self._here) > 1, HOLD_S)
+            self.seen.append((number, set(self._here)))
+            self._here.remove(number)
+
+
 @dataclass(frozen=True)
 class Restarts:
     """A fault on a server."""
@@ -69,18 +91,11 @@ class Restarts:
 def test_one_that_hits_what_others_use_is_played_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
     monkeypatch.setattr(side_by_side, "FAULTS", known)
-    at_once: list[int] = []
-    seen: list[tuple[str, int]] = []
-
-    def play(number: int, each: Scenario) -> None:
-        at_once.append(number)
-        seen.append((each.name, len(at_once)))
-        at_once.remove(number)
-
+    alive = Alive()
     work = [scenario("b", "kill server"), scenario("a", "kill driver"), scenario("c", "kill server")]
     with threads(3) as pool:
-        played(work, pool, play)
-    assert seen == [("a", 1), ("b", 1), ("c", 1)]
+        played(work, pool, lambda number, each: alive.stay(number))
+    assert alive.seen == [(2, {2}), (1, {1}), (3, {3})]
 
 
 DRAINING = {"what": "phase", "name": "draining"}
@@ -137,18 +152,16 @@ def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
 def test_one_that_hits_what_others_use_begins_when_all_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
     monkeypatch.setattr(side_by_side, "FAULTS", known)
-    turn, alive, seen = Turn(), set[int](), list[tuple[int, set[int]]]()
+    turn, alive = Turn(), Alive()
 
     def play(number: int, each: Scenario) -> None:
-        alive.add(number)
         turn.heard(number, lambda event: None)(DRAINING)
-        seen.append((number, set(alive)))
-        alive.remove(number)
+        alive.stay(number)
 
     work = [scenario("hits", "kill server"), scenario("a", "kill driver"), scenario("too", "kill server")]
     with threads(2) as pool:
         played(work, pool, play, turn=turn)
-    assert seen == [(2, {2}), (1, {1}), (3, {3})]
+    assert alive.seen == [(2, {2}), (1, {1}), (3, {3})]
 
 
 @pytest.mark.parametrize(
@@ -201,6 +214,59 @@ def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_beg
     assert begun == [1, 2]
 
 
+HANGS = """
+import threading
+from harness.errors import Interrupted
+from harness.suite import side_by_side
+
+side_by_side.END_WITHIN_S = 0.2
+begun = threading.Event()
+
+def hangs():
+    begun.set()
+    threading.Event().wait(600)
+
+try:
+    with side_by_side.threads(2) as pool:
+        if {interrupted}:
+            pool.submit("run 1 (hangs)", hangs)
+            begun.wait(20)
+            raise Interrupted("by SIGTERM")
+        side_by_side.together({{"run 1 (hangs)": hangs}}, pool, within_s=0.2)
+except Exception as failure:
+    print(type(failure).__name__, failure)
+"""
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_run_that_hangs_is_named_and_the_process_ends(interrupted: bool) -> None:
+    """Its thread never ends."""
+    argv = [sys.executable, "-c", HANGS.format(interrupted=interrupted)]
+    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=120, check=True)
+    kind = "Interrupted" if interrupted else "HarnessError"
+    assert done.stdout.startswith(kind) and "run 1 (hangs)" in done.stdout, done.stdout
+
+
+def test_a_run_that_hangs_at_the_end_of_a_suite_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "END_WITHIN_S", 0.05)
+    free = threading.Event()
+    with pytest.raises(HarnessError, match="run 7"), threads(2) as pool:
+        pool.submit("run 7", lambda: print(free.wait(WITHIN_S)))
+        pool.submit("run 8", lambda: None)
+    free.set()
+
+
+def test_a_part_of_the_stack_that_never_starts_is_named() -> None:
+    free = threading.Event()
+
+    def hangs() -> None:
+        free.wait(WITHIN_S)
+
+    with pytest.raises(StackError, match=r"still at work: .*hangs$"):
+        in_parallel.together([hangs, lambda: None], within_s=0.05)
+    free.set()
+
+
 def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path) -> None:
     over = Interrupted("the suite ended")
     closed: list[bool] = []
@@ -224,7 +290,37 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
     [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 8), (20, 16, 8, 4), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
 )
 def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
-    assert side_by_side.jobs(runs, cores=cores, memory=gigabytes * 2**30) == expected
+    assert side_by_side.jobs(small(runs), cores=cores, memory=gigabytes * 2**30) == expected
+
+
+def small(runs: int) -> list[Scenario]:
+    """So many runs of one executor."""
+    return [scenario("a")] * runs
+
+
+def with_executors(*executors: int) -> list[Scenario]:
+    return [Scenario(name="a", pipeline=Pipeline(entry="program", executors=each)) for each in executors]
+
+
+@pytest.mark.parametrize(
+    ("executors", "gigabytes", "expected"),
+    [
+        # The worker promises 64 cores, three times its executors to each run.
+        ((8,) * 20, 1000, 2),
+        ((10, 10, 2), 1000, 2),
+        ((10, 9, 2), 1000, 3),
+        ((2, 2, 64), 1000, 1),
+        # 1 GiB for the stack, 1.5 for each run, 0.4 for each executor of it beyond two.
+        ((4, 4), 1 + 2 * (1.5 + 0.8), 2),
+        ((4, 4), 1 + 2 * (1.5 + 0.8) - 0.01, 1),
+        ((2, 4), 1 + 1.5 + 1.5 + 0.8, 2),
+        ((1, 2, 2), 1 + 3 * 1.5, 3),
+    ],
+)
+def test_a_run_of_many_executors_takes_their_memory_and_their_cores(
+    executors: tuple[int, ...], gigabytes: float, expected: int
+) -> None:
+    assert side_by_side.jobs(with_executors(*executors), cores=20, memory=round(gigabytes * GIB)) == expected
 
 
 MANY = st.integers(1, 200)
@@ -236,16 +332,16 @@ MEMORY = st.integers(0, 1024 * GIB)
 def test_the_next_run_at_once_begins_where_it_has_a_core_and_its_memory(number: int) -> None:
     """To the byte, and to the core."""
     enough = int((STACK_GIB + number * RUN_GIB) * GIB)
-    assert side_by_side.jobs(20, cores=number, memory=enough) == number
-    assert side_by_side.jobs(20, cores=20, memory=enough) == number
-    assert side_by_side.jobs(20, cores=20, memory=enough - 1) == max(1, number - 1)
-    assert side_by_side.jobs(20, cores=max(1, number - 1), memory=1024 * GIB) == max(1, number - 1)
-    assert side_by_side.jobs(number, cores=20, memory=1024 * GIB) == number
+    assert side_by_side.jobs(small(20), cores=number, memory=enough) == number
+    assert side_by_side.jobs(small(20), cores=20, memory=enough) == number
+    assert side_by_side.jobs(small(20), cores=20, memory=enough - 1) == max(1, number - 1)
+    assert side_by_side.jobs(small(20), cores=max(1, number - 1), memory=1024 * GIB) == max(1, number - 1)
+    assert side_by_side.jobs(small(number), cores=20, memory=1024 * GIB) == number
 
 
 @given(MANY, CORES, MEMORY)
 def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs: int, cores: int, memory: int) -> None:
-    found = side_by_side.jobs(runs, cores=cores, memory=memory)
+    found = side_by_side.jobs(small(runs), cores=cores, memory=memory)
     assert 1 <= found <= min(runs, cores, side_by_side.MOST)
     # One is always played: a machine too small for it says so by itself.
     assert found == 1 or (STACK_GIB + found * RUN_GIB) * GIB <= memory
@@ -257,8 +353,8 @@ def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs:
 def test_more_of_anything_is_never_fewer_at_once(
     runs: int, cores: int, memory: int, more: tuple[int, int, int]
 ) -> None:
-    less = side_by_side.jobs(runs, cores=cores, memory=memory)
-    assert side_by_side.jobs(runs + more[0], cores=cores + more[1], memory=memory + more[2]) >= less
+    less = side_by_side.jobs(small(runs), cores=cores, memory=memory)
+    assert side_by_side.jobs(small(runs + more[0]), cores=cores + more[1], memory=memory + more[2]) >= less
 
 
 @given(st.integers(1, 8), CORES, st.integers(0, 8))

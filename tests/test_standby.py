@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,16 @@ from typing import Any
 
 import pytest
 
+from harness.components.spark import standby
+from harness.components.spark.driver_process import submit_arguments
+from harness.context import TriggerHit
+from harness.faults import FAULTS
+from harness.run.schedule import evidence
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
-from harness.scenario import Pipeline, Restart, Victim
+from harness.scenario import Fault, Impact, Pipeline, Restart, Step, Victim
 from harness.stack import Process, Start
+from harness.triggers import trigger
 from harness.wait import until
 
 KILLED = -9
@@ -26,12 +33,13 @@ class Driver:
     number: int
     log: Path
     status: int | None = None
+    tree: list[Any] = field(default_factory=list)
 
     def poll(self) -> int | None:
         return self.status
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
-        return []
+        return self.tree
 
 
 @dataclass
@@ -98,6 +106,30 @@ def second(supervisor: Supervisor, stack: Cluster) -> None:
     """Kill the first attempt, and wait for the next."""
     stack.launched[0].status = KILLED
     until("the second attempt", lambda: supervisor.driver is not None and supervisor.driver.number == 2, within_s=20.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "may_wait"),
+    [
+        ("spark.metrics.conf.*.sink.csv.class", False),
+        ("spark.metrics.namespace", False),
+        ("spark.serializer", False),
+        ("spark.kryo.registrator", False),
+        ("spark.extraListeners", False),
+        ("spark.plugins", False),
+        ("spark.eventLog.enabled", False),
+        ("spark.sql.catalog.mine", False),
+        ("spark.sql.shuffle.partitions", True),
+    ],
+)
+@pytest.mark.parametrize("by_the_program", [True, False])
+def test_settings_that_act_without_the_program_make_none(name: str, may_wait: bool, by_the_program: bool) -> None:
+    own: Any = SimpleNamespace(parts={}, spark_master="spark://a:1")
+    pipeline = Pipeline(entry="program.py", conf={} if by_the_program else {name: "value"})
+    words = ["--conf", f"{name}=value"] if by_the_program else []
+    words += shlex.split(submit_arguments(own, pipeline.conf))
+    found = standby.asked(own, pipeline, {}, words)
+    assert found == (([(name, "value")] if by_the_program else []) if may_wait else None)
 
 
 def test_its_program_begins_when_nobody_looks_at_the_dead_attempt_any_more(tmp_path: Path, journal: Journal) -> None:
@@ -173,22 +205,49 @@ def full(*given: Any, **more: Any) -> Waiting:
     raise OSError("the disk is full")
 
 
-def test_one_that_a_fault_ends_before_it_begins_has_died_as_that_attempt(journal: Journal) -> None:
-    stack = Cluster(goes=False)
+@dataclass
+class Sleeper:
+    """A process of a standby, or an orphan; it may not be touched."""
+
+    name: str
+
+    def alive(self) -> bool:
+        return True
+
+    def family(self) -> list[Sleeper]:
+        return [self]
+
+
+@pytest.mark.parametrize("kind", ["kill driver", "crash application", "stop driver", "pause driver"])
+def test_a_fault_that_comes_before_the_program_begins_hits_nobody(journal: Journal, kind: str) -> None:
+    """And is a miss, so that the next batch is tried."""
+    stack = Cluster()
     supervisor = supervised(journal, stack)
+    run: Any = SimpleNamespace(
+        supervisor=supervisor, stack=stack, own=None, glance=lambda hit: None, look=lambda hit: pytest.fail("a look")
+    )
+    options: dict[str, Any] = {"for_s": 0.1} if kind == "pause driver" else {}
+    do = Fault(kind=kind, impact=Impact.DRIVER_KILLED, options=options)
+    step = Step(when=trigger("elapsed", 1.0), do=do)
+    done: list[tuple[str, bool, list[str]]] = []
 
     def hit() -> None:
-        supervisor.expect_death(2, [])
-        stack.waiting[0].driver.status = KILLED
+        found = FAULTS[kind].inject(run, step, TriggerHit(2))
+        words = evidence.missed("records", True, found)
+        done.append((words, supervisor.alive, [each.name for each in supervisor.living()]))
+        assert not supervisor.leftovers()
 
     supervisor.start(Restart(), lambda number: None, settle=hit)
     supervisor.prepare()
-    stack.launched[0].status = KILLED
-    until("the third attempt", lambda: len(stack.launched) == 2, within_s=20.0)
+    stack.waiting[0].driver.tree = [Sleeper("the standby")]
+    second(supervisor, stack)
+    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=20.0)
+    supervisor.healthy()
+    assert done == [("there was no process to hit", False, ["the standby"])]
+    assert [each.name for each in supervisor.processes()] == ["the standby"] and supervisor.alive
+    assert supervisor.last_ended_by_fault == 0
+    stack.waiting[0].driver.tree = []
     supervisor.stop()
-    assert [death.number for death in supervisor.deaths] == [1, 2]
-    assert stack.launched[1].number == 3
-    assert stack.waiting[0].told == ["ready?", "go"], "what is left of it may be seen"
 
 
 def test_one_that_dies_by_itself_before_it_begins_was_no_attempt(journal: Journal) -> None:

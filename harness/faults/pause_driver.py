@@ -35,6 +35,8 @@ class PauseDriver:
         for_s = lasting.lasts_s(step.do)
         limit = Deadline(for_s)
         tree = signals.freeze(run.supervisor.processes())
+        if not tree:
+            return Injection(signalled={})
         try:
             # One that ended meanwhile, a worker between two tasks, no longer runs either.
             until("the driver to be paused", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)

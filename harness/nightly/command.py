@@ -222,7 +222,7 @@ class OwnStack:
 @contextmanager
 def _stacks(asked: Asked, work: Sequence[Scenario]) -> Iterator[list[OwnStack]]:
     """One for each run at once: a drawn plan may kill any server."""
-    each = side_by_side.STACK_BYTES + side_by_side.RUN_BYTES
+    each = side_by_side.STACK_BYTES + max(map(side_by_side.run_bytes, work), default=side_by_side.RUN_BYTES)
     jobs = asked.jobs or max(1, min(capacity.cores(), side_by_side.MOST, capacity.memory() // each))
     with ExitStack() as stacks:
         yield [stacks.enter_context(closing(OwnStack(asked, number, work))) for number in range(jobs)]
@@ -234,7 +234,8 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
         # In this thread, the one that is interrupted.
         return night.play(stacks[0].run)
     with side_by_side.threads(len(stacks)) as pool:
-        side_by_side.together([partial(night.play, stack.run) for stack in stacks], pool)
+        plays = {f"stack {number}": partial(night.play, stack.run) for number, stack in enumerate(stacks, 1)}
+        side_by_side.together(plays, pool, within_s=night.for_s + side_by_side.RUN_WITHIN_S)
 
 
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:

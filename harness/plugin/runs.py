@@ -31,7 +31,8 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
         from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
 
     chosen = item.config.stash[SUITE].settings
-    first = _once(item, stack, with_standby(scenario) if chosen.standby else scenario, seed=seed)
+    asked = scenario if chosen.standby is None else with_standby(scenario, standby=chosen.standby)
+    first = _once(item, stack, asked, seed=seed)
     row = _row(item, scenario, first)
     _remember(item, row)
     if not wants_another(first):

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
-    "standby": ("yes|no", "yes: a driver waits ready for the restart after a planned kill (default: no)"),
+    "standby": (
+        "yes|no",
+        "whether a driver waits ready for the restart after a planned kill (default: as the scenario says)",
+    ),
     "own_stack": ("yes|no", "yes: start a stack even where `onceproof up` left one (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
     "shard": ("I/N", "only the I-th of N parts of the scenarios, by their sorted paths; other tests run in each"),
@@ -39,7 +42,7 @@ class Settings:
     places: Mapping[str, Any]
     seed: int | None
     shard: Shard | None
-    standby: bool
+    standby: bool | None
     own_stack: bool
     keep: str
     reports: Path
@@ -79,7 +82,7 @@ def read(config: pytest.Config) -> Settings:
         places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
         shard=_shard(values["shard"]),
-        standby=_yes(values, "standby"),
+        standby=_yes(values, "standby") if values["standby"] else None,
         own_stack=_yes(values, "own_stack"),
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),

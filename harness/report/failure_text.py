@@ -63,7 +63,7 @@ def disagreement(verdict: Verdict) -> list[str]:
     found = verdict.disagreement
     if found is None:
         return []
-    sides = (("a driver had waited ready", found.waited), ("all drivers began cold", found.cold))
+    sides = zip(found.ways, (found.waited, found.cold), strict=True)
     told = [f"  {how}: {visible(said.answer, 200)}, {visible(said.run or 'not kept', 400)}" for how, said in sides]
     return [f"{found.kind} of two runs of this plan", *told]
 

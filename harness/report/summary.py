@@ -8,7 +8,8 @@
                "file", "seed", "exit_code", "unstruck": [[sink, crash point]],
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
                          "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]]},
-               "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...}}}], "exit_code"}
+               "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...},
+                                         "standby", "beside"}}], "exit_code"}
 
 The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
 had.

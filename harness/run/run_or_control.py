@@ -52,7 +52,8 @@ def _standby(scenario: Scenario) -> list[str]:
 
 
 def play(live: Live, workload: Workload) -> None:
-    """From empty resources to the sink read and saved. The journal says what was waited for meanwhile."""
+    """From empty resources to the sink read and saved. The journal says what this thread waited for meanwhile:
+    schedule, supervisor and producer have threads of their own, whose waits are not in it."""
     with tallied() as waited:
         try:
             live.perform(workload)

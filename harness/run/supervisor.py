@@ -143,9 +143,7 @@ class Supervisor:
             if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
                 self.driver = standby.driver
                 self._settle()
-                begun = not self._stopping.is_set() and standby.go()
-                # One that a fault hit meanwhile has ended as attempt `number`; one that died by itself never began.
-                if begun or number in self._ended_by_fault:
+                if not self._stopping.is_set() and standby.go():
                     return standby
                 self.driver = None
             self._journal.write("no standby", number=number, why=tail(standby.driver.log, lines=3))
@@ -215,7 +213,9 @@ class Supervisor:
 
     def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
-        those of its processes that are to live on."""
+        those of its processes that are to live on. Nothing can be hit of one whose program has not begun."""
+        if self._parked and number == self._present:
+            return
         self._ended_by_fault.add(number)
         self._left += left
 
@@ -226,8 +226,8 @@ class Supervisor:
 
     @property
     def alive(self) -> bool:
-        """Is there a driver? False between a death and the restart."""
-        return self.driver is not None and self.driver.poll() is None
+        """Is there a driver? False between a death and the restart: until the program begins."""
+        return self.driver is not None and not self._parked and self.driver.poll() is None
 
     def healthy(self) -> None:
         """Raise HarnessError if the supervisor itself failed."""
@@ -256,12 +256,16 @@ class Supervisor:
             return None
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
-        """What dies of the current attempt when `victim` does; empty without one."""
+        """What dies of the current attempt when `victim` does; empty without one, and until its program begins: there
+        is nothing to hit then."""
+        return [] if self._parked else self._tree(victim)
+
+    def _tree(self, victim: Victim = Victim.TREE) -> list[Process]:
         return list(self.driver.processes(victim)) if self.driver else []
 
     def leftovers(self) -> list[Process]:
         """Living processes of the run that are of an attempt before the present one."""
-        present = [*self.processes(), *signals.family(self._stack.processes(self._own, attempt=self._present))]
+        present = [*self._tree(), *signals.family(self._stack.processes(self._own, attempt=self._present))]
         return [process for process in self.living() if process not in present]
 
     def stop(self) -> None:
@@ -294,7 +298,7 @@ class Supervisor:
 
     def living(self) -> list[Process]:
         """Every living process of the run."""
-        found = [*self.processes(), *signals.family(self._stack.processes(self._own)), *self._left]
+        found = [*self._tree(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.alive()]
 
 

@@ -20,8 +20,9 @@ NAME = "again.json"
 def write(folder: Path, found: Disagreement) -> None:
     """Put it into a run's folder. Raises HarnessError if that is not as the run left it, or the disk refuses."""
     sealed.opened(folder)
-    sides = {side: {**said, "run": _short(said["run"])} for side, said in plain(found).items()}
-    store.write(folder / NAME, json.dumps(sides, indent=1) + "\n")
+    said = plain(found)
+    sides = {side: {**said[side], "run": _short(said[side]["run"])} for side in ("waited", "cold")}
+    store.write(folder / NAME, json.dumps({**said, **sides}, indent=1) + "\n")
     sealed.write(folder)
 
 
@@ -49,9 +50,9 @@ def beside(verdict: Verdict, folder: Path) -> Verdict:
 
 
 def disagreeing(verdict: Verdict, found: Disagreement) -> Verdict:
-    """The verdict of the run that was cold: nobody can tell which of the two is right, so it is never as expected."""
-    waited, cold = found.waited.answer, found.cold.answer
-    reason = f"of two runs of this plan one was {waited}, with a driver that had waited ready, one {cold}, all cold"
+    """The verdict of the second run: nobody can tell which of the two is right, so it is never as expected."""
+    (waited, cold), (first, second) = (found.waited.answer, found.cold.answer), found.ways
+    reason = f"of two runs of this plan one was {waited} ({first}), one {cold} ({second})"
     reasons = (reason, *verdict.reasons)
     return replace(verdict, word=Word.UNKNOWN, as_expected=False, reasons=reasons, disagreement=found)
 

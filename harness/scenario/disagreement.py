@@ -23,10 +23,20 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Disagreement:
-    """A finding of the suite's: `waited` is the run in which a driver had waited ready, `cold` the one in which every
-    driver began cold."""
+    """A finding of the suite's: `waited` is the first run, `cold` the second, in which every driver began cold.
+    `standby`: in the first a driver had waited ready. `beside`: others were played beside the first, none beside the
+    second."""
 
     kind: ClassVar[str] = "disagreement"
 
     waited: Said
     cold: Said
+    standby: bool = True
+    beside: bool = False
+
+    @property
+    def ways(self) -> tuple[str, str]:
+        """How the first was played, and the second."""
+        first = [*["a driver had waited ready"] * self.standby, *["others were played beside it"] * self.beside]
+        second = [*["nobody was beside it"] * self.beside, "all drivers began cold"]
+        return ", ".join(first), ", ".join(second)

@@ -157,6 +157,7 @@ class SharedStack(LastingStack, ProcessesStack):
         self._lent = {name: each for name, each in found.components.items() if name not in own}
         self._borrowed: dict[str, Server] = {}
         self._user = contextlib.ExitStack()
+        self._joined = False
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
@@ -165,20 +166,32 @@ class SharedStack(LastingStack, ProcessesStack):
         super().health()
 
     def _start(self, session: Session) -> None:
-        self._join()
+        self.join()
         said = self._found.spark
         worker = reaper.ProcessId(*said["worker"])
         self.spark = SharedSpark(self._found.session, said["master"], Path(said["home"]), said["cores"], worker)
         self.spark.check()
         self.servers |= self._add(self._needs)
 
-    def _join(self) -> None:
-        """Keep it from ending for want of users. Raises StackError if it is just doing that."""
+    def join(self) -> None:
+        """Keep it from ending for want of users, until `down` or `leave`. Raises StackError if it is just doing that,
+        or is gone."""
+        if self._joined:
+            return
         try:
             # The owner takes this lock for a moment, to see whether there is anybody.
             self._user.enter_context(locked(folder() / USERS, within_s=JOIN_S, how=fcntl.LOCK_SH))
         except WaitError as failure:
             raise StackError(f"{failure}; it is going down, run it again") from failure
+        self._joined = True
+        if not lives(self._found.session):
+            self.leave()
+            raise StackError("the stack that was up is gone, run it again")
+
+    def leave(self) -> None:
+        """Let it end."""
+        self._joined = False
+        self._user.close()
 
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
         borrowed = {
@@ -211,7 +224,7 @@ class SharedStack(LastingStack, ProcessesStack):
         borrowed, self._borrowed = self._borrowed, {}
         # Whatever of it fails, the rest is done.
         with contextlib.ExitStack() as steps:
-            steps.callback(self._user.close)
+            steps.callback(self.leave)
             steps.callback(ProcessesStack.down, self)
             for server in borrowed.values():
                 steps.callback(server.close)

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from time import monotonic
@@ -35,8 +36,8 @@ from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import Options, fitted, overlapping
 from harness.suite.reported import report as report
-from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
-from harness.suite.side_by_side import MOST, Turn, played, threads
+from harness.suite.run_again import AGAIN, ALONE, cold, compared, record, wants_another, wants_to_be_alone
+from harness.suite.side_by_side import MOST, Turn, alone, played, threads, together
 from harness.suite.suite_stack import stack_of, up
 
 if TYPE_CHECKING:
@@ -51,6 +52,20 @@ class Suite:
     progress: Progress
     _runs: list[tuple[int, Run]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _later: list[tuple[int, Iterator[Run]]] = field(default_factory=list)
+
+    def later(self, number: int, runs: Iterator[Run]) -> None:
+        """Keep runs of the scenario with that number for the time when nobody is beside them."""
+        self._later.append((number, runs))
+
+    def rest(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """What is to be played alone, one after the other, each under a name."""
+        for number, runs in sorted(self._later, key=itemgetter(0)):
+            yield f"run {number} (again)", partial(self._add_all, number, runs)
+
+    def _add_all(self, number: int, runs: Iterator[Run]) -> None:
+        for each in runs:
+            self.add(number, each)
 
     def add(self, number: int, run: Run) -> None:
         """Keep one run's outcome, of the scenario with that number; the summary on disk is never older than this."""
@@ -116,13 +131,17 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                 heard = suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
                 return turn.heard(number, heard) if turn else heard
 
-            for done in confirmed(scenario, stack, options=options, listens=listens):
+            beside = jobs > 1 and len(work) > 1 and not alone(scenario)
+            later = partial(suite.later, number) if beside else None
+            for done in confirmed(scenario, stack, options=options, listens=listens, later=later):
                 suite.add(number, done)
 
         try:
             with closing(suite.progress), threads(jobs) as pool, up(stack):
                 if jobs > 1:
                     played(work, pool, play, turn=turn)
+                    for name, again in suite.rest():
+                        together({name: again}, pool)
                 else:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
@@ -160,22 +179,38 @@ def cut_short(runs: Sequence[Run], failure: BaseException, options: Options) -> 
 
 
 def confirmed(
-    scenario: Scenario, stack: Stack, *, options: Options, listens: Callable[[str], Listener]
+    scenario: Scenario,
+    stack: Stack,
+    *,
+    options: Options,
+    listens: Callable[[str], Listener],
+    later: Callable[[Iterator[Run]], None] | None = None,
 ) -> Iterator[Run]:
-    """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so."""
-    from harness.report import render
-
-    first, again = one(scenario, stack, options=options, listener=listens(scenario.name))
+    """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so. `later` takes
+    what has to be played alone; None where nobody is beside it."""
+    first, standby = one(scenario, stack, options=options, listener=listens(scenario.name))
     yield first
-    if again:
-        name = scenario.name + AGAIN
+    beside = later is not None and wants_to_be_alone(first.verdict)
+    if not (standby or beside):
+        return
+
+    def again() -> Iterator[Run]:
+        from harness.report import render
+
+        name = scenario.name + (ALONE if beside else AGAIN)
         # Whether it failed shows only beside the first.
         kept = replace(options, keep="all") if options.keep == "failed" else options
         second, _ = one(cold(scenario), stack, options=kept, listener=listens(name))
-        verdict = compared(second.verdict, first.verdict, folders=(second.folder, first.folder))
+        folders = (second.folder, first.folder)
+        verdict = compared(second.verdict, first.verdict, folders=folders, standby=standby, beside=beside)
         yield replace(second, scenario=name, verdict=verdict)
         for folder in record(verdict, first.folder, second.folder):
             render.write(folder)
+
+    if later is not None and beside:
+        later(again())
+    else:
+        yield from again()
 
 
 def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> tuple[Run, bool]:

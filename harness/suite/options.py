@@ -53,4 +53,4 @@ def overlapping(options: Options, jobs: int, work: Sequence[Scenario]) -> bool:
 
 
 def _jobs(options: Options, work: Sequence[Scenario], cores: int) -> int:
-    return 1 if options.stack == "external" else side_by_side.jobs(len(work), cores=cores, memory=capacity.memory())
+    return 1 if options.stack == "external" else side_by_side.jobs(work, cores=cores, memory=capacity.memory())

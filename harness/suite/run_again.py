@@ -1,7 +1,9 @@
-"""A verdict that came with a driver that had waited ready is not the last word: a restart in production is slower.
+"""A verdict that came with a driver that had waited ready is not the last word: a restart in production is slower. Nor
+is one that came with others beside: they share a server, and the names that it owns.
 
-Each *violated* of such a run, and one *held* in twenty, is run again with drivers that begin cold. Where the two do not
-say the same, that is a finding of its own, and nobody can tell: unknown.
+Each *violated* of a run with such a driver, and one *held* in twenty, is run again with drivers that begin cold. Each
+*violated* that is not as expected, of a run with others beside it, is run again alone. Where the two do not say the
+same, that is a finding of its own, and nobody can tell: unknown.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from harness.stack import Start
 ONE_IN = 20
 TELL = (Word.HELD, Word.VIOLATED)
 AGAIN = " (again, drivers cold)"
+ALONE = " (again, alone, drivers cold)"
 
 
 def wants_another(result: Result) -> bool:
@@ -29,6 +32,12 @@ def wants_another(result: Result) -> bool:
     if not any(each["start"] in (Start.WARM, Start.UNASKED) for each in outcome.get("starts", ())):
         return False
     return word is Word.VIOLATED or (word is Word.HELD and drawn(result.folder.name))
+
+
+def wants_to_be_alone(verdict: Verdict) -> bool:
+    """May others that were played beside it have done it? A program with a constant `transactional.id` or key of an
+    advisory lock meets itself in each of them."""
+    return verdict.word is Word.VIOLATED and not verdict.as_expected
 
 
 def drawn(folder: str) -> bool:
@@ -41,15 +50,24 @@ def cold(scenario: Scenario) -> Scenario:
     return with_standby(scenario, standby=False)
 
 
-def compared(second: Verdict, first: Verdict, *, folders: tuple[Path | None, Path | None]) -> Verdict:
+def compared(
+    second: Verdict,
+    first: Verdict,
+    *,
+    folders: tuple[Path | None, Path | None],
+    standby: bool = True,
+    beside: bool = False,
+) -> Verdict:
     """The verdict of the second run, in which all drivers began cold: unknown where the two do not agree, and neither
-    left it open; as expected only if the first was. `folders` of the second and the first, None if not kept."""
+    left it open; as expected only if the first was. `folders` of the second and the first, None if not kept; why there
+    was a second: a `standby`, others `beside` the first."""
     cold, waited = said(second, folders[0]), said(first, folders[1])
+    found = Disagreement(waited=waited, cold=cold, standby=standby, beside=beside)
     if second.word in TELL and (cold.word, cold.kinds) != (waited.word, waited.kinds):
-        return again.disagreeing(second, Disagreement(waited=waited, cold=cold))
+        return again.disagreeing(second, found)
     if first.as_expected or not second.as_expected:
         return second
-    reason = f"{waited.answer} with a driver that had waited ready was not as expected: {waited.run or 'not kept'}"
+    reason = f"the first was {waited.answer} ({found.ways[0]}), not as expected: {waited.run or 'not kept'}"
     return replace(second, as_expected=False, reasons=(*second.reasons, reason))
 
 

@@ -40,6 +40,14 @@ DOWN_S = 120.0
 LOOK_S = 0.5
 MOMENT_S = 1.0
 LOG = "owner.log"
+LOST = 75
+"""The exit status of an owner before which another one was there."""
+
+
+class _Lost(StackError):
+    """Another process owns a stack already."""
+
+    exit_code = LOST
 
 
 def shareable(names: Collection[str] = ()) -> tuple[str, ...]:
@@ -64,13 +72,16 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     argv = [sys.executable, "-m", "harness.suite.shared_owner", str(idle_s), where, *components]
     paths = [str(Path(__file__).parents[2]), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     named = {shared.VARIABLE: str(place), cache.VARIABLE: str(cache.root()), "PYTHONPATH": os.pathsep.join(paths)}
-    with log.open("wb") as out:
+    # It may be another one's, who is faster: the owner empties it.
+    with log.open("ab") as out:
         child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd=place,
             env={**os.environ, **named},
         )  # fmt: skip
     try:
         found = until("the stack to be up", lambda: _seen(child, log), within_s=UP_S, every_s=0.1)
+    except _Lost:
+        return _up_already(components)
     except BaseException:
         child.terminate()
         try:
@@ -98,6 +109,8 @@ def _up_already(components: Collection[str]) -> shared.There:
 
 def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
     if (code := child.poll()) is not None:
+        if code == LOST:
+            raise _Lost
         failure = HarnessError(f"the stack to share could not come up; its owner ended with {code}: {tail(log)}")
         failure.exit_code = code or HarnessError.exit_code
         raise failure
@@ -137,7 +150,9 @@ def own(components: Sequence[str], idle_s: float) -> None:
     with contextlib.ExitStack() as door:
         door.enter_context(signals())
         if not _taken(place / shared.OWNER, door):
-            raise StackError("another process owns a stack already")
+            raise _Lost("another process owns a stack already")
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(place / LOG, 0)
         door.enter_context(contextlib.suppress(Interrupted))
         for left in (shared.FOUND, shared.ENDED):
             (place / left).unlink(missing_ok=True)

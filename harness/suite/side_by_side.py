@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from harness.component import needs
-from harness.errors import Interrupted
+from harness.errors import HarnessError, Interrupted
 from harness.faults import FAULTS
+from harness.hosts.in_parallel import Pool, Task
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
-from harness.stack import Means
+from harness.stack import PROMISED_CORES, Means
 from harness.wait import Waiting, ended_by, until
 
 END_WITHIN_S = 60.0
-TURN_WITHIN_S = 86_400.0
-"""The run that has the turn ends by deadlines of its own."""
-STACK_BYTES, RUN_BYTES = 1 * 2**30, 3 * 2**29
-"""What a stack takes, and each run on it with its standby, and some more."""
+RUN_WITHIN_S = 86_400.0
+"""A run ends by deadlines of its own."""
+STACK_BYTES, RUN_BYTES, EXECUTOR_BYTES = 1 * 2**30, 3 * 2**29, 2 * 2**30 // 5
+"""What a stack takes, each run on it of up to two executors with its standby, and each further executor; and some
+more."""
 MOST = 8
 """Runs at once: Postgres takes a hundred connections, and the worker promises cores for so many runs."""
 
@@ -37,10 +39,23 @@ def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
     return frozenset(name for step in steps for name in needs(FAULTS[step.do.kind]))
 
 
-def jobs(runs: int, *, cores: int, memory: int) -> int:
-    """How many of so many runs are played at once where nobody says it. `memory` in bytes (bench/README.md has the
-    measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
-    return max(1, min(runs, cores, MOST, (memory - STACK_BYTES) // RUN_BYTES))
+def run_bytes(scenario: Scenario) -> int:
+    """What a run of it takes."""
+    return RUN_BYTES + max(0, scenario.pipeline.executors - 2) * EXECUTOR_BYTES
+
+
+def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
+    """How many runs at once of `work` where nobody says it, whichever of them meet. `memory` in bytes (bench/README.md
+    has the measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
+    bytes_, promised = STACK_BYTES, 0
+    largest = sorted(work, key=lambda each: each.pipeline.executors, reverse=True)
+    for number, each in enumerate(largest[: min(cores, MOST)]):
+        bytes_ += run_bytes(each)
+        # Those of the attempt, of the dead one before it, and of the standby.
+        promised += 3 * max(2, each.pipeline.executors)
+        if bytes_ > memory or promised > PROMISED_CORES:
+            return max(1, number)
+    return max(1, min(len(work), cores, MOST))
 
 
 def standby(jobs: int, *, cores: int) -> bool:
@@ -52,7 +67,7 @@ def overlaps(at_once: int, work: Sequence[Scenario], *, cores: int, memory: int)
     """Does the next run begin while the one before it is drained, read and judged? Where one at a time is played,
     drivers wait ready, and this machine has room for two."""
     ready = all(each.restart.standby for each in work)
-    return at_once == 1 and ready and jobs(len(work), cores=cores, memory=memory) > 1
+    return at_once == 1 and ready and jobs(work, cores=cores, memory=memory) > 1
 
 
 class Turn:
@@ -66,7 +81,7 @@ class Turn:
     @contextmanager
     def of(self, number: int) -> Iterator[None]:
         """Wait until nobody has it, and give it on at the latest at the end. Raises what ends the suite."""
-        until("the run before this one to have no step left", lambda: self._free(number), within_s=TURN_WITHIN_S)
+        until("the run before this one to have no step left", lambda: self._free(number), within_s=RUN_WITHIN_S)
         try:
             yield
         finally:
@@ -97,21 +112,27 @@ class Turn:
 
 
 @contextmanager
-def threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """For so many runs at once. On leaving, those that have begun are waited for."""
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="job")
+def threads(jobs: int) -> Iterator[Pool]:
+    """For so many runs at once. On leaving, those that have begun are waited for; one that does not end in time is left
+    behind. Raises HarnessError that names it."""
+    pool = Pool(jobs)
     try:
         yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    except BaseException as first:
+        left = pool.close(within_s=END_WITHIN_S)
+        if left and isinstance(first, HarnessError):
+            first.args = (f"{first}\nand then: {_hang(left)}",)
+        raise
+    if left := pool.close(within_s=END_WITHIN_S):
+        raise HarnessError(_hang(left))
+
+
+def _hang(names: Sequence[str]) -> str:
+    return f"still at work {END_WITHIN_S:g} s after the end of the suite: {', '.join(names)}"
 
 
 def played(
-    work: Sequence[Scenario],
-    pool: ThreadPoolExecutor,
-    play: Callable[[int, Scenario], None],
-    *,
-    turn: Turn | None = None,
+    work: Sequence[Scenario], pool: Pool, play: Callable[[int, Scenario], None], *, turn: Turn | None = None
 ) -> None:
     """Play each, those that must be alone last, and each at its `turn`."""
 
@@ -119,22 +140,25 @@ def played(
         with turn.of(number) if turn else nullcontext():
             play(number, scenario)
 
+    def tasks(numbered: Sequence[tuple[int, Scenario]]) -> dict[str, Task]:
+        return {f"run {each[0]} ({each[1].name})": partial(one, *each) for each in numbered}
+
     numbered = list(enumerate(work, 1))
-    together([partial(one, *each) for each in numbered if not alone(each[1])], pool)
+    together(tasks([each for each in numbered if not alone(each[1])]), pool)
     for each in numbered:
         if alone(each[1]):
-            together([partial(one, *each)], pool)
+            together(tasks([each]), pool)
 
 
-def together(tasks: Sequence[Callable[[], None]], pool: ThreadPoolExecutor) -> None:
-    """Each in a thread of the pool. What one of them raises, or what interrupts this, ends the others at their next
-    wait, and what has not begun by then never will."""
+def together(tasks: Mapping[str, Task], pool: Pool, *, within_s: float = RUN_WITHIN_S) -> None:
+    """Each in a thread of the pool, under its name. What one of them raises, or what interrupts this, ends the others
+    at their next wait, and what has not begun by then never will. Raises HarnessError if none ends in `within_s`."""
     why: list[BaseException] = []
 
     def interrupted() -> Interrupted | None:
         return Interrupted(f"the suite ended: {why[0]}") if why else None
 
-    def one(task: Callable[[], None]) -> None:
+    def one(task: Task) -> None:
         if why:
             return
         try:
@@ -147,9 +171,14 @@ def together(tasks: Sequence[Callable[[], None]], pool: ThreadPoolExecutor) -> N
 
     begun: list[Future[None]] = []
     try:
-        begun += (pool.submit(one, task) for task in tasks)
-        for done in as_completed(begun):
-            done.result()
+        begun += (pool.submit(name, partial(one, task)) for name, task in tasks.items())
+        left = {*begun}
+        while left:
+            done, left = wait(left, timeout=within_s, return_when=FIRST_COMPLETED)
+            if not done:
+                raise HarnessError(f"waited {within_s:g} s for one of {len(left)} runs to end")
+            for each in done:
+                each.result()
     except BaseException as failure:
         why.append(failure)
         for each in begun:

@@ -64,8 +64,15 @@ def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str]) 
     found = shared.usable(say)
     if found is None:
         return None
+    stack = shared.SharedStack(found, store.latest(options.reports) / "logs", needs=needs, own=hit)
+    try:
+        # From here on it does not end for want of users.
+        stack.join()
+    except StackError:
+        say("the stack that was up has just gone down; starting one for this command")
+        return None
     say("using the stack that is up (onceproof down ends it)")
-    return shared.SharedStack(found, store.latest(options.reports) / "logs", needs=needs, own=hit)
+    return stack
 
 
 def say(words: str) -> None:

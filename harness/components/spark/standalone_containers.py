@@ -13,6 +13,7 @@ from harness import wait
 from harness.hosts.container import JVM, START_S, Container
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.images import Image
+from harness.stack import PROMISED_CORES
 
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
@@ -48,7 +49,7 @@ class SparkContainers:
         self._engine, self._defaults, self._logs = engine, defaults, logs
         # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
         # and so has each run beside.
-        self.cores = max(64, 4 * executors)
+        self.cores = max(PROMISED_CORES, 4 * executors)
         self.master = f"spark://master:{MASTER}"
         self.containers: list[Container] = []
         self.workers: list[Container] = []

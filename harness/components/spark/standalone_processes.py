@@ -26,6 +26,7 @@ from harness.machine.java import Java
 from harness.machine.spark_home import spark_home
 from harness.session import reaper
 from harness.session.session import Session
+from harness.stack import PROMISED_CORES
 
 START_S = 90.0
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -63,7 +64,7 @@ class Spark:
         self.folder = session.folder / "spark"
         # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
         # and so has each run beside.
-        self.cores = max(64, 4 * executors)
+        self.cores = max(PROMISED_CORES, 4 * executors)
 
     @property
     def master(self) -> str:

@@ -51,7 +51,8 @@ def kill_driver(
     """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to the `executors`."""
     victim, driver = victim_of(fault), run.supervisor.driver
     targets = list(run.supervisor.processes(victim))
-    targets += signals.family(run.stack.executors(run.own)) if executors else []
+    # Without a driver those are a dead one's, which is no crash of this attempt.
+    targets += signals.family(run.stack.executors(run.own)) if executors and targets else []
     scheduled(run, driver, targets)
     done = ending(run, driver, kill(run, hit, targets))
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.

@@ -55,7 +55,9 @@ def document(runs: Sequence[Run], *, unread: Sequence[str] = ()) -> dict[str, An
 
 def _rules() -> Iterator[dict[str, Any]]:
     texts = {_rule(kind): text for kind, text in KINDS.items()} | {word.value: meaning(word) for word in Word}
-    texts[Disagreement.kind] = "Two runs of one plan do not say the same, one with a driver that had waited ready."
+    texts[Disagreement.kind] = (
+        "Two runs of one plan do not say the same: one beside others or with a driver that had waited, one not."
+    )
     for name, text in texts.items():
         words = f"{text[:1].upper()}{text[1:]}"
         yield {"id": name, "shortDescription": {"text": words}, "defaultConfiguration": {"level": "error"}}
