@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.report import budget, render, summary
+from harness.faults import fault
+from harness.report import budget, claims, render, summary
 from harness.report.many import about, coverage, durations, matrix, trend, twins
 from harness.report.many.gather import gather
 from harness.report.many.page import BARE, EVERY, Many, build
@@ -22,7 +23,7 @@ from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Kind, Pipeline, Scenario, Step, Word, plain
+from harness.scenario import Expect, Kind, Pipeline, Scenario, Step, Victim, Word, plain
 from harness.suite import report
 from tests import sample_runs as sample
 from tests.test_report import HOSTILE, Skeleton
@@ -402,3 +403,16 @@ def test_schedules_name_their_steps() -> None:
     step: Step = sample.scenario().schedule[0]
     assert about.planned(asked(schedule=(step,))).schedule == (("kill driver", "sink-committed", "3"),)
     assert plain(about.NOTHING)["schedule"] == ()
+
+
+def test_a_planned_fault_has_the_name_of_the_one_that_is_done() -> None:
+    step = replace(sample.scenario().schedule[0], do=fault("kill driver", victim=Victim.JVM))
+    scenario = asked(schedule=(step,))
+    done = replace(sample.STEP, name=step.name)
+    run = Run(scenario="a", verdict=replace(sample.held(), steps=(done,)), about=about.planned(scenario))
+    grid = coverage.grid([Seen.of(run)], rows=9, heads=9)
+    # A name of its own for the plan would be a fault that was never struck.
+    assert grid.heads == [step.name] == ["kill driver (jvm)"]
+    assert (grid.struck, grid.never) == (1, 2)
+    told = json.loads(json.dumps(plain(scenario)))
+    assert dict(claims.about(told, (done,)))["Fault"] == "kill driver (jvm) (sink-committed, batch 3)"
