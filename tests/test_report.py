@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -371,6 +373,25 @@ def test_the_same_folder_gives_the_same_page(tmp_path: Path) -> None:
     new = "/".join(moved.parts[-3:]).encode()
     assert again == first.replace(old, new)
     assert str(tmp_path).encode() not in first
+
+
+@pytest.mark.parametrize("word", [Word.UNKNOWN, Word.ERROR])
+def test_a_copy_without_its_times_gives_the_same_page(tmp_path: Path, word: Word) -> None:
+    """Artefacts of a CI come back with the time of their unpacking."""
+    asked = sample.verdict(word=word, findings=(), as_expected=False, reasons=("the time was up",))
+    folder = sample.stored(tmp_path, asked)
+    logs = [f"driver-{number}.log" for number in (10, 9, 8, 2, 1)] + ["kafka.log", "postgres.log"]
+    for age, name in enumerate(reversed(logs)):
+        (folder.logs / name).write_text(f"the end of {name}\n", encoding="utf-8")
+        os.utime(folder.logs / name, (1_000_000 + age, 1_000_000 + age))
+    first = render.write(folder.path).read_bytes()
+    shown = re.findall(r"the end of ([-a-z0-9]+\.log)", first.decode())
+    assert shown == logs[: render.MOST_LOGS]
+    copy = tmp_path / "copy" / Path(*folder.path.parts[-3:])
+    shutil.copytree(folder.path, copy)
+    for age, name in enumerate(logs):
+        os.utime(copy / "logs" / name, (2_000_000 + age, 2_000_000 + age))
+    assert render.write(copy).read_bytes() == first
 
 
 def test_long_things_are_cut_and_counted() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from harness.report import stakes
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
-from harness.scenario import StepOutcome, Verdict, Word
+from harness.scenario import StepOutcome, Verdict, Word, fault_name
 from harness.stack import Start
 
 GUARANTEES = {
@@ -71,7 +71,13 @@ def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
     batch = "" if when.get("batch") is None else f", batch {when.get('batch')}"
     query = f" of {when.get('query')}" if when.get("query") else ""
     hit = "" if outcome is None or outcome.batch in (None, when.get("batch")) else f"; hit at batch {outcome.batch}"
-    return f"{mapping(step.get('do')).get('kind', '')} ({when.get('place', '')}{batch}{query}{hit})"
+    return f"{planned_fault(step)} ({when.get('place', '')}{batch}{query}{hit})"
+
+
+def planned_fault(step: Mapping[str, Any]) -> str:
+    """The name of a plan's fault, the one that it has in the verdict."""
+    do = mapping(step.get("do"))
+    return fault_name(str(do.get("kind") or ""), mapping(do.get("options")))
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ visible (no control, bidi or invisible character, no lone surrogate) and cuts it
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -146,13 +147,18 @@ def _events(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
-    """The newest logs' ends, for whoever asks why: of a run without findings, or that stalled."""
+    """The logs' ends, for whoever asks why: of a run without findings, or that stalled."""
     told = any(finding.kind is not Kind.STALLED for finding in verdict.findings)
     if told or not found.logs.is_dir():
         return []
     logs = [path for path in found.logs.rglob("*") if path.is_file() and not path.is_symlink()]
-    newest = sorted(logs, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_LOGS]
-    return [page.LogText(name=str(path.relative_to(found.path)), lines=tail(path)) for path in newest]
+    names = sorted((str(path.relative_to(found.path)) for path in logs), key=_last_attempt_first)[:MOST_LOGS]
+    return [page.LogText(name=name, lines=tail(found.path / name)) for name in names]
+
+
+def _last_attempt_first(name: str) -> tuple[list[str], list[int], str]:
+    """By name, of one kind the highest number first. Not by time: a copy of the folder has other times."""
+    return re.split("[0-9]+", name), [-int(digits) for digits in re.findall("[0-9]+", name)], name
 
 
 def _starved(found: store.RunFolder) -> dict[int, int]:

@@ -104,7 +104,7 @@ def _step(step: Mapping[str, Any]) -> tuple[str, str, str]:
     when = claims.mapping(step.get("when"))
     batch = when.get("batch")
     place = str(when.get("place") or when.get("kind") or "")
-    return str(claims.mapping(step.get("do")).get("kind") or ""), place, "" if batch is None else str(batch)
+    return claims.planned_fault(step), place, "" if batch is None else str(batch)
 
 
 def _test(scenario: Mapping[str, Any]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from harness.report.escape import visible
+from harness.report.escape import plural, visible
 from harness.report.many import twins
 from harness.report.many.seen import Seen
 from harness.report.many.twins import Row
@@ -36,13 +36,24 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One pipeline under one fault. `left` says at how many places more, and what came out there; `places` counts
+    them."""
+
+    head: str
+    entries: list[Entry]
+    left: str
+    places: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Line:
-    """One pipeline. `cells` has a list of entries for each head of the section."""
+    """One pipeline. It has a cell for each head of the section."""
 
     name: str
     role: str
     about: list[str]
-    cells: list[tuple[str, list[Entry]]]
+    cells: list[Cell]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +67,26 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """All sections, and how many pipelines are left out."""
+    """All sections, how many pipelines are left out, and how many places in the cells of the others."""
 
     sections: list[Section]
     pairs: int
     left: int
+    places_left: int
 
 
-def matrix(runs: Sequence[Seen], link: Link, *, rows: int, heads: int, links: int) -> Matrix:
-    """At most so many rows, heads of a section, and links of an entry; what does not fit is counted. Clusters with a
-    run that is not as expected come in first."""
+@dataclass(frozen=True, kw_only=True)
+class Most:
+    """How much is shown at most: rows, heads of a section, entries of a cell, links of an entry."""
+
+    rows: int
+    heads: int
+    entries: int
+    links: int
+
+
+def matrix(runs: Sequence[Seen], link: Link, most: Most) -> Matrix:
+    """What does not fit is counted. Clusters with a run that is not as expected come in first."""
     of_row: dict[Row, list[Seen]] = defaultdict(list)
     for seen in runs:
         of_row[twins.row(seen) if seen.about.pipeline else Row("", seen.file or seen.scenario, "", ())].append(seen)
@@ -74,20 +95,21 @@ def matrix(runs: Sequence[Seen], link: Link, *, rows: int, heads: int, links: in
     wrong = sorted(clusters, key=lambda own: not any(seen.wrong for row in own for seen in of_row[row]))
     kept: set[Row] = set()
     for own in wrong:
-        if len(kept) + len(own) > rows:
+        if len(kept) + len(own) > most.rows:
             break
         kept.update(own)
     sections: dict[str, list[list[Row]]] = defaultdict(list)
     for own in clusters:
         if own[0] in kept:
             sections[_folder(own[0])].append(own)
+    shown = [_section(title, own, of_row, found, link=link, most=most) for title, own in sorted(sections.items())]
     return Matrix(
-        sections=[
-            _section(title, own, of_row, found, link=link, heads=heads, links=links)
-            for title, own in sorted(sections.items())
-        ],
+        sections=shown,
         pairs=len(found),
         left=len(of_row) - len(kept),
+        places_left=sum(
+            cell.places for section in shown for own in section.clusters for line in own for cell in line.cells
+        ),
     )
 
 
@@ -98,13 +120,12 @@ def _section(
     found: Sequence[twins.Pair],
     *,
     link: Link,
-    heads: int,
-    links: int,
+    most: Most,
 ) -> Section:
-    every = [fault for own in clusters for row in own for seen in of_row[row] for fault in _faults(seen)]
-    counted = sorted(set(every), key=lambda fault: (-every.count(fault), fault))
-    shown = counted[:heads]
-    titles = [*shown, *([OTHERS] if len(counted) > heads else [])]
+    every = Counter(fault for own in clusters for row in own for seen in of_row[row] for fault in _faults(seen))
+    counted = sorted(every, key=lambda fault: (-every[fault], fault))
+    shown = counted[: most.heads]
+    titles = [*shown, *([OTHERS] if len(counted) > most.heads else [])]
 
     def line(row: Row) -> Line:
         cells: dict[str, list[tuple[Seen, str]]] = {head: [] for head in titles}
@@ -115,7 +136,7 @@ def _section(
             name=PurePosixPath(row.pipeline).name or row.guarantee,
             role=twins.role(row, found),
             about=_told(row),
-            cells=[(head, _entries(own, link, links)) for head, own in cells.items()],
+            cells=[_cell(head, own, link, most) for head, own in cells.items()],
         )
 
     return Section(title=title, heads=titles, clusters=[[line(row) for row in own] for own in clusters])
@@ -129,25 +150,43 @@ def _faults(seen: Seen) -> dict[str, str]:
     return {fault: "; ".join(places) for fault, places in out.items()} or {NO_FAULT: ""}
 
 
-def _entries(own: Sequence[tuple[Seen, str]], link: Link, most: int) -> list[Entry]:
+def _cell(head: str, own: Sequence[tuple[Seen, str]], link: Link, most: Most) -> Cell:
+    """What came out as expected is cut first."""
     groups: dict[tuple[Word, bool, tuple[str, ...], str, str, bool], list[Seen]] = defaultdict(list)
     for seen, place in own:
         several = len(_faults(seen)) > 1
         groups[seen.word, not seen.wrong, tuple(seen.kinds), place, seen.expect, several].append(seen)
     order = sorted(groups.items(), key=lambda each: (each[0][1], each[0][3], list(Word).index(each[0][0])))
-    return [
-        Entry(
-            mark=MARKS[word],
-            word=word.value,
-            kinds=", ".join(kinds) if word is Word.VIOLATED else "",
-            wrong="" if good else f"not as expected, which was {visible(expect, 60)}",
-            place=place,
-            links=[link(each.folder) for each in seen[:most]],
-            more=max(0, len(seen) - most),
-            with_others=several,
-        )
-        for (word, good, kinds, place, expect, several), seen in order
-    ]
+    shown, rest = order[: most.entries], order[most.entries :]
+    places = len({place for (_, _, _, place, _, _), _ in rest} - {place for (_, _, _, place, _, _), _ in shown})
+    return Cell(
+        head=head,
+        entries=[
+            Entry(
+                mark=MARKS[word],
+                word=word.value,
+                kinds=", ".join(kinds) if word is Word.VIOLATED else "",
+                wrong="" if good else f"not as expected, which was {visible(expect, 60)}",
+                place=place,
+                links=[link(each.folder) for each in seen[: most.links]],
+                more=max(0, len(seen) - most.links),
+                with_others=several,
+            )
+            for (word, good, kinds, place, expect, several), seen in shown
+        ],
+        left=_left(places, [each for _, seen in rest for each in seen]),
+        places=places,
+    )
+
+
+def _left(places: int, runs: Sequence[Seen]) -> str:
+    """`and 12 more places: 9 held, 3 violated, of which 1 not as expected`; the figures count runs."""
+    if not runs:
+        return ""
+    words, wrong = Counter(seen.word for seen in runs), sum(not seen.as_expected for seen in runs)
+    told = ", ".join(f"{words[word]:,} {word.value}" for word in Word if words[word])
+    where = plural(places, "more place") if places else "more at these places"
+    return f"and {where}: {told}" + (f", of which {wrong:,} not as expected" if wrong else "")
 
 
 def _told(row: Row) -> list[str]:

@@ -15,7 +15,7 @@ from harness.report.escape import plural, visible
 from harness.report.many.coverage import Grid, grid
 from harness.report.many.durations import Durations, durations
 from harness.report.many.hunted import Hunted
-from harness.report.many.matrix import MARKS, Link, Matrix, matrix
+from harness.report.many.matrix import MARKS, Link, Matrix, Most, matrix
 from harness.report.many.seen import EXPECTED, Seen
 from harness.report.many.trend import Point, Trend, trend
 from harness.report.summary import WORST_FIRST
@@ -28,6 +28,7 @@ class Shown:
 
     rows: int
     heads: int
+    entries: int
     links: int
     grid: int
     listed: int
@@ -36,12 +37,13 @@ class Shown:
     text: int
 
 
-FULL = Shown(rows=600, heads=16, links=24, grid=300, listed=200, bars=600, points=60, text=300)
-LEAN = Shown(rows=400, heads=12, links=8, grid=120, listed=80, bars=120, points=30, text=200)
-# The matrix is what a team came for, so it is cut last.
-TIGHT = Shown(rows=600, heads=12, links=6, grid=100, listed=60, bars=25, points=20, text=150)
-BARE = Shown(rows=120, heads=10, links=3, grid=60, listed=30, bars=20, points=12, text=90)
-EVERY = (FULL, LEAN, TIGHT, BARE)
+FULL = Shown(rows=600, heads=16, entries=24, links=24, grid=300, listed=200, bars=600, points=60, text=300)
+LEAN = Shown(rows=400, heads=12, entries=8, links=8, grid=120, listed=80, bars=120, points=30, text=200)
+# The matrix is what a team came for, so its pipelines are cut last.
+TIGHT = Shown(rows=600, heads=12, entries=4, links=6, grid=100, listed=60, bars=25, points=20, text=150)
+BARE = Shown(rows=120, heads=10, entries=1, links=3, grid=60, listed=30, bars=20, points=12, text=90)
+LEAST = Shown(rows=40, heads=6, entries=1, links=1, grid=30, listed=20, bars=15, points=8, text=60)
+EVERY = (FULL, LEAN, TIGHT, BARE, LEAST)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,7 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
         # Those that were not found first: they are what is left to do.
         hunted=sorted(many.hunted, key=lambda each: (bool(each.plan), each.every))[: shown.listed],
         hunted_left=max(0, len(many.hunted) - shown.listed),
-        matrix=matrix(runs, link, rows=shown.rows, heads=shown.heads, links=shown.links),
+        matrix=matrix(runs, link, Most(rows=shown.rows, heads=shown.heads, entries=shown.entries, links=shown.links)),
         grid=grid(runs, rows=shown.grid, heads=shown.heads),
         mute=[_item(seen, link) for seen in mute[: shown.listed]],
         mute_left=max(0, len(mute) - shown.listed),
@@ -185,6 +187,7 @@ def _left(page: ManyPage) -> list[str]:
         (page.known_left, "run", "in the list of those that are known to fail"),
         (page.hunted_left, "pipeline", "in the table of those that are expected to break"),
         (page.matrix.left, "pipeline", "in the matrix"),
+        (page.matrix.places_left, "place", "in the matrix: its cells count them"),
         (page.grid.left_lines, "crash point", "in the grid"),
         (page.grid.left_heads, "fault", "in the grid"),
         (page.mute_left, "run", "in the list of those without an answer"),
