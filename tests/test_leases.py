@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import StackError
-from harness.hosts.leases import Leases
+from harness.hosts.ports import Leases
 
 SMALL = "10.9.8.0/29"
 """Six hosts, of which the first one is the gateway."""

@@ -23,7 +23,7 @@ from docker.types import EndpointConfig, IPAMConfig, IPAMPool
 import docker
 from harness.errors import StackError
 from harness.hosts.images import Image
-from harness.hosts.leases import Leases
+from harness.hosts.ports import Leases
 from harness.wait import Deadline
 
 LABEL, RUN_LABEL = "onceproof.session", "onceproof.run"

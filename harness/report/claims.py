@@ -12,7 +12,7 @@ from typing import Any
 from harness.report import stakes
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
-from harness.scenario import StepOutcome, Verdict, Word, fault_name
+from harness.scenario import Fault, Impact, StepOutcome, Verdict, Word
 from harness.stack import Start
 
 GUARANTEES = {
@@ -41,7 +41,7 @@ COUNTS = {
     "records": "Records in the source, as it was read back",
     "expected_rows": "Rows that the sink should hold, of records that the pipeline committed",
     "sink_rows": "Rows that the sink holds",
-    "acknowledged": "Sends acknowledged by the {broker}",
+    "acknowledged": "Sends that were acknowledged",
     "failed": "Sends refused",
     "unseen": "Rows not in the sink, of records that the pipeline had not committed yet",
     "unknown": "Sends whose answer is unknown",
@@ -77,7 +77,8 @@ def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
 def planned_fault(step: Mapping[str, Any]) -> str:
     """The name of a plan's fault, the one that it has in the verdict."""
     do = mapping(step.get("do"))
-    return fault_name(str(do.get("kind") or ""), mapping(do.get("options")))
+    # Its impact has no part in its name.
+    return str(Fault(kind=str(do.get("kind") or ""), impact=Impact.DRIVER_KILLED, options=mapping(do.get("options"))))
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -167,11 +168,9 @@ def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
     return [*out, (found, "planted errors found by the checker")]
 
 
-def outcome(verdict: Verdict, plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     """Counts, self-tests, faults: the figures of the verdict."""
-    broker = "broker" if mapping(plan.get("input")).get("source") == "kafka" else "source"
-    words = COUNTS | {"acknowledged": COUNTS["acknowledged"].format(broker=broker)}
-    out = [(words.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
+    out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
     out.append(("At stake, and would show in the sink", stakes.harms(verdict)))

@@ -203,7 +203,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
             PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
             for each in stakes.points(verdict)
         ],
-        outcome=claims.outcome(verdict, parts.plan),
+        outcome=claims.outcome(verdict),
         self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
         controls=list(parts.controls),
         controls_said=_controls_said(len(parts.controls)),

@@ -187,13 +187,8 @@ class Fault:
     options: Mapping[str, str | int | float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return fault_name(self.kind, self.options)
-
-
-def fault_name(kind: str, options: Mapping[str, Any]) -> str:
-    """What the report calls a fault, planned or done: `kill driver`, `kill driver (jvm)`."""
-    victim = options.get("victim", Victim.TREE)
-    return kind if victim == Victim.TREE else f"{kind} ({victim})"
+        victim = self.options.get("victim", Victim.TREE)
+        return self.kind if victim == Victim.TREE else f"{self.kind} ({victim})"
 
 
 @dataclass(frozen=True, kw_only=True)
