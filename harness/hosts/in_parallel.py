@@ -46,12 +46,11 @@ class Pool:
 
     def close(self, *, within_s: float) -> list[str]:
         """Begin no more, and wait for those that have begun; the names of those that are still at work then."""
-        for future in self._names:
-            future.cancel()
+        begun = [future for future in self._names if not future.cancel()]
         for _ in self._threads:
             self._tasks.put(None)
-        _, left = wait(self._names, timeout=within_s)
-        return [name for future, name in self._names.items() if future in left]
+        _, left = wait(begun, timeout=within_s)
+        return [self._names[future] for future in begun if future in left]
 
 
 def together(starts: Sequence[Task], *, within_s: float = START_WITHIN_S) -> None:
