@@ -23,8 +23,11 @@ import pytest
 from bench import chromium, sample_store
 
 pytestmark = pytest.mark.browser
-PAGES = ("held", "violated", "hostile", "many", "list", "served run", "served many", "searched")
+PAGES = ("held", "violated", "unknown", "hostile", "many", "list", "served run", "served many", "searched")
 WIDTHS = (400, 820, 1400, 3840)
+PAYLOADS = (*sample_store.HOSTILE, *sample_store.VALUES.values())
+OTHERS = 7
+"""Runs of the store without a payload; one of them has lost its verdict."""
 PAPER = 718
 """An A4 page between its margins, in pixels of CSS."""
 
@@ -60,10 +63,11 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Where each of PAGES is."""
+    """Where each of PAGES is, and by its payload each hostile run, from the disk and (`served`) from the store."""
     store = tmp_path_factory.mktemp("reports")
     runs = sample_store.made(store)
     pages = [run.folder / "report.html" for run in runs if run.folder]
+    hostile = dict(zip(PAYLOADS, pages[OTHERS - 1 :], strict=True))
     command = [sys.executable, "-m", "harness", "serve", str(store)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -72,12 +76,15 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
             yield {
                 "held": pages[0].as_uri(),
                 "violated": pages[2].as_uri(),
-                "hostile": pages[7].as_uri(),
+                "unknown": pages[3].as_uri(),
+                "hostile": hostile[sample_store.HOSTILE[1]].as_uri(),
                 "many": (store / "latest" / "index.html").as_uri(),
                 "list": root,
                 "served run": root + pages[2].relative_to(store).as_posix(),
                 "served many": root + "latest/index.html",
                 "searched": root + "?scenario=%22%3E%3Cscript%3Ewindow.hit%3D1%3C/script%3E",
+                **{text: page.as_uri() for text, page in hostile.items()},
+                **{f"served {text}": root + page.relative_to(store).as_posix() for text, page in hostile.items()},
             }
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=60) == 0
@@ -99,7 +106,7 @@ class Opened:
         self.asked: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(address)
 
@@ -108,6 +115,10 @@ class Opened:
 
     def __exit__(self, *why: object) -> None:
         self.page.close()
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.said.append(dialog.message)
+        dialog.dismiss()
 
 
 def axe(page: Any) -> list[str]:
@@ -132,27 +143,79 @@ def test_axe_finds_nothing(browser: Any, address: str, width: int, scheme: str) 
         assert axe(opened.page) == []
 
 
+def assert_quiet(opened: Opened) -> None:
+    """Nothing on the console, no dialog, and no request but the page's own."""
+    assert opened.said == []
+    # A browser asks for an icon by itself; the policy forbids it, and it may say so or not.
+    assert [url for url in opened.asked if not url.endswith("/favicon.ico")] == [opened.page.url]
+
+
+def assert_only_text(page: Any) -> None:
+    """No payload ran, became an element or an attribute, or changed the style."""
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("[document.scripts.length, document.images.length, frames.length]") == [0, 0, 0]
+    assert page.evaluate(HANDLERS) == []
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).display") == "block"
+
+
 def test_no_page_says_or_asks_for_anything(browser: Any, address: str) -> None:
     with Opened(browser, address) as opened:
-        assert opened.said == []
-        # A browser asks for an icon by itself; the policy forbids it, and it may say so or not.
-        assert [url for url in opened.asked if not url.endswith("/favicon.ico")] == [opened.page.url]
+        assert_quiet(opened)
 
 
 def test_hostile_texts_are_text(browser: Any, address: str) -> None:
     with Opened(browser, address) as opened:
+        assert_only_text(opened.page)
+
+
+@pytest.mark.parametrize("where", ["", "served "], ids=["file", "served"])
+@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+def test_a_hostile_run_is_text_to_be_read(browser: Any, addresses: dict[str, str], payload: str, where: str) -> None:
+    read = sample_store.READ[payload]
+    with Opened(browser, addresses[where + payload]) as opened:
         page = opened.page
-        assert page.evaluate("window.hit") is None
-        assert page.evaluate("[document.scripts.length, document.images.length, frames.length]") == [0, 0, 0]
-        assert page.evaluate(HANDLERS) == []
-        assert page.evaluate("getComputedStyle(document.querySelector('h1')).display") == "block"
+        for closed in page.query_selector_all("details:not([open]) > summary"):
+            closed.click()
+        assert read in page.locator(".finding td").all_inner_texts()
+        assert_told(page.locator(".finding p").all_inner_texts()[-1], payload)
+        if payload in sample_store.HOSTILE:
+            assert page.inner_text("h1").endswith(f" {read}")
+        else:
+            # Of the bytes in its scenario file.
+            assert sample_store.READ[sample_store.VALUES["no UTF-8"]] in page.inner_text("#setup pre")
+        assert_only_text(page)
+        assert_quiet(opened)
+
+
+def assert_told(told: str, payload: str) -> None:
+    """`told` is the payload as a reader sees it; where it is cut, it says how much is left out."""
+    if len(payload) < 2000:
+        assert told == sample_store.READ[payload]
+    else:
+        shown, left = re.fullmatch(r"(.*)… \(([\d,]+) more characters\)", told).groups()  # type: ignore[union-attr]
+        assert payload.startswith(shown)
+        assert len(shown) + int(left.replace(",", "")) == len(payload)
 
 
 def test_hostile_texts_are_there_to_be_read(browser: Any, addresses: dict[str, str]) -> None:
-    for name in ("many", "list"):
-        with Opened(browser, addresses[name]) as opened:
-            text = opened.page.inner_text("body")
-            assert all(each in text for each in (*sample_store.HOSTILE[:4], "\\u202etxet desrever\\u2066"))
+    names = [sample_store.READ[each] for each in sample_store.HOSTILE]
+    with Opened(browser, addresses["list"]) as opened:
+        text = opened.page.inner_text("body")
+        assert [each for each in names if each not in text] == []
+    with Opened(browser, addresses["many"]) as opened:
+        text = opened.page.inner_text("body")
+        short = [sample_store.READ[each] for each in PAYLOADS if len(each) < 200]
+        assert [each for each in short if each not in text] == []
+        assert len(re.findall(r"<script>window\.hit=1</script>x{50,}… \(10,485,\d{3} more characters\)", text)) == 1
+
+
+def test_bytes_of_a_log_that_are_no_text_are_seen(browser: Any, addresses: dict[str, str]) -> None:
+    with Opened(browser, addresses["unknown"]) as opened:
+        for closed in opened.page.query_selector_all("details:not([open]) > summary"):
+            closed.click()
+        assert sample_store.LOGGED in opened.page.inner_text("main > section:last-of-type pre")
+        assert_only_text(opened.page)
+        assert_quiet(opened)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -178,7 +241,7 @@ def test_the_store_is_searched_and_read_by_hand(browser: Any, addresses: dict[st
         page.get_by_label("verdict").select_option("held")
         page.get_by_role("button", name="search").click()
         page.wait_for_url(re.compile(r"\?scenario=upsert&verdict=held"))
-        assert page.inner_text("h1") == f"1 of {len(sample_store.HOSTILE) + 6} runs"
+        assert page.inner_text("h1") == f"1 of {len(PAYLOADS) + OTHERS - 1} runs"
         assert page.get_by_label("scenario").input_value() == "upsert"
         page.get_by_role("link", name="an upsert, killed before the offset commit").click()
         page.wait_for_url("**/report.html")

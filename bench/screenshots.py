@@ -28,7 +28,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as room, chromium.started() as browser:
         if not pages:
             runs = sample_store.made(Path(room))
-            pages = [str(Path(room) / "latest" / "index.html"), *(f"{run.folder}/report.html" for run in runs[:3])]
+            pages = [str(Path(room) / "latest" / "index.html"), *(f"{run.folder}/report.html" for run in runs[:4])]
         for number, page in enumerate(pages):
             taken(browser, page if "://" in page else Path(page).resolve().as_uri(), f"{out}/{number}")
     return 0
