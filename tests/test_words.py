@@ -363,6 +363,7 @@ def test_a_cell_says_what_it_is() -> None:
 
 def test_a_long_cell_is_cut() -> None:
     assert cell("x" * 1_000_000, 5) == "xxxxx… (999,995 more characters)"
+    assert cell("x" * 6, 5) == "xxxxx… (1 more character)"
 
 
 @given(st.one_of(st.none(), st.text(st.characters())), st.one_of(st.none(), st.text(st.characters())))

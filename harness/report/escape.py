@@ -22,7 +22,7 @@ def visible(text: str, limit: int = 2000) -> str:
     head = text[:limit]
     if not head.isprintable() or INVISIBLE.search(head):
         head = "".join(_shown(char) for char in head)
-    return head if len(text) <= limit else f"{head}… ({len(text) - limit:,} more characters)"
+    return head if len(text) <= limit else f"{head}… ({plural(len(text) - limit, 'more character')})"
 
 
 def cell(value: str | None, limit: int = CELL) -> str:
@@ -33,7 +33,7 @@ def cell(value: str | None, limit: int = CELL) -> str:
     shown = visible(value[:limit].replace("\\", "\\\\"), limit * 2)
     if value != value.strip() or value in {"", "NULL"} or value[:1] == value[-1:] == '"':
         shown = f'"{shown}"'
-    return shown if len(value) <= limit else f"{shown}… ({len(value) - limit:,} more characters)"
+    return shown if len(value) <= limit else f"{shown}… ({plural(len(value) - limit, 'more character')})"
 
 
 def cells(left: str | None, right: str | None, limit: int = CELL) -> tuple[str, str]:
