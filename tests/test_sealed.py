@@ -229,6 +229,9 @@ def test_a_run_that_ended_early_is_taken_where_no_verdict_is_asked_for(tmp_path:
     assert opened(failed.path, unjudged=True).path == failed.path
     with pytest.raises(HarnessError, match=r"the broker died\. Once that is mended: onceproof replay"):
         opened(failed.path)
+    failed.save(0, run={"outcome": {"error": "the broker died; its log ends:\nINFO a\nFATAL b."}})
+    with pytest.raises(HarnessError, match=r"its log ends \(its run\.json has the rest\)\. Once that is mended"):
+        opened(failed.path)
 
 
 def test_a_folder_without_its_run_json_is_still_known_by_its_digests(run: RunFolder, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from kafka import KafkaAdminClient
 
 from harness.cli import main
-from harness.errors import Interrupted, StackError, WaitError
+from harness.errors import HarnessError, Interrupted, StackError, WaitError
 from harness.machine import java
 from harness.session import reaper, session
 from harness.stacks import shared
@@ -193,6 +193,13 @@ def test_of_two_that_come_up_at_once_the_slower_one_is_told_of_the_other(
         found: Any = shared_owner.start(["kafka"], 60.0, kinds=[])
         assert found == ["kafka"]
     assert log.read_text().startswith("from the faster one\n")
+
+
+def test_an_owner_that_fails_is_told_by_its_own_words_not_by_the_end_of_its_log(place: Path) -> None:
+    with pytest.raises(HarnessError, match=r"its owner ended with 2: .*'nowhere'") as refusal:
+        shared_owner.start(["nowhere"], 60.0, kinds=[])
+    assert refusal.value.exit_code == 2
+    assert (place / shared.ENDED).read_text() in str(refusal.value)
 
 
 class Shared:

@@ -90,7 +90,10 @@ def _unsealed(found: RunFolder, *, unjudged: bool) -> None:
             "hand or by an older version, or its run was killed at the very end. Run the scenario again"
         )
     if not unjudged:
-        raise HarnessError(f"{asked}; {early(run)}. Once that is mended: onceproof replay {found.path}")
+        # What an error says may end with a log of many lines.
+        why, more, _ = early(run).partition("\n")
+        rest = " (its run.json has the rest)" if more else ""
+        raise HarnessError(f"{asked}; {why.rstrip(':.')}{rest}. Once that is mended: onceproof replay {found.path}")
 
 
 def early(run: dict[str, object]) -> str:

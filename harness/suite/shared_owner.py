@@ -111,7 +111,9 @@ def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
     if (code := child.poll()) is not None:
         if code == LOST:
             raise _Lost
-        failure = HarnessError(f"the stack to share could not come up; its owner ended with {code}: {tail(log)}")
+        told = log.with_name(shared.ENDED)
+        why = told.read_text(encoding="utf-8") if told.is_file() else tail(log)
+        failure = HarnessError(f"the stack to share could not come up; its owner ended with {code}: {why}")
         failure.exit_code = code or HarnessError.exit_code
         raise failure
     found = shared.there()
@@ -216,12 +218,15 @@ def _unused(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Be the owner; the one who started us reads our last words."""
+    """Be the owner. 0, or the exit code of the failure, which is told."""
     try:
         load_own_kinds([Path(each) for each in json.loads(argv[1])])
         own(argv[2:], float(argv[0]))
     except HarnessError as failure:
         print(failure, file=sys.stderr, flush=True)
+        if not isinstance(failure, _Lost):
+            # For the one who started us: the end of the log may be that of some server's.
+            private(shared.folder() / shared.ENDED, str(failure))
         return failure.exit_code
     return 0
 
