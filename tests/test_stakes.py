@@ -530,18 +530,20 @@ def test_what_could_not_be_seen_is_said(make: Make) -> None:
     bench = make()
     scale = bench.scale()
     bare = Injection(number=1, outcome=HIT, why="no snapshot was taken when the fault hit")
-    assert weigh(scale, bare, []) == Weighed(injection=bare, why="no snapshot was taken when the fault hit")
+    assert weigh(scale, bare, []) == Weighed(
+        injection=bare, why="no snapshot was taken when the fault hit", untold=True
+    )
     for table in (None, replace(bench.held([]), unreadable="locked"), replace(bench.held([]), columns=())):
         unread = injection(table)
         assert weigh(scale, unread, [reach()]) == Weighed(
-            injection=unread, why="t could not be read when the fault hit"
+            injection=unread, why="t could not be read when the fault hit", untold=True
         )
     seen, state = injection(bench.held([])), QueryState(checkpoint="other")
     why = "no query that reads the source was seen at work when the fault hit"
     assert weigh(scale, seen, []) == Weighed(injection=seen, why=why, idle=True)
     for more in ({"error": "Kafka did not answer"}, {"position": {0: 5}}, {"queries": (state,)}):
         other = injection(bench.held([]), **more)
-        assert weigh(scale, other, []) == Weighed(injection=other, why=why), "something may have been at work"
+        assert weigh(scale, other, []) == Weighed(injection=other, why=why, untold=True), "something may be at work"
     locked = replace(bench.held([]), unreadable="locked")
     out = weigh(scale, injection(bench.held(bench.first(2)), locked), [reach()])
     assert out.point == WRITTEN, "the later look is left out"
