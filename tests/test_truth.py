@@ -65,7 +65,7 @@ def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_faul
     program = project / "pipelines" / "transactions" / "upsert.py"
     text = program.read_text()
     head, _, tail = text.partition("    on conflict (id) do update set\n")
-    program.write_text((head + tail.partition('""")')[1] + tail.partition('""")')[2]).replace(" primary key", ""))
+    program.write_text((head + '"""' + tail.partition('"""')[2]).replace(" primary key", ""))
     result = run_scenario(scenario(project))
     verdict = result.verdict
     assert (verdict.word, verdict.as_expected) == (Word.VIOLATED, False)
