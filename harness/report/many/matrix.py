@@ -183,7 +183,7 @@ def _left(places: int, runs: Sequence[Seen]) -> str:
     """`and 12 more places: 9 held, 3 violated, of which 1 not as expected`; the figures count runs."""
     if not runs:
         return ""
-    words, wrong = Counter(seen.word for seen in runs), sum(not seen.as_expected for seen in runs)
+    words, wrong = Counter(seen.word for seen in runs), sum(seen.wrong for seen in runs)
     told = ", ".join(f"{words[word]:,} {word.value}" for word in Word if words[word])
     where = plural(places, "more place") if places else "more at these places"
     return f"and {where}: {told}" + (f", of which {wrong:,} not as expected" if wrong else "")
