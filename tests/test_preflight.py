@@ -235,6 +235,17 @@ def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
         late.look()
 
 
+def test_a_server_that_does_not_answer_is_asked_again_at_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Late(tmp_path, monkeypatch, PLAIN, PLAIN)
+    late.says[0] = StackError("it raised ConnectionError: refused")
+    late.says[1] = table("id", "amount").columns
+    assert (late.look(), late.looked) == ([0, 1], {1})
+    late.says[0] = table("amount", "id").columns
+    assert (late.look(), late.looked) == ([0], {0, 1})
+
+
 def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
     made = replace(scenario(tmp_path, PLAIN), sinks=(Sink(kind="console", target=""),))
     own: Any = SimpleNamespace(folder=tmp_path, parts={})

@@ -302,7 +302,7 @@ class Live:
             return True
         if len(ended := self.supervisor.deaths) > max(ENDS_AT_ONCE, self.scenario.restart.max_restarts):
             saw = f"the pipeline ended {len(ended)} times with status 0, and began no query that has a checkpoint"
-            raise SetupError(f"{saw}; a query lives only while its program waits. Its log ends:\n{self._log()}")
+            raise SetupError(f"{saw}; a query lives only while its program waits. Its log ends:\n{tail(ended[-1].log)}")
         slow = "the driver is alive; " if self.supervisor.alive else ""
         return Waiting(f"{slow}no checkpoint; a pipeline that keeps its offsets itself says `progress`")
 

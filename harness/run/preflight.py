@@ -63,8 +63,8 @@ def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: S
 def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[int]) -> None:
     """Look at the columns of each sink that has appeared since; `looked` has the places of those already looked at.
 
-    Costs one question to the server for each sink that is not there yet, and nothing once all are. Raises SetupError
-    for a sink that cannot be compared with its effect, StackError."""
+    Costs one question to the server for each sink that is not there yet, and nothing once all are. A server that does
+    not answer is asked again at the next look. Raises SetupError for a sink that cannot be compared with its effect."""
     names = sink_names(scenario.sinks)
     for place, sink in enumerate(scenario.sinks):
         if place in looked or sink.effect is None:
@@ -73,6 +73,9 @@ def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[
             there = columns(sink, own.parts)
         except UsageError as failure:
             raise SetupError(str(failure)) from failure
+        except (StackError, WaitError):
+            # A fault may have hit its server, or the system is away for a moment: said when the sink is read.
+            continue
         if there is not None:
             looked.add(place)
             with _of_nothing(scenario, workload, sink) as effects:
