@@ -25,6 +25,7 @@ def arguments(about: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", required=True, help="where the files are dropped, a payment in JSON on each line")
     parser.add_argument("--checkpoint", required=True)
+    parser.add_argument("--text", action="store_true", help="read as lines of text, each parsed by the program")
     parser.add_argument("--parquet", action="store_true", help="Parquet: the payment in JSON is its column `value`")
     parser.add_argument("--max-files", type=int, default=5, help="files in one batch at most")
     parser.add_argument("--clean", choices=("off", "delete"), default="off", help="what becomes of files that are done")
@@ -35,9 +36,12 @@ def stream(args: argparse.Namespace, name: str) -> DataFrame:
     """The files as a stream of payments."""
     spark = SparkSession.builder.appName(name).getOrCreate()
     reader = spark.readStream.option("maxFilesPerTrigger", args.max_files).option("cleanSource", args.clean)
-    if not args.parquet:
+    if args.text:
+        text = reader.text(args.folder)
+    elif args.parquet:
+        text = reader.schema("value binary").parquet(args.folder).selectExpr("cast(value as string) as value")
+    else:
         return reader.schema(PAYMENT).json(args.folder)
-    text = reader.schema("value binary").parquet(args.folder).selectExpr("cast(value as string) as value")
     return text.selectExpr(f"from_json(value, '{PAYMENT}') as payment").select("payment.*")
 
 

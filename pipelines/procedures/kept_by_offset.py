@@ -4,7 +4,7 @@ The record's partition and offset are its identity: nobody else has them, and th
 is read. They are the table's primary key. A second call with the same record waits for the first one to end and then
 inserts nothing, whether it comes from a batch that is written again or from a task that runs beside the first one.
 
-The procedure waits as its broken twin's does.
+The procedure is its broken twin's, but for the look.
 
     spark-submit kept_by_offset.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
@@ -19,10 +19,14 @@ Broken twin: checked.py
 #       part int, off bigint, id bigint, account text, amount numeric(12, 2), primary key (part, off)
 #     );
 #     create procedure keep(given jsonb) language plpgsql as $$
+#     declare
+#       payment record;
 #     begin
-#       insert into payments
-#       select * from jsonb_populate_recordset(null::payments, given)
-#       on conflict (part, off) do nothing;
+#       for payment in select * from jsonb_populate_recordset(null::payments, given) loop
+#         insert into payments (part, off, id, account, amount)
+#         values (payment.part, payment.off, payment.id, payment.account, payment.amount)
+#         on conflict (part, off) do nothing;
+#       end loop;
 #       perform pg_sleep(2);
 #     end $$
 # sink:

@@ -1,7 +1,7 @@
 """Payments into MariaDB by a stored procedure, each under its place in Kafka. Holds: the key decides.
 
-As kept_by_offset.py, with `insert ignore`. That also turns other mistakes into warnings, such as a text that is cut
-short; an `insert ... on duplicate key update part = part` does not.
+As kept_by_offset.py: MariaDB's `do nothing` is an update that changes nothing. An `insert ignore` would also turn other
+mistakes into warnings, such as a text that is cut short.
 
     spark-submit kept_by_offset_mariadb.py --bootstrap localhost:9092 --topic payments \\
         --checkpoint /data/checkpoints/payments
@@ -18,12 +18,17 @@ Broken twin: checked_mariadb.py
 #     );
 #     create procedure keep(given longtext)
 #     begin
+#       declare nth int default 0;
+#       declare payment longtext;
 #       start transaction;
-#       insert ignore into payments (part, off, id, account, amount)
-#       select part, off, id, account, amount from json_table(given, '$[*]' columns (
-#         part int path '$.part', off bigint path '$.off', id bigint path '$.id',
-#         account varchar(20) path '$.account', amount decimal(12, 2) path '$.amount'
-#       )) as payment;
+#       while nth < json_length(given) do
+#         set payment = json_extract(given, concat('$[', nth, ']'));
+#         insert into payments (part, off, id, account, amount) values (
+#           json_value(payment, '$.part'), json_value(payment, '$.off'), json_value(payment, '$.id'),
+#           json_value(payment, '$.account'), json_value(payment, '$.amount')
+#         ) on duplicate key update part = values(part);
+#         set nth = nth + 1;
+#       end while;
 #       do sleep(2);
 #       commit;
 #     end

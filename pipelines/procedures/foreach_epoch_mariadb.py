@@ -1,0 +1,80 @@
+"""Payments into MariaDB by a `foreach` writer that skips what it has recorded under (partition, epoch). BROKEN: a
+partition of Spark is a number of a task, not a set of records.
+
+`open(partition, epoch)` says what a task is about to write, and rows and this pair go into one transaction. The pair
+means the same rows only as long as Spark cuts the batch in the same way. Here the program comes back with fewer tasks
+than before its crash, as it would on a cluster that has shrunk: what was recorded as partition 0 were other rows than
+those that partition 0 now has. They are skipped and lost, and rows that were written under another number come again
+(SPARK-28650).
+
+    spark-submit foreach_epoch_mariadb.py --bootstrap localhost:9092 --topic payments \\
+        --checkpoint /data/checkpoints/payments --starts /data/checkpoints/starts
+
+Repair: foreach_offset_mariadb.py
+"""
+
+# /// onceproof
+# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --checkpoint, "{checkpoint}",
+#        --starts, "{folder}/starts"]
+# setup:
+#   mariadb: |
+#     create table payments (part int, off bigint, id bigint, account varchar(20), amount decimal(12, 2));
+#     create table written (part bigint, epoch bigint, primary key (part, epoch))
+# sink:
+#   mariadb: payments
+#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   key: [id]
+# ///
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import pymysql
+import records
+from pyspark.sql import Row
+
+FOUND = "select 1 from written where part = %s and epoch = %s"
+CLAIM = "insert into written (part, epoch) values (%s, %s)"
+INSERT = "insert into payments (part, off, id, account, amount) values (%s, %s, %s, %s, %s)"
+
+
+class Writer:
+    """One partition of one epoch in one transaction, once."""
+
+    def __init__(self, where: dict[str, Any]) -> None:
+        self._where = where
+
+    def open(self, partition: int, epoch: int) -> bool:
+        """Is it still to be written?"""
+        self._pair = (partition, epoch)
+        self._rows: list[tuple[Any, ...]] = []
+        with closing(pymysql.connect(**self._where)) as database, database.cursor() as cursor:
+            cursor.execute(FOUND, self._pair)
+            return cursor.fetchone() is None
+
+    def process(self, row: Row) -> None:
+        """Keep one payment until all are there."""
+        self._rows.append(tuple(row))
+
+    def close(self, error: Exception | None) -> None:
+        """Write the payments and the pair. Spark calls this also where `open` said no."""
+        if error is None and self._rows:
+            with closing(pymysql.connect(**self._where)) as database, database.cursor() as cursor:
+                database.begin()
+                cursor.execute(CLAIM, self._pair)
+                cursor.executemany(INSERT, self._rows)
+                database.commit()
+
+
+def main() -> None:
+    args = records.arguments(__doc__, "starts")
+    payments = records.stream(args).repartition(records.tasks(args), "account")
+    writer = Writer(records.mariadb())
+    query = payments.writeStream.foreach(writer).option("checkpointLocation", args.checkpoint).start()
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Payments into MariaDB by a `foreach` writer, each under its place in Kafka. Holds: the rows say what they are.
+
+However Spark cuts the batch into tasks, and whatever their numbers are: a row that is there is not inserted again. The
+program comes back with fewer tasks after a crash, as its broken twin does.
+
+    spark-submit foreach_offset_mariadb.py --bootstrap localhost:9092 --topic payments \\
+        --checkpoint /data/checkpoints/payments --starts /data/checkpoints/starts
+
+Broken twin: foreach_epoch_mariadb.py
+"""
+
+# /// onceproof
+# args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --checkpoint, "{checkpoint}",
+#        --starts, "{folder}/starts"]
+# setup:
+#   mariadb: |
+#     create table payments (
+#       part int, off bigint, id bigint, account varchar(20), amount decimal(12, 2), primary key (part, off)
+#     )
+# sink:
+#   mariadb: payments
+#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   key: [id]
+# ///
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import pymysql
+import records
+from pyspark.sql import Row
+
+INSERT = """
+    insert into payments (part, off, id, account, amount) values (%s, %s, %s, %s, %s)
+    on duplicate key update part = values(part)
+"""
+
+
+class Writer:
+    """The rows of one task in one transaction."""
+
+    def __init__(self, where: dict[str, Any]) -> None:
+        self._where = where
+
+    def open(self, partition: int, epoch: int) -> bool:
+        """Begin with no rows."""
+        self._rows: list[tuple[Any, ...]] = []
+        return True
+
+    def process(self, row: Row) -> None:
+        """Keep one payment until all are there."""
+        self._rows.append(tuple(row))
+
+    def close(self, error: Exception | None) -> None:
+        """Write them."""
+        if error is None and self._rows:
+            with closing(pymysql.connect(**self._where)) as database, database.cursor() as cursor:
+                database.begin()
+                cursor.executemany(INSERT, self._rows)
+                database.commit()
+
+
+def main() -> None:
+    args = records.arguments(__doc__, "starts")
+    payments = records.stream(args).repartition(records.tasks(args), "account")
+    writer = Writer(records.mariadb())
+    query = payments.writeStream.foreach(writer).option("checkpointLocation", args.checkpoint).start()
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()
