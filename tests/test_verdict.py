@@ -324,6 +324,19 @@ def test_an_expected_violation_needs_a_finding_that_a_hit_explains_or_that_shows
     assert verdict(replace(GOOD, expect=expect, findings=(found(Kind.LOST, **changes), other))).as_expected
 
 
+def test_what_a_hit_broke_shows_though_the_log_is_late_and_it_never_holds() -> None:
+    late = replace(GOOD, unplanned="the log is late", stakes=())
+    said = verdict(late)
+    assert (said.word, said.as_expected, said.reasons) == (Word.VOID, False, ("the log is late",))
+    expect = Expect(word=Word.VOID)
+    assert not verdict(replace(late, expect=expect)).as_expected
+    twice = replace(late, findings=(found(Kind.DUPLICATED),), expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    assert (verdict(twice).word, verdict(twice).as_expected) == (Word.VIOLATED, True)
+    assert not verdict(replace(twice, void=("no test",))).as_expected
+    assert not verdict(replace(twice, steps=())).as_expected
+    assert not verdict(replace(twice, findings=(found(Kind.DUPLICATED, faults=()),))).as_expected
+
+
 def test_why_nothing_is_blamed_is_said_only_where_a_violation_was_expected() -> None:
     bare = (found(Kind.LOST, faults=()),)
     assert verdict(replace(GOOD, findings=bare)).reasons == ()

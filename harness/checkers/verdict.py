@@ -50,7 +50,8 @@ class Facts:
 
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
     at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
-    `unknown` says why the run is not drained, if it is not. `writing` names the hits after which somebody
+    `unknown` says why the run is not drained, if it is not. `unplanned` says why the pipeline's own log, as the scenario
+    declares it, does not tell what a hit had in flight. `writing` names the hits after which somebody
     who was at work could write on when the sinks were last read: what these did no snapshot shows. `unread` says which
     sinks cannot be read back, by the scenario's own word, `compared` that there are others, `untold` that nobody knows
     what some hit put at stake."""
@@ -65,6 +66,7 @@ class Facts:
     findings: tuple[Finding, ...] = ()
     doubtful: tuple[Finding, ...] = ()
     void: tuple[str, ...] = ()
+    unplanned: str = ""
     unknown: tuple[str, ...] = ()
     error: tuple[str, ...] = ()
     unmatched: Mapping[int, str] = field(default_factory=dict)
@@ -81,10 +83,11 @@ class Facts:
 
 class Silence(NamedTuple):
     """Why a run may prove nothing. `meant`: the test was sound, and nothing was at stake in it, or the scenario says
-    that there is nothing to test."""
+    that there is nothing to test. `partial`: it never held, and what a hit broke shows all the same."""
 
     words: str
     meant: bool = False
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def verdict(facts: Facts) -> Verdict:
     amiss = _amiss(facts, word, doubt, sound=sound) if facts.expect.word is word else ""
     return Verdict(
         word=word,
-        as_expected=not amiss and _as_expected(word, doubt.kinds, facts.expect, void),
+        as_expected=not amiss and _as_expected(word, doubt.kinds, facts.expect, silences),
         expect=str(facts.expect),
         reasons=(
             *facts.error,
@@ -205,17 +208,20 @@ def _doubt(facts: Facts) -> Doubt:
     return Doubt(violating, sum(answer is None for _, answer in answers))
 
 
-def _as_expected(word: Word, violating: frozenset[Kind], expect: Expect, void: tuple[str, ...]) -> bool:
+def _as_expected(word: Word, violating: frozenset[Kind], expect: Expect, silences: Iterable[Silence]) -> bool:
     """A violation counts as the expected one only if its kinds are the expected ones and the run was a valid test."""
     if word is not expect.word:
         return False
-    return word is not Word.VIOLATED or (violating == frozenset(expect.kinds) and not void)
+    valid = all(silence.partial for silence in silences)
+    return word is not Word.VIOLATED or (violating == frozenset(expect.kinds) and valid)
 
 
 def _silences(facts: Facts) -> Iterator[Silence]:
     """Why this run may prove nothing."""
     yield from (Silence(words, meant=True) for words in facts.unread)
     yield from map(Silence, facts.void)
+    if facts.unplanned:
+        yield Silence(facts.unplanned, partial=True)
     if not facts.scheduled:
         yield Silence("no fault in the schedule: nothing was tested", meant=True)
     if len(facts.steps) < len(facts.scheduled):
@@ -223,7 +229,7 @@ def _silences(facts: Facts) -> Iterator[Silence]:
     for step in facts.steps:
         if missed := _missed(step):
             yield Silence(f"step `{step.name}` {missed}", meant=step.evidence.unfelt and not step.hit)
-    if facts.scheduled and not any(stake.counts for stake in facts.stakes):
+    if facts.scheduled and not facts.unplanned and not any(stake.counts for stake in facts.stakes):
         for words in facts.idle or ("nothing shows that a hit had anything at stake",):
             yield Silence(words, meant=True)
     if not facts.counts.get("records"):

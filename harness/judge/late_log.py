@@ -15,10 +15,15 @@ DECLARED = "progress is async: Spark logs offsets late, and not for every batch"
 UNPROVEN = "so nothing says what a hit had in flight"
 
 
+def declared(run: Run) -> str:
+    """Why a log that the scenario says is late tells nothing of what was in flight; empty for any other log."""
+    return f"{DECLARED}, {UNPROVEN}" if run.scenario.pipeline.progress == ASYNC else ""
+
+
 def late_log(run: Run) -> str:
     """Why the offset log says nothing of what was in flight; empty if it does, or if the pipeline keeps its own."""
-    if run.scenario.pipeline.progress == ASYNC:
-        return f"{DECLARED}, {UNPROVEN}"
+    if own := declared(run):
+        return own
     if run.scenario.pipeline.progress not in IN_CHECKPOINT:
         return ""
     for query in run.progressed.queries:

@@ -1,7 +1,8 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink, each checked by Python on its way.
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
-and come again with the batch.
+and come again with the batch. With `--late-log` Spark tracks its progress asynchronously: whole batches come again that
+no log knows.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
@@ -52,6 +53,8 @@ def main() -> None:
         .option("kafka.bootstrap.servers", args.bootstrap)
         .option("topic", args.to)
         .option("checkpointLocation", args.checkpoint)
+        .option("asyncProgressTrackingEnabled", args.late_log is not None)
+        .option("asyncProgressTrackingCheckpointIntervalMs", args.late_log or 0)
         .start()
     )
     query.awaitTermination()

@@ -24,6 +24,7 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     for name in ("bootstrap", "topic", "to", "checkpoint", *more):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
+    parser.add_argument("--late-log", type=int, metavar="MS", help="log offsets at most that often, beside the batches")
     return parser.parse_args()
 
 
