@@ -67,7 +67,9 @@ class WaitError(HarnessError):
     """A bounded wait ran out. The message ends with what was last seen."""
 
 
-class Interrupted(HarnessError):
-    """Ctrl-C or SIGTERM. The run is cleaned up and has no verdict."""
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM. The run is cleaned up and has no verdict.
+
+    No HarnessError: whoever puts up with a failure must not go on after this, since no signal comes a second time."""
 
     exit_code = 130

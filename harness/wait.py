@@ -64,7 +64,7 @@ def until(
 
 
 @contextmanager
-def ended_by(failure: Callable[[], Exception | None]) -> Iterator[None]:
+def ended_by(failure: Callable[[], BaseException | None]) -> Iterator[None]:
     """In this thread, each wait raises what `failure` gives, once it gives something: as a signal would end it in the
     main thread."""
     before, _HERE.failure = _asked(), failure
@@ -112,8 +112,8 @@ def _counted(what: str) -> Iterator[None]:
         waited[name] = waited.get(name, 0.0) + monotonic() - began_s
 
 
-def _asked() -> Callable[[], Exception | None]:
-    ask: Callable[[], Exception | None] = getattr(_HERE, "failure", lambda: None)
+def _asked() -> Callable[[], BaseException | None]:
+    ask: Callable[[], BaseException | None] = getattr(_HERE, "failure", lambda: None)
     return ask
 
 

@@ -34,7 +34,7 @@ class Plays:
     """Says that each run held, but those of which the number is in `violated`; ends the night after the sixth."""
 
     def __init__(self, violated: frozenset[int] = frozenset()) -> None:
-        self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, Exception]()
+        self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, BaseException]()
         self.stacks, self.void = 0, frozenset[int]()
 
     def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> tuple[Run, bool]:

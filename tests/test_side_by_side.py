@@ -233,7 +233,7 @@ try:
             begun.wait(20)
             raise Interrupted("by SIGTERM")
         side_by_side.together({{"run 1 (hangs)": hangs}}, pool, within_s=0.2)
-except Exception as failure:
+except BaseException as failure:
     print(type(failure).__name__, failure)
 """
 

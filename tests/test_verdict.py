@@ -328,9 +328,9 @@ def test_what_a_hit_broke_shows_though_the_log_is_late_and_it_never_holds() -> N
     late = replace(GOOD, unplanned="the log is late", stakes=())
     said = verdict(late)
     assert (said.word, said.as_expected, said.reasons) == (Word.VOID, False, ("the log is late",))
-    expect = Expect(word=Word.VOID)
-    assert not verdict(replace(late, expect=expect)).as_expected
-    twice = replace(late, findings=(found(Kind.DUPLICATED),), expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    assert not verdict(replace(late, expect=Expect(word=Word.VOID))).as_expected
+    expect = Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
+    twice = replace(late, findings=(found(Kind.DUPLICATED),), expect=expect)
     assert (verdict(twice).word, verdict(twice).as_expected) == (Word.VIOLATED, True)
     assert not verdict(replace(twice, void=("no test",))).as_expected
     assert not verdict(replace(twice, steps=())).as_expected

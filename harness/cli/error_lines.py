@@ -25,6 +25,8 @@ class CarefulGroup(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.Abort, Exit):
             raise
+        except Interrupted as stop:
+            raise Exit(told(stop)) from stop
         except KeyboardInterrupt:
             raise Exit(told(Interrupted("interrupted; nothing was judged after that"))) from None
         except HarnessError as failure:
@@ -35,7 +37,7 @@ class CarefulGroup(click.Group):
             raise Exit(surprised(failure)) from failure
 
 
-def told(failure: HarnessError) -> int:
+def told(failure: HarnessError | Interrupted) -> int:
     """Say an error that was raised on purpose, in its own words; its exit code."""
     if os.environ.get(DEBUG):
         traceback.print_exception(failure)
@@ -48,7 +50,7 @@ def told(failure: HarnessError) -> int:
     return failure.exit_code
 
 
-def annotate(failure: HarnessError) -> None:
+def annotate(failure: HarnessError | Interrupted) -> None:
     """Where GitHub Actions runs this, show the error, each mistake in a file on its line; on stderr, since what is on
     stdout is read by other programs."""
     from harness.report.ci import github

@@ -271,12 +271,12 @@ class Supervisor:
     def stop(self) -> None:
         """End the application for good: no restart, driver, executors and standby killed and seen to be gone."""
         self._stopping.set()
-        if self._thread is not None:
-            # An attempt that is being launched would come to light after the last look.
-            self._thread.join(LAUNCH_WITHIN_S)
-        with self._preparing:
-            standby, self._standby = self._standby, None
         try:
+            if self._thread is not None:
+                # An attempt that is being launched would come to light after the last look.
+                self._thread.join(LAUNCH_WITHIN_S)
+            with self._preparing:
+                standby, self._standby = self._standby, None
             if standby is not None:
                 with undisturbed():
                     standby.drop()

@@ -225,7 +225,7 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     )
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
-    except (Interrupted, StackError):
+    except StackError:
         raise
     except HarnessError as failure:
         if failure.folder is not None:

@@ -172,7 +172,7 @@ def _told(place: Path) -> Iterator[None]:
     """Before anything of it ends, its users are told why, and nobody finds it any more."""
     try:
         yield
-    except HarnessError as failure:
+    except (HarnessError, Interrupted) as failure:
         why = "it was taken down" if isinstance(failure, Interrupted) else str(failure)
         private(place / shared.ENDED, why)
         raise
@@ -222,7 +222,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         load_own_kinds([Path(each) for each in json.loads(argv[1])])
         own(argv[2:], float(argv[0]))
-    except HarnessError as failure:
+    except (HarnessError, Interrupted) as failure:
         print(failure, file=sys.stderr, flush=True)
         if not isinstance(failure, _Lost):
             # For the one who started us: the end of the log may be that of some server's.

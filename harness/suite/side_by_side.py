@@ -120,7 +120,7 @@ def threads(jobs: int) -> Iterator[Pool]:
         yield pool
     except BaseException as first:
         left = pool.close(within_s=END_WITHIN_S)
-        if left and isinstance(first, HarnessError):
+        if left and isinstance(first, HarnessError | Interrupted):
             first.args = (f"{first}\nand then: {_hang(left)}",)
         raise
     if left := pool.close(within_s=END_WITHIN_S):

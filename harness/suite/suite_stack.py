@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import HarnessError, StackError, UsageError
+from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import Stack
@@ -96,7 +96,7 @@ def up(stack: Stack) -> Iterator[Stack]:
             if isinstance(stack, ContainersStack):
                 containers.provide(stack, say)
         yield stack
-    except HarnessError as first:
+    except (HarnessError, Interrupted) as first:
         try:
             stack.down()
         except HarnessError as then:

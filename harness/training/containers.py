@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from harness import wait
 from harness.components.spark.standalone_processes import WORKER
-from harness.errors import HarnessError, Interrupted, StackError
+from harness.errors import HarnessError, StackError
 from harness.hosts.local import LocalProcess
 from harness.machine import cache, class_data
 from harness.machine.class_data import IN_CONTAINERS, Kind
@@ -49,8 +49,6 @@ def provide(stack: ContainersStack, say: Callable[[str], object]) -> None:
     say(training.MAKING)
     try:
         train(stack)
-    except Interrupted:
-        raise
     except (HarnessError, OSError) as error:
         say(training.WITHOUT.format(error))
 

@@ -20,7 +20,7 @@ from harness import wait
 from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver_process as driver
 from harness.components.spark.standalone_processes import MASTER, WORKER, Spark
-from harness.errors import HarnessError, Interrupted, StackError
+from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.hosts.processes import ProcessHost
 from harness.machine import cache, class_data, jars, java
@@ -70,8 +70,6 @@ def provide(say: Callable[[str], object]) -> None:
         if not class_data.trained(found, resolved):
             say(MAKING)
             train(found, resolved)
-    except Interrupted:
-        raise
     except HarnessError as error:
         say(WITHOUT.format(error))
 
