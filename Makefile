@@ -33,10 +33,11 @@ prove: set-up
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
+	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile -rs $(ARGS) ;; \
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
 	    $(BIN)/pytest bench/browser.py -rs $(ARGS) ;; \
 	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
 ifneq ($(strip $(ARGS)),)
@@ -47,7 +48,7 @@ else
 # with a stack of its own; both are run, whatever fails.
 test: set-up
 	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
-	$(PYTEST) -m stack -n 2 --dist loadfile --durations=40 --durations-min=10; stack=$$?; \
+	$(PYTEST) -m "stack and not prove" -n 2 --dist loadfile --durations=40 --durations-min=10; stack=$$?; \
 	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
 endif
 

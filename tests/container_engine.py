@@ -18,9 +18,8 @@ NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""
 
 BOTH = """
-    append_before_offset_commit autocommit_executor_killed offsets_together_at_sink_written partition_ledger_mid_sink
-    two_systems_upsert_between mariadb_added_before_offset_commit
-    python_sqlite_with_batch_mid_batch
+    append_before_offset_commit autocommit_executor_killed partition_ledger_mid_sink
+    mariadb_added_before_offset_commit python_sqlite_with_batch_mid_batch
 """
 CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
 """The scenarios to run on both stacks; `_` takes all that can be."""

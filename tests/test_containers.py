@@ -48,6 +48,7 @@ SCENARIOS = sorted(path for folder in FOLDERS for path in (HOUSE / "scenarios" /
 BOXED = Named("containers")
 CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not unsupported(load(path), BOXED)]
 GONE_WITHIN_S = 60.0
+KAFKA = "-kafka"
 STANDBY = "-2-standby"
 """What the name of the container ends with that waits for the second attempt."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
@@ -241,8 +242,16 @@ def started(tmp_path: Path) -> Iterator[Started]:
         child.wait(10)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
-@pytest.mark.parametrize("moment", ["network ", "-kafka", "-opensearch", "-worker-1", "-driver-", STANDBY])
+@pytest.mark.parametrize(
+    ("moment", "how"),
+    [
+        pytest.param(
+            moment, how, id=f"{moment}-{how.name}", marks=() if moment in (KAFKA, STANDBY) else pytest.mark.prove
+        )
+        for moment in ("network ", KAFKA, "-opensearch", "-worker-1", "-driver-", STANDBY)
+        for how in (signal.SIGKILL, signal.SIGTERM)
+    ],
+)
 def test_nothing_is_left_of_a_run_that_is_ended(
     engine: docker.DockerClient, boxes: ContainersStack, started: Started, moment: str, how: signal.Signals
 ) -> None:

@@ -38,6 +38,7 @@ def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[
 # 2: what reaches the judged sink.
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(("last", "word"), [(40, Word.VOID), (400, Word.VIOLATED)])
 def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
     kept = f"id < {last}"
@@ -66,6 +67,7 @@ def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never
 # 6: an effect that is wrong.
 
 
+@pytest.mark.prove
 def test_a_wrong_effect_is_no_violation(play: Play) -> None:
     effect = "select id, account, cast(amount * 2 as decimal(12, 2)) as amount from ledger"
     to = {"postgres": "payments", "effect": effect, "key": ["id"]}
@@ -77,6 +79,7 @@ def test_a_wrong_effect_is_no_violation(play: Play) -> None:
     assert (right.word, right.findings) == (Word.HELD, ())
 
 
+@pytest.mark.prove
 def test_an_effect_with_ties_is_an_error(play: Play) -> None:
     number = "select id, account, row_number() over (partition by account order by {}) as seq from ledger"
     to = {"postgres": "payments", "effect": number.format("currency"), "key": ["id"]}
@@ -106,6 +109,7 @@ DISTINCT = {
 }
 
 
+@pytest.mark.prove
 def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     result = play("payments", sink=DISTINCT)
     assert (result.verdict.word, result.verdict.findings) == (Word.VOID, ())
@@ -116,6 +120,7 @@ def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     assert [(stake.harm, stake.shown) for stake in meant.stakes] == [(Harm.REPETITION, False)]
 
 
+@pytest.mark.prove
 def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> None:
     schedule = [{"when": {"point": "batch-planned", "batch": 3}, "do": "kill driver"}]
     result = play("payments", sink={**DISTINCT, "view": "deduplicated"}, schedule=schedule)
@@ -129,6 +134,7 @@ def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> No
 # 15: one row in all.
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
 def test_a_grand_total_is_judged(play: Play, flags: tuple[str, ...], word: Word) -> None:
     verdict = play("total", *flags).verdict

@@ -22,20 +22,16 @@ SINKS = (
     "delta_streamed_before_offset_commit",
     "files_parquet_listed_mid_batch",
     "iceberg_streamed_before_offset_commit",
-    "kafka_away_batch_passed_over",
     "kafka_in_transaction_mid_sink",
     "mariadb_added_before_offset_commit",
     "mariadb_away_error_swallowed",
     "opensearch_auto_id_mid_batch",
-    "opensearch_away_retried",
-    "postgres_away_upsert",
     "python_sqlite_appended_mid_batch",
 )
 SOURCES = (
     "files_appended_mid_batch",
     "python_source_counter_taken_up_mid_batch",
     "socket_before_offset_commit",
-    "topic_created_later_kept_by_id_before_offset_commit",
 )
 ALIKE = {
     "append_before_the_batch",

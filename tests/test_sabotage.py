@@ -35,6 +35,7 @@ def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
+@pytest.mark.prove
 def test_a_kill_in_an_empty_batch_is_void(run_scenario: Run) -> None:
     with faked_hits.empty():
         verdict = run_scenario(faked_hits.in_the_first_batch(scenario("append_before_offset_commit"))).verdict
@@ -42,6 +43,7 @@ def test_a_kill_in_an_empty_batch_is_void(run_scenario: Run) -> None:
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
+@pytest.mark.prove
 def test_a_kill_in_a_batch_that_puts_nothing_into_the_sink_is_void(run_scenario: Run) -> None:
     verdict = run_scenario(faked_hits.filtered_out(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit

@@ -51,10 +51,10 @@ class Facts:
     `findings` stand, `doubtful` may be none of the faults' (what control runs left open). `stakes` is what the hits put
     at stake, `idle` why some put nothing there, `untried` and `notes` what the verdict says of both. `why_open`:
     `unknown` says why the run is not drained, if it is not. `unplanned` says why the pipeline's log does not tell what
-    a hit had in flight, where the scenario declares it to be late. `writing` names the hits after which somebody who was
-    at work could write on when the sinks were last read: what these did no snapshot shows. `unread` says which sinks
-    cannot be read back, by the scenario's own word, `compared` that there are others, `untold` that nobody knows what
-    some hit put at stake."""
+    a hit had in flight, where the scenario declares it to be late. `writing` names the hits after which somebody who
+    was at work could write on when the sinks were last read: what these did no snapshot shows. `unread` says which
+    sinks cannot be read back, by the scenario's own word, `compared` that there are others, `untold` that nobody knows
+    what some hit put at stake."""
 
     guarantee: Guarantee
     expect: Expect

@@ -5,7 +5,7 @@ the other that is right, also when a batch is written again after a crash. But a
 not committed yet. When an executor dies, the server still finishes the call that it was in, and meanwhile the task that
 Spark runs again calls the procedure with the same records: both find nothing, and both insert.
 
-The procedure waits before it ends, in place of what else a procedure does. That makes the window two seconds wide;
+The procedure waits before it ends, in place of what else a procedure does. That makes the window five seconds wide;
 without, it is as long as the transaction.
 
     spark-submit checked.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
@@ -28,7 +28,7 @@ Repair: kept_by_offset.py
 #           values (payment.part, payment.off, payment.id, payment.account, payment.amount);
 #         end if;
 #       end loop;
-#       perform pg_sleep(2);
+#       perform pg_sleep(5);
 #     end $$
 # sink:
 #   postgres: payments

@@ -4,7 +4,7 @@ As checked.py. A transaction round the look and the insert does not help: neithe
 committed. (Written as `if not exists (select ...)` the look held in the one run that there was: the calls seemed to
 wait for each other. Nothing in the text promises that.)
 
-The procedure waits before it commits, in place of what else a procedure does. That makes the window two seconds wide.
+The procedure waits before it commits, in place of what else a procedure does. That makes the window five seconds wide.
 
     spark-submit checked_mariadb.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
@@ -33,7 +33,7 @@ Repair: kept_by_offset_mariadb.py
 #         end if;
 #         set nth = nth + 1;
 #       end while;
-#       do sleep(2);
+#       do sleep(5);
 #       commit;
 #     end
 # sink:

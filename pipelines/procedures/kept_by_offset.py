@@ -27,7 +27,7 @@ Broken twin: checked.py
 #         values (payment.part, payment.off, payment.id, payment.account, payment.amount)
 #         on conflict (part, off) do nothing;
 #       end loop;
-#       perform pg_sleep(2);
+#       perform pg_sleep(5);
 #     end $$
 # sink:
 #   postgres: payments

@@ -29,7 +29,7 @@ Broken twin: checked_mariadb.py
 #         ) on duplicate key update part = values(part);
 #         set nth = nth + 1;
 #       end while;
-#       do sleep(2);
+#       do sleep(5);
 #       commit;
 #     end
 # sink:
