@@ -443,3 +443,26 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
         observer.healthy()
     observer.close()
     journal.close()
+
+
+@pytest.mark.parametrize("polling", [False, True])
+def test_what_a_dead_attempt_wrote_is_told_before_the_next_one_begins(tmp_path: Path, polling: bool) -> None:
+    """However long the one who is told takes for each event."""
+    told, go = list[int](), threading.Event()
+
+    def slow(seen: CheckpointEvent) -> None:
+        go.wait(20.0)
+        told.append(seen.batch)
+
+    watch = CheckpointWatch(tmp_path, slow, polling=polling)
+    try:
+        (tmp_path / "commits").mkdir()
+        for batch in range(20):
+            (tmp_path / "commits" / str(batch)).touch()
+        assert not watch.told_all(within_s=0.0)
+        go.set()
+        assert watch.told_all(within_s=20.0)
+        assert sorted(told) == list(range(20))
+        assert watch.told_all(within_s=20.0)
+    finally:
+        watch.close()

@@ -282,6 +282,8 @@ class Live:
             self.journal.write("shuffle", query=query, partitions=partitions, cores=self._conf["spark.cores.max"])
 
     def _launched(self, number: int) -> None:
+        if number > 1:
+            self.observer.catch_up()
         self.observer.attempt = number
         if number > 1:
             self.snapshots.launched()

@@ -51,6 +51,7 @@ class CheckpointWatch:
         self._seen: set[Path] = set()
         loop = self._poll if polling or sys.platform != "linux" else self._inotify
         self._ready = threading.Event()
+        self._asked, self._told_all = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._guarded, args=(loop,), name="checkpoint watch", daemon=True)
         self._thread.start()
         self._ready.wait(5.0)
@@ -59,6 +60,18 @@ class CheckpointWatch:
         """Stop watching; returns when the thread is gone."""
         self._stop.set()
         self._thread.join(5.0)
+
+    def told_all(self, *, within_s: float) -> bool:
+        """Wait until all that had appeared before this call is told; False if that takes longer."""
+        self._told_all.clear()
+        self._asked.set()
+        return self._told_all.wait(within_s)
+
+    def _idle(self) -> None:
+        """Nothing is left to tell: answer who asked before the look that found nothing."""
+        if self._asked.is_set():
+            self._asked.clear()
+            self._told_all.set()
 
     def _guarded(self, loop: Callable[[], None]) -> None:
         # A watch that died in silence would turn every crash point into "never came".
@@ -109,7 +122,11 @@ class CheckpointWatch:
             add(self._root, 0)
             self._ready.set()
             while not self._stop.is_set():
-                for event in notify.read(timeout=100):
+                asked = self._asked.is_set()
+                events = notify.read(timeout=0 if asked else 100)
+                if asked and not events:
+                    self._idle()
+                for event in events:
                     if event.mask & flags.Q_OVERFLOW:
                         raise HarnessError("the kernel dropped events: crash points may have gone unseen")
                     folder = folders.get(event.wd)
@@ -128,6 +145,7 @@ class CheckpointWatch:
     def _poll(self) -> None:
         self._ready.set()
         while not self._stop.wait(POLL_S):
+            asked = self._asked.is_set()
             for name in ("sources/*", "offsets", "commits"):
                 try:
                     paths = sorted(self._root.glob(f"**/{name}/*"))
@@ -136,3 +154,5 @@ class CheckpointWatch:
                 for path in paths:
                     self._tell(path)
             self._seen = {path for path in self._seen if path.exists()}
+            if asked:
+                self._idle()

@@ -16,6 +16,9 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
 
+BEHIND_S = 2.0
+"""How long a restart waits at most for what the watch has still to tell of the dead attempt."""
+
 
 class Observer:
     """What is known of the run's checkpoints. Thread-safe."""
@@ -40,6 +43,11 @@ class Observer:
     def close(self) -> None:
         """Stop watching."""
         self._watch.close()
+
+    def catch_up(self) -> None:
+        """Have everything recorded that lies in the checkpoints by now, as the work of the present attempt: before the
+        next one begins."""
+        self._watch.told_all(within_s=BEHIND_S)
 
     def listen(self, listener: Callable[[CheckpointEvent], None]) -> None:
         """Call `listener` in the watching thread with every later event, once it is recorded."""
