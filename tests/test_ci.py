@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -15,8 +16,11 @@ from hypothesis import strategies as st
 
 from harness.errors import HarnessError, Mistake, UsageError
 from harness.fields.shards import Shard
+from harness.report import render, summary
 from harness.report.ci import github, junit, markdown, places, sarif, told
+from harness.report.page import build as page_of
 from harness.report.summary import Run, error
+from harness.run_folder.store import RunFolder
 from harness.scenario import Kind, Word
 from harness.suite import report
 from tests import sample_runs as sample
@@ -187,6 +191,25 @@ def test_sarif_has_one_result_for_each_kind_in_each_sink() -> None:
     assert len(set(prints)) == 2
 
 
+def test_what_was_only_counted_counts() -> None:
+    many = [sample.duplicated(number) for number in range(1000)]
+    counts = {"duplicated": 100_000}
+    run = failed(verdict=sample.verdict(findings=(*many, sample.lost()), counts=counts))
+    twice, lost = (each["message"]["text"] for each in sarif.document([run])["runs"][0]["results"])
+    assert twice.startswith("VIOLATED (100,000 duplicated, 1 lost)")
+    assert "100,000 findings, the first 1,000 of them 1,000 rows duplicated in postgres payments" in twice
+    assert "1 row lost in postgres payments" in lost
+    text = re.sub("&#([0-9]+);", lambda sign: chr(int(sign[1])), markdown.summary([run]))
+    assert "| 100,000 duplicated, 1 lost |" in text
+    assert "and 99,998 more findings (the run folder has the first 1,000 of 100,000 duplicated)" in text
+    assert summary.entry(run)["findings"] == {"duplicated": 100_000, "lost": 1}
+    assert summary.entry(summary.brief(run))["findings"] == {"duplicated": 100_000, "lost": 1}
+    other = replace(many[0], position=1, sink="postgres other")
+    two = failed(verdict=sample.verdict(findings=(*many, other), counts=counts))
+    told = [each["message"]["text"] for each in sarif.document([two])["runs"][0]["results"]]
+    assert "at least 1,000 rows duplicated in postgres payments" in told[0]
+
+
 @pytest.mark.parametrize("word", [Word.UNKNOWN, Word.VOID, Word.ERROR, Word.HELD])
 def test_sarif_has_a_run_without_the_answer_too(word: Word) -> None:
     run = failed(verdict=sample.verdict(word=word, findings=(), reasons=()))
@@ -200,6 +223,38 @@ def test_report_writes_sarif_and_an_unread_run_is_no_pass(tmp_path: Path, capsys
     (log,) = json.loads((tmp_path / "out" / "all.sarif").read_text())["runs"]
     assert log["invocations"][0]["executionSuccessful"] is False
     assert len(log["invocations"][0]["toolExecutionNotifications"]) >= 1
+
+
+EXTERNAL = "--stack external --at kafka=k:9092 --at postgres=p:5432 --spark-master spark://s:7077"
+
+
+@pytest.mark.parametrize("stack", ["", "--stack containers", EXTERNAL])
+@pytest.mark.parametrize("waits", ["", "--standby ", "--cold "])
+@pytest.mark.parametrize("word", list(Word))
+def test_the_command_that_repeats_a_stored_run_is_the_page_s(
+    tmp_path: Path, stack: str, waits: str, word: Word
+) -> None:
+    verdict = sample.verdict(word=word, findings=(), reasons=("it failed",))
+    folder = sample.stored(tmp_path, verdict)
+    run = json.loads(folder.run_json.read_text())
+    command = f"onceproof run scenarios/append.yaml --seed 7 {waits}{stack}".strip()
+    asked = {"path": "scenarios/append.yaml", "stack": {"asked": stack}, "command": command}
+    folder.run_json.write_text(json.dumps(run | asked))
+    shown = render.parts(RunFolder.open(folder.path))
+    page = page_of(shown).again[0][0].replace(shown.folder, str(folder.path))
+    stored = Run.read(folder.path)
+    assert told.command(stored) == page
+    assert told.failure(stored).splitlines()[-1] == f"again:  {page}"
+    assert f"{waits}{stack}".strip() in page
+    (case,) = ElementTree.fromstring(junit.text([stored])).iter("testcase")
+    assert str((case.find("failure") if word is not Word.ERROR else case.find("error")).text).endswith(page)  # type: ignore[union-attr]
+    if word is Word.ERROR:
+        assert page == command
+
+
+def test_without_a_run_folder_the_reader_names_the_cluster() -> None:
+    command = told.command(failed(stack="external"))
+    assert command.endswith(" --seed 7 --stack external --spark-master URL --at NAME=ADDRESS")
 
 
 def test_the_command_that_repeats_a_run() -> None:

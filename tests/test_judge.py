@@ -450,7 +450,8 @@ def test_recovered_records_that_were_cut_are_counted(tmp_path: Path) -> None:
     )
     many.tables = [payments(many.records)]
     verdict = judge(many.write())
-    assert (kinds(verdict), verdict.counts["recovered"]) == ({"recovered": FINDINGS_MAX}, FINDINGS_MAX + 4)
+    assert (len(verdict.findings), verdict.counts["recovered"]) == (FINDINGS_MAX, FINDINGS_MAX + 4)
+    assert kinds(verdict) == {"recovered": FINDINGS_MAX + 4}
 
 
 def test_a_torn_ledger_is_void(folder: Folder) -> None:
@@ -709,8 +710,10 @@ def test_findings_are_bounded_and_counted(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "run", records=values(FINDINGS_MAX + 50), batch_size=500)
     folder.tables = [payments(folder.records[:20])]
     verdict = judge(folder.write())
-    assert kinds(verdict) == {"lost": FINDINGS_MAX}
+    assert len(verdict.findings) == FINDINGS_MAX
     assert verdict.counts["lost"] == FINDINGS_MAX + 30
+    assert kinds(verdict) == {"lost": FINDINGS_MAX + 30}
+    assert verdict.cut() == {Kind.LOST: (FINDINGS_MAX, FINDINGS_MAX + 30)}
 
 
 def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: Path) -> None:

@@ -99,6 +99,56 @@ def test_findings_that_were_only_counted_are_not_called_twice() -> None:
     assert told[1] == "The first 1,000 were traced to a cause; the others were only counted."
 
 
+def cut() -> Verdict:
+    """1,000 of 1,500 rows that are there twice, 1,000 of 1,400 that are missing, and one that is altered."""
+    twice, lost = (sample.duplicated(n) for n in range(1000)), (sample.lost() for _ in range(1000))
+    counts = {"records": 9000, "expected_rows": 9000, "duplicated": 1500, "lost": 1400}
+    return sample.verdict(findings=(*twice, *lost, sample.corrupted()), counts=counts)
+
+
+def test_of_kinds_that_are_cut_each_says_of_how_many_it_has_the_first() -> None:
+    verdict = cut()
+    assert said(groups(verdict.findings), verdict) == (
+        "2,901 findings, 3 causes among those that are kept. Kept are the first 1,000 of 1,500 duplicated and the "
+        "first 1,000 of 1,400 lost; the others were only counted."
+    )
+    twice, lost, altered = shown(case(verdict))
+    assert [each.title.partition(": ")[2] for each in (twice, lost, altered)] == [
+        "1,000 of the first 1,000 findings",
+        "1,000 of the first 1,000 findings",
+        "1 finding",
+    ]
+    facts = dict(twice.facts)
+    assert facts["Rows (of the first 1,000)"] == "1,000 rows too many"
+    assert facts["Batches (of the first 1,000)"] == "batch 3"
+    assert facts["Records (of the first 1,000)"] == "partition 0, offsets 200 to 1199"
+    assert dict(altered.facts)["Rows"] == "1 row wrong"
+
+
+def test_of_two_sinks_only_the_one_that_may_be_cut_says_so() -> None:
+    """A verdict has one count of a kind, over all sinks: how many there are in each nobody knows."""
+    other = replace(sample.duplicated(), position=1, sink="postgres other")
+    many = tuple(sample.duplicated(number) for number in range(1000))
+    verdict = sample.verdict(findings=(*many, other), counts={"duplicated": 1501})
+    first, second = shown(case(verdict))
+    assert "Rows (of the first 1,000)" in dict(first.facts)
+    assert dict(second.facts)["Rows"] == "1 row too many"
+    told = headline(case(verdict))
+    assert told[:2] == [
+        "At least 1,000 rows in postgres payments are there more than once.",
+        "The first 1,000 were traced to a cause; the others were only counted.",
+    ]
+    assert "1 row in postgres other is there twice." in told
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_the_page_calls_a_file_complete_only_where_it_is(tmp_path: Path, is_cut: bool) -> None:
+    page = render.write(sample.stored(tmp_path, cut() if is_cut else sample.verdict()).path).read_text("utf-8")
+    assert ("Findings kept: <a" in page, "Every finding: <a" in page) == (is_cut, not is_cut)
+    if is_cut:
+        assert "1,500 duplicated, 1,400 lost, 1 corrupted" in page
+
+
 def test_of_a_batch_the_page_says_which_partitions_the_findings_name() -> None:
     batch = Batch(batch=3, ranges={0: (200, 300), 1: (40, 90)}, committed=True, attempts=(1, 2))
     known = Progressed(queries=(Query(checkpoint="checkpoint", batches=(batch,)),))
@@ -210,7 +260,10 @@ def test_ranges_cover_the_records_and_count_them(records: set[RecordRef]) -> Non
 
 def test_the_page_says_how_many_were_only_counted() -> None:
     verdict = doubled(3, counts={"duplicated": 100_000})
-    assert said(groups(verdict.findings), verdict.counts).startswith("3 findings (of 100,000 duplicated, the first")
+    told = said(groups(verdict.findings), verdict)
+    assert told.startswith(
+        "100,000 findings, 1 cause among those that are kept. Kept are the first 3 of 100,000 duplicated;"
+    )
 
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "  =1", "=1+1 fullwidth".replace("=", "\uff1d"), "|calc", "%0A"]

@@ -411,6 +411,17 @@ def test_long_things_are_cut_and_counted() -> None:
     assert "… 3 lines more in scenario.yaml" in text
 
 
+def test_a_failpoint_says_at_which_crash_point_it_counts(tmp_path: Path) -> None:
+    """A failpoint before the sink's commit: the snapshot shows a sink that is written in part."""
+    stake = sample.repetition(point="sink written in part")
+    step = replace(sample.STEP, point="before-sink-commit", crash_point=None)
+    told = "the crash points below list it under “sink written in part”: so sink and checkpoint stood when it hit"
+    assert told in page_of(tmp_path / "a", sample.verdict(steps=(step,), stakes=(stake,)))
+    assert told not in page_of(tmp_path / "b", sample.verdict(stakes=(stake,)))
+    unshown = replace(stake, shown=False)
+    assert told not in page_of(tmp_path / "c", sample.verdict(steps=(step,), stakes=(unshown,)))
+
+
 def test_a_run_that_ended_early_has_a_page_that_says_why(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     folder.save(0, run={"scenario": "a", "outcome": {"error": "the broker died"}})

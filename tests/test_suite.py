@@ -18,7 +18,7 @@ import pytest
 from harness import suite
 from harness.errors import HarnessError, SetupError, StackError, UsageError
 from harness.report import render
-from harness.report.summary import Run
+from harness.report.summary import Run, error
 from harness.run.loop import Result
 from harness.run.supervisor import tail
 from harness.run_folder import sealed
@@ -56,6 +56,19 @@ def test_check_says_where_the_run_itself_had_said_otherwise(
     sealed.write(stored.path)
     assert suite.check(stored.path) == 0
     assert "the run itself had said: VOID" in capsys.readouterr().out
+
+
+def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
+    stored: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = json.loads(stored.run_json.read_text())
+    command = "onceproof run scenarios/a.yaml --seed 7 --cold --stack containers"
+    told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"asked": "--stack containers"}, "command": command}
+    stored.run_json.write_text(json.dumps(run | told))
+    sealed.write(stored.path)
+    monkeypatch.setattr("harness.judge.judge", lambda folder: error("the effect is no query"))
+    assert suite.check(stored.path) == 4
+    assert f"again:  {command}" in capsys.readouterr().out.splitlines()
 
 
 def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,6 +112,15 @@ def test_only_ten_findings_are_told_and_the_rest_counted() -> None:
     assert text.splitlines()[-1] == "  and 1,224 more findings"
 
 
+def test_findings_that_were_only_counted_are_among_the_rest() -> None:
+    many = tuple(sample.duplicated(number) for number in range(1000))
+    verdict = sample.verdict(findings=(*many, sample.lost()), counts={"duplicated": 100_000})
+    text = words.failure(sample.NAME, verdict, None)
+    assert text.startswith("VIOLATED (100,000 duplicated, 1 lost), expected held")
+    left = "and 99,991 more findings (the run folder has the first 1,000 of 100,000 duplicated)"
+    assert text.splitlines()[-1] == f"  {left}"
+
+
 def test_some_findings_of_each_cause_are_told() -> None:
     many = tuple(sample.duplicated(number) for number in range(40))
     text = words.failure(sample.NAME, sample.verdict(findings=(*many, sample.corrupted(), sample.lost())), None)

@@ -45,8 +45,8 @@ def failure(
     out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
     for number, finding in enumerate(_chosen(verdict.findings), start=1):
         out += ["", *_finding(number, finding, verdict.steps)]
-    if len(verdict.findings) > MOST:
-        out += ["", f"  and {len(verdict.findings) - MOST:,} more findings"]
+    if more := more_findings(verdict, MOST):
+        out += ["", f"  {more}"]
     if verdict.word is Word.ERROR and again:
         return "\n".join([*out, "", *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
     return "\n".join([*out, *_last(folder, asked, again)])
@@ -68,9 +68,20 @@ def disagreement(verdict: Verdict) -> list[str]:
     return [f"{found.kind} of two runs of this plan", *told]
 
 
+def more_findings(verdict: Verdict, told: int) -> str:
+    """`and 99,990 more findings (the run folder has the first 1,000 of 100,000 duplicated)`, where so many are told;
+    empty if that is all."""
+    kinds = verdict.kinds()
+    left = sum(kinds[kind] for kind in {finding.kind for finding in verdict.findings}) - told
+    if left <= 0:
+        return ""
+    cut = [f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in verdict.cut().items()]
+    return f"and {left:,} more findings" + (f" (the run folder has {', '.join(cut)})" if cut else "")
+
+
 def headline(scenario: str, verdict: Verdict) -> str:
     """`VIOLATED (3 duplicated), expected held: name of the scenario`."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in verdict.kinds().items())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     word = f"{verdict.word.value.upper()}{f' ({kinds})' if kinds else ''}"
     return f"{word}, expected {visible(verdict.expect, 100)}: {visible(scenario, 200)}"
 

@@ -15,10 +15,10 @@ from harness.report import claims, stakes
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import groups
 from harness.report.causes.headline import Case, headline, labels
-from harness.report.causes.sentences import sentences
+from harness.report.causes.sentences import listed, sentences
 from harness.report.causes.shown import GroupText, said, shown
 from harness.report.causes.undrained import Undrained, ran, undrained
-from harness.report.escape import dictionary, plural
+from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import disagreement, evidence_lines, meaning
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
@@ -111,6 +111,7 @@ class Page:
     steps: list[StepText]
     snapshots: list[SnapshotText]
     findings_said: str
+    findings_cut: bool
     groups: list[GroupText]
     explain: str
     attempts: list[AttemptText]
@@ -194,7 +195,8 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         picture=_picture(parts, case),
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],
-        findings_said=said(case.groups, verdict.counts, budget),
+        findings_said=said(case.groups, verdict, budget),
+        findings_cut=bool(verdict.cut()),
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),
@@ -257,7 +259,7 @@ def _steps(parts: Parts) -> list[StepText]:
         _step(
             number,
             step,
-            stakes.of_step(parts.verdict, number),
+            stakes.of_step(parts.verdict, number) + _counted(parts.verdict, number),
             snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
             lasted=lasted.get(number),
             positions=_positions(parts),
@@ -290,6 +292,16 @@ def _step(
         open_rows=snapshot.open_rows,
         snapshot=snapshot.lines,
     )
+
+
+def _counted(verdict: Verdict, number: int) -> list[str]:
+    """At which crash points a hit counts, where a failpoint of the program has another name for the place."""
+    step = verdict.steps[number - 1]
+    own = dict.fromkeys(each.point for each in verdict.stakes if each.step == number and each.counts)
+    if step.crash_point is not None or not own:
+        return []
+    points = listed([f"“{visible(point, 80)}”" for point in own])
+    return [f"the crash points below list it under {points}: so sink and checkpoint stood when it hit"]
 
 
 def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:

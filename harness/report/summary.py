@@ -90,11 +90,16 @@ def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
 
 def asked(folder: Path | None) -> str:
     """What a command line says to repeat a stored run as it was (`claims.asked`); empty if there is none to read."""
+    return claims.asked(run_json(folder)) if folder else ""
+
+
+def run_json(folder: Path) -> dict[str, Any]:
+    """What a run says of itself; empty if there is none to read."""
     try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8")) if folder else {}
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return ""
-    return claims.asked(run) if isinstance(run, dict) else ""
+        return {}
+    return run if isinstance(run, dict) else {}
 
 
 def error(reason: str, *, expect: str = "held") -> Verdict:

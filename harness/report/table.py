@@ -64,7 +64,7 @@ def mark(run: Run) -> str:
 def cells(run: Run) -> tuple[str, ...]:
     """One row of the table, by `HEADS`; every cell is visible text."""
     verdict, (hit, steps) = run.verdict, run.hits()
-    found = ", ".join(f"{count} {kind}" for kind, count in verdict.kinds().items()) or "-"
+    found = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items()) or "-"
     self_tests = f"{sum(verdict.self_tests.values())}/{len(verdict.self_tests)}" if verdict.self_tests else "-"
     return (
         mark(run),

@@ -25,7 +25,7 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.report.ci import github, junit
 from harness.report.many import about as abouts
 from harness.report.many import trend
-from harness.report.summary import Run, asked, brief, error
+from harness.report.summary import Run, brief, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
@@ -343,8 +343,7 @@ def check(folder: Path) -> int:
     found = sealed.opened(folder)
     judged = judge(found.path)
     verdict, stored = again.beside(judged, found.path), Run.read(found.path)
-    open_end = told.left(verdict, found.path)
-    print(failure_text.failure(stored.scenario, verdict, found.path, asked=asked(found.path), left=open_end))
+    print(told.failure(replace(stored, verdict=verdict)))
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
     return exit_code([replace(stored, verdict=verdict)])

@@ -122,8 +122,8 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
     for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
         mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}."
-        if (kept := sum(len(group.findings) for group in mine)) < _count(case, mine):
-            yield f"The first {kept:,} were traced to a cause; the others were only counted."
+        if first_of := cut(case, kind, mine[0].position):
+            yield f"The first {first_of:,} were traced to a cause; the others were only counted."
         for group in mine[:MOST_CAUSES]:
             first, *rest = cause(case, group)
             yield f"{len(group.findings):,} of them: {first}" if len(mine) > 1 else first
@@ -136,8 +136,8 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
     """`104 of 600 rows in postgres payments are there twice`; counts are the verdict's own."""
     kind, sink = mine[0].kind, short(mine[0].sink)
     kept = sum(len(group.findings) for group in mine)
-    many = _count(case, mine)
-    if kind in (Kind.LOST, Kind.UNEXPECTED) and many == kept:
+    many, is_cut = _count(case, mine), cut(case, kind, mine[0].position) > 0
+    if kind in (Kind.LOST, Kind.UNEXPECTED) and not is_cut:
         many = sum(group.copies for group in mine)
     if kind is Kind.STALLED:
         return "the pipeline stalled"
@@ -145,22 +145,39 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
     what = "total" if kind is Kind.WRONG_AGGREGATE else "row"
     if kind is Kind.DUPLICATED:
         copies = sum(group.copies for group in mine)
-        ending = "there more than once" + ("" if many > kept else f", {plural(copies, 'row')} too many")
+        ending = "there more than once" + ("" if is_cut else f", {plural(copies, 'row')} too many")
         single = all(finding.copies == len(finding.expected) == 1 for group in mine for finding in group.findings)
-        ending = "there twice" if single and kept == many else ending
+        ending = "there twice" if single and not is_cut else ending
         ending = f"{'is' if many == 1 else 'are'} {ending}"
     else:
         ending = _agreeing(WRONG.get(kind, f"are {kind.value}"), many)
     of = f" of {expected:,}" if expected and expected >= many and kind is not Kind.UNEXPECTED else ""
     noun = f"{what}{'' if (expected or many) == 1 and (not of or expected == 1) else 's'}"
-    return f"{many:,}{of} {noun} in {sink} {ending}"
+    least = "at least " if is_cut and many == kept else ""
+    return f"{least}{many:,}{of} {noun} in {sink} {ending}"
 
 
 def _count(case: Case, mine: Sequence[Group]) -> int:
     """How many findings there are; of those beyond what a verdict keeps it has one count, over all sinks."""
     kept = sum(len(group.findings) for group in mine)
-    alone = len({group.position for group in case.groups}) == 1
-    return case.verdict.counts.get(mine[0].kind.value, kept) if alone else kept
+    alone = len(_kept(case, mine[0].kind)) == 1
+    return case.verdict.kinds().get(mine[0].kind.value, kept) if alone else kept
+
+
+def cut(case: Case, kind: Kind, position: int) -> int:
+    """How many findings of a kind in a sink the verdict keeps, where these may be only the first ones; else 0. A
+    verdict keeps as many in each sink: so a sink that has fewer than another one has them all."""
+    kept = _kept(case, kind)
+    return kept[position] if kind in case.verdict.cut() and kept.get(position) == max(kept.values()) else 0
+
+
+def _kept(case: Case, kind: Kind) -> dict[int, int]:
+    """By sink, how many findings of a kind the verdict keeps."""
+    out: dict[int, int] = {}
+    for group in case.groups:
+        if group.kind is kind:
+            out[group.position] = out.get(group.position, 0) + len(group.findings)
+    return out
 
 
 def _positions(case: Case) -> set[int]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import Group
-from harness.report.causes.headline import Case, cause
-from harness.report.causes.sentences import batches, sentences, short
+from harness.report.causes.headline import Case, cause, cut
+from harness.report.causes.sentences import batches, listed, sentences, short
 from harness.report.escape import plural, visible
 from harness.report.failure_text import place, records, title, where
 from harness.report.row_diff import Line, row_diff
 from harness.report.stakes import few
-from harness.scenario import Finding, Kind
+from harness.scenario import Finding, Kind, Verdict
 
 MOST_NOTES = 3
 ROWS = {Kind.LOST: "missing", Kind.DUPLICATED: "too many", Kind.UNEXPECTED: "too many", Kind.RECOVERED: "recovered"}
@@ -63,13 +63,15 @@ def shown(case: Case, budget: Budget = FULL) -> list[GroupText]:
     return out
 
 
-def said(groups: Sequence[Group], counts: Mapping[str, int], budget: Budget = FULL) -> str:
+def said(groups: Sequence[Group], verdict: Verdict, budget: Budget = FULL) -> str:
     """How many findings there are, of how many causes, and where those are that are not shown."""
-    kept = sum(len(group.findings) for group in groups)
-    if not kept:
+    if not groups:
         return "None."
-    cut = [f"of {counts[kind]:,} {kind}, " for kind in Kind if counts.get(kind, 0) > kept]
-    out = f"{plural(kept, 'finding')}{f' ({cut[0]}the first ones)' if cut else ''}, {plural(len(groups), 'cause')}."
+    kinds, causes = verdict.kinds(), plural(len(groups), "cause")
+    out = f"{plural(sum(kinds[kind] for kind in dict.fromkeys(group.kind for group in groups)), 'finding')}, {causes}."
+    if parts := verdict.cut():
+        kept = listed([f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in parts.items()])
+        out = f"{out[:-1]} among those that are kept. Kept are {kept}; the others were only counted."
     left = len(groups) - budget.groups
     return f"{out} {plural(left, 'more cause')} stand in findings.csv." if left > 0 else out
 
@@ -80,7 +82,7 @@ def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
     folded = rest[: max(0, room)]
     left = len(rest) - len(folded)
     return GroupText(
-        title=f"{group.kind.capitalize()} in {short(group.sink)}: {plural(len(group.findings), 'finding')}",
+        title=f"{group.kind.capitalize()} in {short(group.sink)}: {_many(case, group)}",
         told=" ".join(cause(case, group)),
         facts=list(_facts(case, group)),
         notes=_notes(group),
@@ -90,27 +92,37 @@ def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
     )
 
 
+def _many(case: Case, group: Group) -> str:
+    """How many findings a cause has; of a kind that is cut, of how many that are kept."""
+    first = cut(case, group.kind, group.position)
+    if not first:
+        return plural(len(group.findings), "finding")
+    return f"{len(group.findings):,} of the first {first:,} findings"
+
+
 def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
+    """What its findings have together. Those that were only counted may have other batches, records and rows."""
+    first = cut(case, group.kind, group.position)
+    of = f" (of the first {first:,})" if first else ""
     if group.batches:
-        yield "Batches", batches(group.batches, group.checkpoint)
+        yield f"Batches{of}", batches(group.batches, group.checkpoint)
     ranges = [str(each) for each in group.ranges()]
     if ranges:
-        yield "Records", "; ".join(few(ranges, 8))
+        yield f"Records{of}", "; ".join(few(ranges, 8))
     if shares := list(_shares(case, group)):
         yield f"Of batch {group.batches[0]}'s records", "; ".join(few(shares, 8))
     for fault in group.faults[:4]:
         yield "Fault", _fault(case, fault)
     for fault in group.fits[:4]:
         yield "May fit", _fault(case, fault)
-    yield "Rows", f"{plural(group.copies, 'row')} {ROWS.get(group.kind, 'wrong')}"
+    yield f"Rows{of}", f"{plural(group.copies, 'row')} {ROWS.get(group.kind, 'wrong')}"
 
 
 def _shares(case: Case, group: Group) -> Iterator[str]:
     """Of each partition of the batch, how many of its records the findings name: a partition whose transaction was
     committed before the fault has all of its records there twice, one that was rolled back has none. Nothing where
     findings are left out, name no records, or name more than one batch."""
-    kept = len(group.findings) == case.verdict.counts.get(group.kind.value, len(group.findings))
-    kept = kept and all(finding.records for finding in group.findings)
+    kept = group.kind not in case.verdict.cut() and all(finding.records for finding in group.findings)
     queries = [query for query in (case.progressed.queries if case.progressed else ()) if query.ours]
     if not kept or len(group.batches) != 1 or len(queries) != 1 or case.counts is None:
         return

@@ -17,7 +17,7 @@ from harness.report.escape import plural, visible
 from harness.report.failure_text import disagreement, headline, meaning, title
 from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Disagreement, Finding, Kind, Word
+from harness.scenario import Disagreement, Finding, Kind, Verdict, Word
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 KINDS = {kind: f"The sink holds what contradicts the guarantee: {kind}." for kind in Kind if kind is not Kind.RECOVERED}
@@ -78,12 +78,22 @@ def _results(run: Run) -> Iterator[dict[str, Any]]:
         if finding.kind is not Kind.RECOVERED and run.verdict.word is Word.VIOLATED:
             groups.setdefault((_rule(finding.kind), finding.sink), []).append(finding)
     for (rule, sink), findings in groups.items():
-        count = plural(sum(each.copies for each in findings), "row")
-        words = f"{count} {findings[0].kind} in {visible(sink, 100)}, for one: {title(findings[0])}"
+        words = f"{_many(run.verdict, findings)} in {visible(sink, 100)}, for one: {title(findings[0])}"
         yield _result(run, rule, words, sink)
     if not groups:
         reason = "".join(run.verdict.reasons[:1]).partition("\n")[0]
         yield _result(run, run.verdict.word.value, visible(reason) or meaning(run.verdict.word), "")
+
+
+def _many(verdict: Verdict, findings: Sequence[Finding]) -> str:
+    """`500 rows duplicated`. Of a kind that is cut a verdict has one count, over all sinks, and rows of the first."""
+    kind, rows = findings[0].kind, plural(sum(each.copies for each in findings), "row")
+    first, count = verdict.cut().get(kind, (0, 0))
+    if not first:
+        return f"{rows} {kind}"
+    if first == len(findings):
+        return f"{count:,} findings, the first {first:,} of them {rows} {kind}"
+    return f"at least {rows} {kind}"
 
 
 def _result(run: Run, rule: str, words: str, sink: str) -> dict[str, Any]:

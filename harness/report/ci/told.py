@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.report import failure_text, stakes
+from harness.report import claims, failure_text, stakes
 from harness.report.escape import visible
-from harness.report.summary import Run, asked, exit_code
+from harness.report.summary import Run, asked, exit_code, run_json
 from harness.run_folder import store
 from harness.scenario import Verdict, Word
 
@@ -33,16 +33,22 @@ def left(verdict: Verdict, folder: Path | None) -> list[str]:
     return [*told.said, *told.cures] if told else []
 
 
+CLUSTER = ["--spark-master", "URL", "--at", "NAME=ADDRESS"]
+"""What a command needs on `external`, where no run folder says which cluster it was: the reader has to fill it in."""
+
+
 def command(run: Run) -> str:
-    """The command that repeats a run: its plan if its folder is there, else its scenario file with its seed; empty if
-    neither is known. After an error the plan would only fail again."""
-    if run.folder is not None and not (run.verdict.word is Word.ERROR and run.file):
-        return " ".join(["onceproof replay", shlex.quote(str(run.folder)), *asked(run.folder).split()])
+    """The command that repeats a run, the first one of its page where its folder is there; else its scenario file with
+    its seed, empty if that is not known."""
+    stored = run_json(run.folder) if run.folder is not None else {}
+    if run.folder is not None and (stored or run.verdict.word is not Word.ERROR or not run.file):
+        return visible(claims.again(str(run.folder), stored, run.verdict)[0][0])
     if not run.file:
         return ""
     seed = [] if run.seed is None else ["--seed", str(run.seed)]
     stack = ["--stack", run.stack] if run.stack not in {"", "processes"} else []
-    return shlex.join(["onceproof", "run", run.file, *seed, *stack])
+    cluster = CLUSTER if run.stack == "external" else []
+    return shlex.join(["onceproof", "run", run.file, *seed, *stack, *cluster])
 
 
 def properties(run: Run) -> list[tuple[str, str]]:
