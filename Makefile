@@ -35,7 +35,7 @@ prove: set-up
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
 	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile -rs $(ARGS) ;; \
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
-	    $(BIN)/pytest bench/browser.py -rs $(ARGS) ;; \
+	    PYTHONPATH=. $(BIN)/pytest -p bench.browser_line bench/browser.py -rs $(ARGS) ;; \
 	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
 	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, all, containers, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
 	esac

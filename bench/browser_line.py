@@ -1,0 +1,52 @@
+"""The last line of `make prove SUITE=browser`, for bench/records/browser.txt: when, of which commit, in which browser,
+with what result."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from bench import chromium
+
+HOUSE = Path(__file__).parents[1]
+OUTCOMES = ("passed", "failed", "error", "skipped")
+BEGAN = monotonic()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Said by pytest below its own summary."""
+    counts = {outcome: len(terminalreporter.stats.get(outcome, ())) for outcome in OUTCOMES}
+    terminalreporter.write_line(line(counts, monotonic() - BEGAN))
+
+
+def line(counts: Mapping[str, int], seconds: float) -> str:
+    """`2026-11-26 16:20 UTC, commit 0123abc, Chromium 140.0: 93 passed, 0 failed, 0 error, 0 skipped in 480 s`."""
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES)
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {commit()}, {browser()}: {told} in {seconds:.0f} s"
+
+
+def commit() -> str:
+    """The commit that was tested, and whether files differ from it."""
+    head = _said("git", "rev-parse", "--short", "HEAD")
+    changed = " with changes" if _said("git", "status", "--porcelain") else ""
+    return f"commit {head}{changed}" if head else "no commit"
+
+
+def browser() -> str:
+    """The browser's name and version."""
+    try:
+        return _said(chromium.path(), "--version") or "a browser that names no version"
+    except chromium.NoBrowser:
+        return "no browser"
+
+
+def _said(*command: str) -> str:
+    try:
+        done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
