@@ -24,7 +24,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def line(counts: Mapping[str, int], seconds: float) -> str:
-    """`2026-11-26 16:20 UTC, commit 0123abc, Chromium 140.0: 93 passed, 0 failed, 0 error, 0 skipped in 480 s`."""
+    """`2026-11-26 16:20 UTC, commit 0123abc, Chromium 156.0: 129 passed, 0 failed, 0 error, 0 skipped in 480 s`."""
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES)
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {commit()}, {browser()}: {told} in {seconds:.0f} s"
 
@@ -39,7 +39,9 @@ def commit() -> str:
 def browser() -> str:
     """The browser's name and version."""
     try:
-        return _said(chromium.path(), "--version") or "a browser that names no version"
+        said = _said(chromium.path(), "--version")
+        # Debian's says what it was built on.
+        return said.partition(" built on ")[0] or "a browser that names no version"
     except chromium.NoBrowser:
         return "no browser"
 
