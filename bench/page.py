@@ -3,8 +3,8 @@
     PYTHONPATH=. .venv/bin/python bench/page.py [--records 1000000] [--findings 100000] [--kept 1000] [--batches 2000]
 
 The run folder is made by hand, sealed, and its page written by `onceproof report` in a process of its own. The judge
-keeps the first 1,000 findings of a kind and counts the others; `--kept 100000` asks what it would cost to keep all.
-Exit code 1 if it takes more than 10 CPU-seconds, 500 MB or 300 KB.
+keeps the first 1,000 findings of a kind in a sink and counts the others; `--kept 100000` asks what it would cost to
+keep all. Exit code 1 if it takes more than 10 s by the clock, 500 MB or 300 KB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.scenario import plain
 from tests import sample_runs as sample
 
 PARTITIONS = 3
-MOST_CPU_S, MOST_MB, MOST_BYTES = 10.0, 500, 300_000
+MOST_S, MOST_MB, MOST_BYTES = 10.0, 500, 300_000
 
 
 def main() -> int:
@@ -45,9 +45,10 @@ def main() -> int:
         size = folder.report_html.stat().st_size
         table = (folder.path / "findings.csv").stat().st_size
         peak, cpu = used.ru_maxrss // 1024, used.ru_utime + used.ru_stime
-        print(f"{given.records:,} records, {given.findings:,} findings, {given.batches:,} batches:")
+        kept = f"{given.findings:,} findings, {given.kept:,} of them kept"
+        print(f"{given.records:,} records, {kept}, {given.batches:,} batches:")
         print(f"{took:.1f} s ({cpu:.1f} CPU-s), peak {peak} MB, page {size:,} bytes, findings.csv {table:,} bytes")
-        return int(cpu > MOST_CPU_S or peak > MOST_MB or size > MOST_BYTES)
+        return int(took > MOST_S or peak > MOST_MB or size > MOST_BYTES)
 
 
 def made(room: Path, given: argparse.Namespace) -> RunFolder:

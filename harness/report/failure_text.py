@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.report import stakes
-from harness.report.causes.groups import groups
+from harness.report.causes.groups import cut, groups
 from harness.report.escape import cell, plural, visible
 from harness.report.row_diff import row_diff
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
@@ -75,8 +75,8 @@ def more_findings(verdict: Verdict, told: int) -> str:
     left = sum(kinds[kind] for kind in {finding.kind for finding in verdict.findings}) - told
     if left <= 0:
         return ""
-    cut = [f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in verdict.cut().items()]
-    return f"and {left:,} more findings" + (f" (the run folder has {', '.join(cut)})" if cut else "")
+    kept = [f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in cut(verdict).items()]
+    return f"and {left:,} more findings" + (f" (the run folder has {', '.join(kept)})" if kept else "")
 
 
 def headline(scenario: str, verdict: Verdict) -> str:

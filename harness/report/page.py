@@ -13,7 +13,7 @@ from typing import Any
 from harness import __version__
 from harness.report import claims, stakes
 from harness.report.budget import FULL, Budget
-from harness.report.causes.groups import groups
+from harness.report.causes.groups import cut, groups
 from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.sentences import listed, sentences
 from harness.report.causes.shown import GroupText, said, shown
@@ -196,7 +196,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],
         findings_said=said(case.groups, verdict, budget),
-        findings_cut=bool(verdict.cut()),
+        findings_cut=bool(cut(verdict)),
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),

@@ -391,14 +391,8 @@ class Verdict:
 
     def kinds(self) -> dict[str, int]:
         """How many findings there are of each kind, those that were only counted among them; the suite's own too."""
-        kept = Counter(finding.kind.value for finding in self.findings)
-        found = {kind: max(count, self.counts.get(kind, 0)) for kind, count in kept.items()}
-        return found | ({self.disagreement.kind: 1} if self.disagreement else {})
-
-    def cut(self) -> dict[Kind, tuple[int, int]]:
-        """The kinds of which `findings` has only the first: how many it has, of how many."""
-        kept, found = Counter(finding.kind for finding in self.findings), self.kinds()
-        return {kind: (count, found[kind]) for kind, count in kept.items() if count < found[kind]}
+        kept = Counter([f.kind.value for f in self.findings] + ([self.disagreement.kind] if self.disagreement else []))
+        return {kind: max(count, self.counts.get(kind, 0)) for kind, count in kept.items()}
 
 
 def plain(noun: Any) -> dict[str, Any]:

@@ -5,10 +5,11 @@ Pure. Batches do not divide a group: one fault may cost several of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from harness.scenario import Finding, Kind, RecordRef
+from harness.scenario import Finding, Kind, RecordRef, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,3 +86,9 @@ def groups(findings: Sequence[Finding]) -> list[Group]:
         found[key].findings.append(finding)
     # The sort is stable: groups of one size stay in the order of the verdict.
     return sorted(found.values(), key=lambda group: (group.kind is Kind.RECOVERED, -len(group.findings)))
+
+
+def cut(verdict: Verdict) -> dict[Kind, tuple[int, int]]:
+    """The kinds of which a verdict keeps only the first findings: how many it keeps, of how many."""
+    kept, found = Counter(finding.kind for finding in verdict.findings), verdict.kinds()
+    return {kind: (count, found[kind]) for kind, count in kept.items() if count < found[kind]}

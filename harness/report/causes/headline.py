@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
-from harness.report.causes.groups import Group
+from harness.report.causes.groups import Group, cut
 from harness.report.causes.sentences import listed, sentences, short
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
@@ -122,8 +122,8 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
     for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
         mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}."
-        if first_of := cut(case, kind, mine[0].position):
-            yield f"The first {first_of:,} were traced to a cause; the others were only counted."
+        if first := first_of(case, kind, mine[0].position):
+            yield f"The first {first:,} were traced to a cause; the others were only counted."
         for group in mine[:MOST_CAUSES]:
             first, *rest = cause(case, group)
             yield f"{len(group.findings):,} of them: {first}" if len(mine) > 1 else first
@@ -136,7 +136,7 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
     """`104 of 600 rows in postgres payments are there twice`; counts are the verdict's own."""
     kind, sink = mine[0].kind, short(mine[0].sink)
     kept = sum(len(group.findings) for group in mine)
-    many, is_cut = _count(case, mine), cut(case, kind, mine[0].position) > 0
+    many, is_cut = _count(case, mine), first_of(case, kind, mine[0].position) > 0
     if kind in (Kind.LOST, Kind.UNEXPECTED) and not is_cut:
         many = sum(group.copies for group in mine)
     if kind is Kind.STALLED:
@@ -164,11 +164,11 @@ def _count(case: Case, mine: Sequence[Group]) -> int:
     return case.verdict.kinds().get(mine[0].kind.value, kept) if alone else kept
 
 
-def cut(case: Case, kind: Kind, position: int) -> int:
+def first_of(case: Case, kind: Kind, position: int) -> int:
     """How many findings of a kind in a sink the verdict keeps, where these may be only the first ones; else 0. A
     verdict keeps as many in each sink: so a sink that has fewer than another one has them all."""
     kept = _kept(case, kind)
-    return kept[position] if kind in case.verdict.cut() and kept.get(position) == max(kept.values()) else 0
+    return kept[position] if kind in cut(case.verdict) and kept.get(position) == max(kept.values()) else 0
 
 
 def _kept(case: Case, kind: Kind) -> dict[int, int]:

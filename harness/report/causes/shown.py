@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.report.budget import FULL, Budget
-from harness.report.causes.groups import Group
-from harness.report.causes.headline import Case, cause, cut
+from harness.report.causes.groups import Group, cut
+from harness.report.causes.headline import Case, cause, first_of
 from harness.report.causes.sentences import batches, listed, sentences, short
 from harness.report.escape import plural, visible
 from harness.report.failure_text import place, records, title, where
@@ -69,7 +69,7 @@ def said(groups: Sequence[Group], verdict: Verdict, budget: Budget = FULL) -> st
         return "None."
     kinds, causes = verdict.kinds(), plural(len(groups), "cause")
     out = f"{plural(sum(kinds[kind] for kind in dict.fromkeys(group.kind for group in groups)), 'finding')}, {causes}."
-    if parts := verdict.cut():
+    if parts := cut(verdict):
         kept = listed([f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in parts.items()])
         out = f"{out[:-1]} among those that are kept. Kept are {kept}; the others were only counted."
     left = len(groups) - budget.groups
@@ -94,7 +94,7 @@ def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
 
 def _many(case: Case, group: Group) -> str:
     """How many findings a cause has; of a kind that is cut, of how many that are kept."""
-    first = cut(case, group.kind, group.position)
+    first = first_of(case, group.kind, group.position)
     if not first:
         return plural(len(group.findings), "finding")
     return f"{len(group.findings):,} of the first {first:,} findings"
@@ -102,7 +102,7 @@ def _many(case: Case, group: Group) -> str:
 
 def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
     """What its findings have together. Those that were only counted may have other batches, records and rows."""
-    first = cut(case, group.kind, group.position)
+    first = first_of(case, group.kind, group.position)
     of = f" (of the first {first:,})" if first else ""
     if group.batches:
         yield f"Batches{of}", batches(group.batches, group.checkpoint)
@@ -122,7 +122,7 @@ def _shares(case: Case, group: Group) -> Iterator[str]:
     """Of each partition of the batch, how many of its records the findings name: a partition whose transaction was
     committed before the fault has all of its records there twice, one that was rolled back has none. Nothing where
     findings are left out, name no records, or name more than one batch."""
-    kept = group.kind not in case.verdict.cut() and all(finding.records for finding in group.findings)
+    kept = group.kind not in cut(case.verdict) and all(finding.records for finding in group.findings)
     queries = [query for query in (case.progressed.queries if case.progressed else ()) if query.ours]
     if not kept or len(group.batches) != 1 or len(queries) != 1 or case.counts is None:
         return

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness import __version__
+from harness.report.causes.groups import cut
 from harness.report.ci import places, told
 from harness.report.ci.places import in_repository
 from harness.report.escape import plural, visible
@@ -88,7 +89,7 @@ def _results(run: Run) -> Iterator[dict[str, Any]]:
 def _many(verdict: Verdict, findings: Sequence[Finding]) -> str:
     """`500 rows duplicated`. Of a kind that is cut a verdict has one count, over all sinks, and rows of the first."""
     kind, rows = findings[0].kind, plural(sum(each.copies for each in findings), "row")
-    first, count = verdict.cut().get(kind, (0, 0))
+    first, count = cut(verdict).get(kind, (0, 0))
     if not first:
         return f"{rows} {kind}"
     if first == len(findings):
