@@ -4,7 +4,8 @@
 
 The run folder is made by hand, sealed, and its page written by `onceproof report` in a process of its own. The judge
 keeps the first 1,000 findings of a kind in a sink and counts the others; `--kept 100000` asks what it would cost to
-keep all. Exit code 1 if it takes more than 10 s by the clock, 500 MB or 300 KB.
+keep all. Exit code 1 if it takes more than 10 s by the clock, 500 MB or 300 KB: on a machine that does little else, so
+the load and the CPU-seconds are printed too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from os import getloadavg
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import monotonic
@@ -46,7 +48,7 @@ def main() -> int:
         table = (folder.path / "findings.csv").stat().st_size
         peak, cpu = used.ru_maxrss // 1024, used.ru_utime + used.ru_stime
         kept = f"{given.findings:,} findings, {given.kept:,} of them kept"
-        print(f"{given.records:,} records, {kept}, {given.batches:,} batches:")
+        print(f"{given.records:,} records, {kept}, {given.batches:,} batches, at a load of {getloadavg()[0]:.1f}:")
         print(f"{took:.1f} s ({cpu:.1f} CPU-s), peak {peak} MB, page {size:,} bytes, findings.csv {table:,} bytes")
         return int(took > MOST_S or peak > MOST_MB or size > MOST_BYTES)
 

@@ -122,8 +122,8 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
     for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
         mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}."
-        if first := first_of(case, kind, mine[0].position):
-            yield f"The first {first:,} were traced to a cause; the others were only counted."
+        if kept := first_of(case, kind, mine[0].position):
+            yield f"The first {kept:,} were traced to a cause; the others were only counted."
         for group in mine[:MOST_CAUSES]:
             first, *rest = cause(case, group)
             yield f"{len(group.findings):,} of them: {first}" if len(mine) > 1 else first
