@@ -80,12 +80,11 @@ class Turn:
 
     @contextmanager
     def of(self, number: int) -> Iterator[None]:
-        """Wait until nobody has it, and give it on at the latest at the end. Raises what ends the suite."""
+        """Wait until nobody has it, and give it on at the latest at the end; not after a failure, which ends whoever
+        waits for it. Raises what ends the suite."""
         until("the run before this one to have no step left", lambda: self._free(number), within_s=RUN_WITHIN_S)
-        try:
-            yield
-        finally:
-            self.give(number)
+        yield
+        self.give(number)
 
     def _free(self, number: int) -> bool | Waiting:
         with self._lock:
