@@ -6,11 +6,14 @@ A Python program that starts a child called `java`; the child writes `offsets/N`
 `commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough for a test.
 `--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
 first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
-first; `slow` goes on after a restart only once a file `go` lies beside its sink.
+first; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point that a file
+in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so not after a
+restart.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -19,11 +22,29 @@ import threading
 from pathlib import Path
 
 STEP_S = float(sys.argv[4])
+HELD_S, LOOK_S = 120.0, 0.01
 ROWS = 10
 
 
 def rest(seconds: float) -> None:
     threading.Event().wait(seconds)
+
+
+def taken(folder: Path, point: str) -> Path | None:
+    """The hold on a crash point that is about to come: taken before, since it may be the last thing that is seen."""
+    hold = Path(sys.argv[2]).parent.with_name("holds") / f"{folder.parent.name}-{folder.name}-{point}"
+    with contextlib.suppress(FileNotFoundError):
+        return hold.rename(hold.with_name(f"{hold.name}.held"))
+    return None
+
+
+def stand(held: Path | None) -> None:
+    """At a crash point: for a step, and for as long as it is held."""
+    rest(STEP_S)
+    for _ in range(round(HELD_S / LOOK_S)):
+        if held is None or not held.exists():
+            break
+        rest(LOOK_S)
 
 
 def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
@@ -40,11 +61,11 @@ def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
         empty = [n for n in (0, 3) if broken == "late" and n <= batch]
         if not (offsets / str(batch)).exists():
             appear(offsets, batch, f'v1\n{{}}\n{{"topic":{{"0":{(batch + 1 - len(empty)) * ROWS}}}}}')
-        rest(STEP_S)
+        else:
+            rest(STEP_S)
         with sink.open("a") as rows:
             rows.write(f"{batch}\n")
         appear(commits, batch, "v1\n{}")
-        rest(STEP_S)
         if broken == "hop":
             hop(checkpoint.with_name("hop"), batch)
         batch += 1
@@ -55,16 +76,17 @@ def hop(checkpoint: Path, batch: int) -> None:
     for folder in ("offsets", "commits"):
         (checkpoint / folder).mkdir(parents=True, exist_ok=True)
     appear(checkpoint / "offsets", batch, f'v1\n{{}}\n{{"other":{{"0":{batch + 1}}}}}')
-    rest(STEP_S)
     appear(checkpoint / "commits", batch, "v1\n{}")
-    rest(STEP_S)
 
 
 def appear(folder: Path, batch: int, text: str) -> None:
     temporary = folder / f".{batch}.{os.getpid():08x}-0000.tmp"
+    held = taken(folder, f"{batch}-begun")
     temporary.write_text(text)
-    rest(STEP_S)
+    stand(held)
+    held = taken(folder, str(batch))
     temporary.rename(folder / str(batch))
+    stand(held)
 
 
 def main() -> None:

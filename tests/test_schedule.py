@@ -31,7 +31,7 @@ from harness.stack import Process
 from harness.triggers import base, trigger
 from harness.triggers.base import Planned
 from harness.wait import until
-from tests.worlds import BATCHES, SLOW_S, at, step, world
+from tests.worlds import BATCHES, SLOW_S, WITHIN_S, at, step, world
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ from tests.worlds import BATCHES, SLOW_S, at, step, world
 )
 def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: CrashPoint, again: int) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(point, 3), "kill driver"), finish=True)
-        hit = outcome.batch or 0  # on a busy machine a crash point of 30 ms is sometimes missed, and the next one taken
-        assert outcome.hit and hit >= 3
+        (outcome,) = w.play(step(at(point, 3), "kill driver"), held=[at(point, 3)], finish=True)
+        hit = 3
+        assert outcome.hit and outcome.batch == hit
         assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
         assert outcome.evidence.driver_status == -signal.SIGKILL
         assert len(outcome.evidence.signalled) == 3  # the program, its JVM, the wait status
@@ -56,8 +56,9 @@ def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: 
 
 def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_file(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
-        assert f"commits/.{outcome.batch}.*.tmp was begun and never renamed" in outcome.evidence.note
+        here = at(CrashPoint.SINK_COMMITTED, 2)
+        (outcome,) = w.play(step(here, "kill driver"), held=[here])
+        assert "commits/.2.*.tmp was begun and never renamed" in outcome.evidence.note
 
 
 def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +73,8 @@ def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest
 def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.5)
     with world(tmp_path, "--broken", "deaf") as w:
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "stop driver"), finish=True)
+        here = at(CrashPoint.BATCH_PLANNED, 2)
+        (outcome,) = w.play(step(here, "stop driver"), held=[here], finish=True)
         assert not outcome.hit
         assert (outcome.evidence.signalled["driver 1"], outcome.evidence.driver_status) == ("alive", None)
         assert "lived on" in outcome.evidence.note
@@ -136,7 +138,8 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     monkeypatch.setattr(kill_executor, "lost_task", lambda world, log, since: True)
     with world(tmp_path) as w:
         w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_COMMITTED, 3), "kill executor"))
+        here = at(CrashPoint.BATCH_COMMITTED, 3)
+        (outcome,) = w.play(step(here, "kill executor"), held=[here])
         assert not outcome.hit
         assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
     sleeper.wait()
@@ -160,8 +163,10 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
     assert kill_executor.lost_task(world, log, 0)
     assert not kill_executor.lost_task(world, log, log.stat().st_size), "that was before"
     assert not kill_executor.lost_task(world, None, 0)
+    since = log.stat().st_size
+    monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", WITHIN_S)
     loses(log, LOST)
-    assert kill_executor.lost_task(world, log, log.stat().st_size)
+    assert kill_executor.lost_task(world, log, since)
     world.stop.set()
     assert not kill_executor.lost_task(world, log, log.stat().st_size), "nobody waits once the run is over"
 
@@ -172,17 +177,18 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
 ) -> None:
     monkeypatch.setattr(kill_executor, "lost_task", lambda world, log, since: told)
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
-    with world(tmp_path, step_s=SLOW_S) as w:
+    with world(tmp_path) as w:
         w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 3), "kill executor"))
+        here = at(CrashPoint.BATCH_PLANNED, 3)
+        (outcome,) = w.play(step(here, "kill executor"), held=[here])
         assert (outcome.hit, kill_executor.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
 
 
 def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> None:
-    kills = [step(at(CrashPoint.BATCH_PLANNED, batch), "kill driver") for batch in range(1, 9)]
-    with world(tmp_path, batches=10, step_s=SLOW_S) as w:
-        outcomes = w.play(*kills, within_s=60.0)
+    windows = [at(CrashPoint.BATCH_PLANNED, batch) for batch in range(1, 9)]
+    with world(tmp_path, batches=10) as w:
+        outcomes = w.play(*(step(each, "kill driver") for each in windows), held=windows)
         assert [o.hit for o in outcomes] == [True] * 8
         assert len(w.supervisor.deaths) == 8 > Restart().max_restarts
         assert w.supervisor.gave_up == ""
@@ -192,7 +198,9 @@ def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> N
 def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, after_s: float) -> None:
     soon = trigger("elapsed", 0.01)
     with world(tmp_path) as w:
-        outcomes = w.play(step(soon, "kill driver"), step(soon, "kill driver"), after_s=after_s)
+        # Neither life is over before anybody has looked.
+        held = [at(CrashPoint.BATCH_PLANNED, batch) for batch in (0, 1)]
+        outcomes = w.play(step(soon, "kill driver"), step(soon, "kill driver"), held=held, after_s=after_s)
         assert [o.hit for o in outcomes] == [True, True]
         # The program, its JVM and the wait status: the JVM was there, so there was something to hit.
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
@@ -203,7 +211,8 @@ def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(t
         told: list[Any] = []
         w.world.journal.listen(told.append)
         w.sleeper()
-        w.play(step(trigger("elapsed", 0.01), "kill driver"), finish=True, after_s=0.3)
+        soon, held = trigger("elapsed", 0.01), [at(CrashPoint.BATCH_PLANNED, 0)]
+        w.play(step(soon, "kill driver"), held=held, finish=True, after_s=0.3)
         first, second = (event for event in told if event["what"] == "launched")
         assert "after_s" not in first
         assert second["after_s"] >= 0.3
@@ -219,13 +228,13 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
         schedule.start()
         w.supervisor.start(Restart(), w.attempt)
         armed = w.world.own.folder / "failpoints" / "here"
-        until("the first step", lambda: schedule.outcomes, within_s=20.0)
-        until("the next attempt", lambda: w.supervisor.alive and w.observer.has_progress(), within_s=20.0)
+        until("the first step", lambda: schedule.outcomes, within_s=WITHIN_S)
+        until("the next attempt", lambda: w.supervisor.alive and w.observer.has_progress(), within_s=WITHIN_S)
         assert [p.name for p in w.supervisor.leftovers()] == [str(sleeper.pid)]
         assert not armed.exists()
         sleeper.kill()
         sleeper.wait()
-        until("the failpoint to be armed", armed.exists, within_s=60.0)
+        until("the failpoint to be armed", armed.exists, within_s=WITHIN_S)
         schedule.stop()
 
 
@@ -248,43 +257,40 @@ def test_a_window_that_had_closed_is_missed_without_faults_and_the_next_batch_is
         return agrees(step, moment, listing)
 
     monkeypatch.setattr("harness.run.schedule.evidence.agrees", closed_for_batch_3)
-    # A busy machine may sleep through whole batches: there are more, and longer ones, and any later one will do.
-    with world(tmp_path, batches=10, step_s=SLOW_S) as w:
-        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)
-        assert refused and outcome.hit and outcome.batch is not None and outcome.batch > 3
-        assert outcome.evidence.note.startswith(f"batch 3 was missed, batch {outcome.batch} was tried instead")
-        assert w.copies()[3] == 1 and w.copies()[outcome.batch] == 2
+    held = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (3, 4)]
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(held[0], "kill driver"), held=held, finish=True)
+        assert refused and outcome.hit and outcome.batch == 4
+        assert outcome.evidence.note.startswith("batch 3 was missed, batch 4 was tried instead")
+        assert w.copies()[3] == 1 and w.copies()[4] == 2
 
 
 @pytest.mark.parametrize("victim", [Victim.JVM, Victim.PYTHON])
 def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
-    # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
-    with world(tmp_path, step_s=2.0) as w:
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver", victim=victim))
+    # The JVM does not stand still while Python is killed.
+    here = at(CrashPoint.BATCH_PLANNED, 1)
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(here, "kill driver", victim=victim), held=[here])
         assert outcome.hit
         assert outcome.evidence.signalled["driver 1"] == ("exit status 1" if victim is Victim.JVM else "SIGKILL")
         assert len(outcome.evidence.signalled) == 2
 
 
 def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
-    steps = (
-        step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"),
-        step(at(CrashPoint.SINK_COMMITTED, 5), "kill driver"),
-    )
+    windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (2, 5)]
     with world(tmp_path) as w:
-        outcomes = w.play(*steps, finish=True)
-        first, second = (o.batch or 0 for o in outcomes)
-        assert first >= 2 and max(5, first) <= second
-        assert all(o.hit for o in outcomes)
+        outcomes = w.play(*(step(each, "kill driver") for each in windows), held=windows, finish=True)
+        assert [(o.hit, o.batch) for o in outcomes] == [(True, 2), (True, 5)]
         assert [(d.number, d.status) for d in w.supervisor.deaths] == [(1, -9), (2, -9)]
-        assert (w.copies()[first], w.copies()[second]) == (2, 2)
+        assert (w.copies()[2], w.copies()[5]) == (2, 2)
 
 
 def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
         w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "crash application"))
+        here = at(CrashPoint.BATCH_PLANNED, 2)
+        (outcome,) = w.play(step(here, "crash application"), held=[here])
         assert outcome.hit
         assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
     assert sleeper.wait() == -9
@@ -295,6 +301,7 @@ def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -
         first, second = w.play(
             step(trigger("records", 30), "kill driver"),
             step(trigger("elapsed", 0.1), "kill driver"),
+            held=[at(CrashPoint.BATCH_PLANNED, batch) for batch in (2, 4)],
         )
         assert first.hit and second.hit
         assert first.evidence.in_flight and second.evidence.in_flight
@@ -302,7 +309,8 @@ def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -
 
 def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "pause driver", for_s=0.2))
+        here = at(CrashPoint.BATCH_PLANNED, 2)
+        (outcome,) = w.play(step(here, "pause driver", for_s=0.2), held=[here])
         assert outcome.hit
         assert set(outcome.evidence.signalled.values()) == {"paused for 0.2 s"}
         assert w.supervisor.deaths == []
@@ -325,7 +333,7 @@ def test_nothing_changes_once_a_process_is_stopped(tmp_path: Path) -> None:
     child = psutil.Popen([sys.executable, "-c", RENAMES, str(tmp_path)], stdin=subprocess.PIPE)
     process = LocalProcess(psutil.Process(child.pid))
     try:
-        until("its threads to rename", lambda: len(list(tmp_path.iterdir())) == 4, within_s=60.0)
+        until("its threads to rename", lambda: len(list(tmp_path.iterdir())) == 4, within_s=WITHIN_S)
         for _ in range(50):
             assert signals.freeze([process]) == [process]
             threads = [reaper.parse((task / "stat").read_bytes()) for task in Path(f"/proc/{child.pid}/task").iterdir()]
@@ -350,7 +358,7 @@ def test_a_process_that_has_ended_does_not_move() -> None:
 def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w:
         w.supervisor.start(Restart(max_restarts=2), w.attempt)
-        until("the supervisor to give up", lambda: w.supervisor.gave_up, within_s=10.0)
+        until("the supervisor to give up", lambda: w.supervisor.gave_up, within_s=WITHIN_S)
         assert w.supervisor.gave_up == "the driver died 3 times and is restarted at most 2 times"
         assert [d.status for d in w.supervisor.deaths] == [1, 1, 1]
         assert "no module named nowhere" in (tmp_path / "driver-1.log").read_text()
@@ -449,9 +457,12 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
 
 
 def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path) -> None:
-    with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
+    held = [at(CrashPoint.SINK_COMMITTED, 1), at(CrashPoint.BATCH_PLANNED, 4)]
+    with world(tmp_path, "--broken", "late") as w:
         first, second = w.play(
-            step(at(CrashPoint.SINK_COMMITTED, 0), "kill driver"), step(at(CrashPoint.BATCH_PLANNED, 3), "kill driver")
+            step(at(CrashPoint.SINK_COMMITTED, 0), "kill driver"),
+            step(at(CrashPoint.BATCH_PLANNED, 3), "kill driver"),
+            held=held,
         )
         assert (first.hit, second.hit) == (True, True)
         assert (first.batch, second.batch) == (1, 4)
@@ -460,8 +471,8 @@ def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path
 
 @pytest.mark.parametrize("when", [trigger("records", 0), trigger("elapsed", 0.0)])
 def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when: Trigger) -> None:
-    with world(tmp_path, "--broken", "late", step_s=SLOW_S) as w:
-        (outcome,) = w.play(step(when, "kill driver"))
+    with world(tmp_path, "--broken", "late") as w:
+        (outcome,) = w.play(step(when, "kill driver"), held=[at(CrashPoint.BATCH_PLANNED, 1)])
         assert outcome.hit
         assert outcome.batch == 1
         assert outcome.checkpoint == "checkpoint"
@@ -469,9 +480,9 @@ def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when:
 
 def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -> None:
     hop = trigger("point", CrashPoint.SINK_COMMITTED, batch=2, query="hop")
-    with world(tmp_path, "--broken", "hop", step_s=SLOW_S) as w:
+    with world(tmp_path, "--broken", "hop") as w:
         w.world = replace(w.world, in_flight=lambda: "")
-        (outcome,) = w.play(step(hop, "kill driver"))
+        (outcome,) = w.play(step(hop, "kill driver"), held=[hop])
         assert outcome.hit
         assert outcome.evidence.in_flight == "batch 2 of hop, which reads something else"
         assert (outcome.checkpoint, outcome.batch, outcome.attempt) == ("hop", 2, 1)
@@ -549,7 +560,7 @@ def test_that_the_driver_died_is_never_a_faults_own_word(
     monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.3)
     asked = step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver")
     with world(tmp_path) as w:
-        (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=impact)))
+        (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=impact)), held=[asked.when])
         assert not outcome.hit
         assert outcome.evidence.driver_status is None
         assert "it was signalled and lived on" in outcome.evidence.note
@@ -561,7 +572,7 @@ def test_that_an_executor_died_is_never_a_faults_own_word(tmp_path: Path, monkey
     command = [sys.executable, "-c", "import threading; threading.Event().wait(60)"]
     with world(tmp_path) as w, subprocess.Popen(command) as child, monkeypatch.context() as patch:
         patch.setattr(w.world.stack, "executors", lambda own: [LocalProcess(psutil.Process(child.pid))])
-        (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=Impact.EXECUTOR_KILLED)))
+        (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=Impact.EXECUTOR_KILLED)), held=[asked.when])
         child.kill()
         assert not outcome.hit
         assert "it was signalled and lived on" in outcome.evidence.note
@@ -572,6 +583,7 @@ def test_a_fault_that_ends_the_driver_and_does_not_say_how_is_asked_for_it(
 ) -> None:
     monkeypatch.setattr("harness.run.schedule.evidence.FAULTS", {"kill driver": SilentKill()})
     with world(tmp_path) as w:
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver"), finish=True)
+        here = at(CrashPoint.BATCH_PLANNED, 2)
+        (outcome,) = w.play(step(here, "kill driver"), held=[here], finish=True)
         assert outcome.hit
         assert outcome.evidence.driver_status == -signal.SIGKILL

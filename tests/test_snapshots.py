@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 from harness.errors import StackError
+from harness.faults import kill_executor
 from harness.run import snapshots
 from harness.run_folder.snapshot import Snapshot
 from harness.run_folder.store import noun
 from harness.scenario import CrashPoint, Restart, Sink, Victim
 from harness.sinks.table import load, save
 from harness.wait import until
-from tests.worlds import SLOW_S, World, at, rows, step, world
+from tests.worlds import SLOW_S, WITHIN_S, World, at, rows, step, world
+
+HERE = at(CrashPoint.SINK_COMMITTED, 2)
 
 
 class Database:
@@ -66,7 +69,7 @@ def held_rows(w: World, name: str) -> list[str]:
 
 
 def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_path: Path, database: Database) -> None:
-    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+    with world(tmp_path, snapshots=True) as w:
         seen: list[tuple[int, bool, int]] = []
 
         def asked() -> None:
@@ -74,8 +77,9 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
             seen.append((w.supervisor.driver.number, w.supervisor.alive, len(w.supervisor.deaths)))
 
         database.asked = asked
-        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), finish=True)
-        batch = outcome.batch or 0
+        (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], finish=True)
+        batch = 2
+        assert outcome.batch == batch
         assert (outcome.hit, outcome.attempt, outcome.checkpoint) == (True, 1, "checkpoint")
         assert seen[0] == (1, False, 1), "dead, noted, and not yet started again"
         taken = snapshot(w, "1-injection")
@@ -89,9 +93,9 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
 
 
 def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
-    kills = [step(at(CrashPoint.SINK_COMMITTED, batch), "kill driver") for batch in (1, 3)]
-    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
-        outcomes = w.play(*kills)
+    windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (1, 3)]
+    with world(tmp_path, snapshots=True) as w:
+        outcomes = w.play(*(step(each, "kill driver") for each in windows), held=windows)
         assert [o.attempt for o in outcomes] == [1, 2]
         assert [snapshot(w, f"{step}-injection").attempt for step in (1, 2)] == [1, 2]
         assert len(held_rows(w, "2-injection")) > len(held_rows(w, "1-injection"))
@@ -99,13 +103,16 @@ def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: 
 
 @pytest.mark.parametrize(("kind", "options"), [("kill executor", {}), ("pause driver", {"for_s": 0.01})])
 def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
-    tmp_path: Path, database: Database, kind: str, options: dict[str, float]
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, float]
 ) -> None:
-    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+    # Nobody tells of a task that was lost.
+    monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", 0.1)
+    here = at(CrashPoint.BATCH_PLANNED, 2)
+    with world(tmp_path, snapshots=True) as w:
         w.sleeper()
         stood: list[bool] = []
         database.asked = lambda: stood.extend(p.stopped() for p in w.supervisor.processes(Victim.JVM))
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), kind, **options), finish=True)
+        (outcome,) = w.play(step(here, kind, **options), held=[here], finish=True)
         assert stood == [True]
         assert outcome.attempt == 1
         assert not (w.kept / "snapshots" / "1-restart").exists()
@@ -114,11 +121,12 @@ def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
 def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_before_the_snapshot(
     tmp_path: Path, database: Database
 ) -> None:
-    # The JVM does not stand still while Python is killed: on a busy machine that may take half a second.
-    with world(tmp_path, step_s=2.0, snapshots=True) as w:
+    # The JVM does not stand still while Python is killed.
+    here = at(CrashPoint.BATCH_PLANNED, 1)
+    with world(tmp_path, snapshots=True) as w:
         left: list[bool] = []
         database.asked = lambda: left.extend(p.stopped() for p in w.supervisor.living())
-        (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 1), "kill driver", victim=Victim.PYTHON))
+        (outcome,) = w.play(step(here, "kill driver", victim=Victim.PYTHON), held=[here])
         assert outcome.hit
         assert left[0]
 
@@ -136,9 +144,9 @@ def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_hit_goes_on(
     def down() -> None:
         raise StackError("asked Postgres to read the sink fake; saw\nnothing")
 
-    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
+    with world(tmp_path, snapshots=True) as w:
         database.asked = down
-        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), finish=True)
+        (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], finish=True)
         assert outcome.hit
         assert snapshot(w, "1-injection").error == "asked Postgres to read the sink fake; saw nothing"
         table = load(w.kept / "snapshots" / "1-injection", 0)
@@ -148,13 +156,13 @@ def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_hit_goes_on(
 @pytest.fixture
 def restarted(tmp_path: Path, database: Database) -> Iterator[World]:
     """A run whose second attempt does nothing before `go` is there."""
-    with world(tmp_path, "--broken", "slow", step_s=SLOW_S, snapshots=True) as w:
+    with world(tmp_path, "--broken", "slow", snapshots=True) as w:
         yield w
 
 
 def finish(w: World) -> None:
     """Wait for the next attempt, and for the snapshot before it."""
-    until("the next attempt", lambda: w.supervisor.driver and w.supervisor.driver.number > 1, within_s=20.0)
+    until("the next attempt", lambda: w.supervisor.driver and w.supervisor.driver.number > 1, within_s=WITHIN_S)
     w.camera.finish()
 
 
@@ -173,7 +181,7 @@ def test_what_an_orphan_wrote_after_the_hit_is_in_the_second_snapshot(restarted:
         return word
 
     database.busy = busy
-    (outcome,) = restarted.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
+    (outcome,) = restarted.play(step(HERE, "kill driver"), held=[HERE])
     finish(restarted)
     assert outcome.hit
     assert (snapshot(restarted, "1-restart").attempt, snapshot(restarted, "1-restart").moment) == (1, "restart")
@@ -183,7 +191,7 @@ def test_what_an_orphan_wrote_after_the_hit_is_in_the_second_snapshot(restarted:
 
 def at_work(w: World) -> None:
     go(w)
-    until("the next attempt to be at work", lambda: w.observer.touched(2), within_s=20.0)
+    until("the next attempt to be at work", lambda: w.observer.touched(2), within_s=WITHIN_S)
 
 
 def equipped(w: World) -> None:
@@ -210,7 +218,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
         database.asked = once
     else:
         database.busy = busy
-    (outcome,) = restarted.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"))
+    (outcome,) = restarted.play(step(HERE, "kill driver"), held=[HERE])
     finish(restarted)
     assert outcome.hit and done
     assert not (restarted.kept / "snapshots" / "1-restart").exists()
@@ -218,8 +226,8 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
 
 
 def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path: Path, database: Database) -> None:
-    with world(tmp_path, step_s=SLOW_S, snapshots=True) as w:
-        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 2), "kill driver"), after_s=60.0)
+    with world(tmp_path, snapshots=True) as w:
+        (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], after_s=60.0)
         assert outcome.hit
         w.camera.finish()
         assert not any(thread.is_alive() for thread in w.camera._threads)
@@ -229,18 +237,18 @@ def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path
 def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_path: Path) -> None:
     with world(tmp_path, step_s=SLOW_S) as w:
         w.supervisor.start(Restart(), w.attempt)
-        until("the first attempt", w.observer.has_progress, within_s=20.0)
+        until("the first attempt", w.observer.has_progress, within_s=WITHIN_S)
         with w.supervisor.without_restarts():
             for process in w.supervisor.processes():
                 process.send(signal.SIGKILL)
-            w.supervisor.death_of(1, within_s=10.0)
+            w.supervisor.death_of(1, within_s=WITHIN_S)
             assert w.supervisor.driver is not None and w.supervisor.driver.number == 1
-        until("the second", lambda: w.supervisor.driver and w.supervisor.driver.number == 2, within_s=10.0)
+        until("the second", lambda: w.supervisor.driver and w.supervisor.driver.number == 2, within_s=WITHIN_S)
 
 
 def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w, w.supervisor.without_restarts():
         w.supervisor.start(Restart(), w.attempt)
-        w.supervisor.death_of(1, within_s=10.0)
+        w.supervisor.death_of(1, within_s=WITHIN_S)
         w.supervisor.stop()
         assert w.supervisor.driver is not None and w.supervisor.driver.number == 1

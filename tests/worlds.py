@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +33,14 @@ from tests.provided import reader
 FAKE = Path(__file__).with_name("fake_pipeline.py")
 BATCHES = 7
 STEP_S, SLOW_S = 0.03, 0.15
-"""How long the fake pipeline waits at each crash point; the slow one leaves time even to a test that others hold up."""
+"""How long the fake pipeline waits at each crash point. A busy machine may sleep through both: a test that is about one
+crash point holds the pipeline there (`World.play`)."""
+WITHIN_S = 120.0
+STANDS = {
+    CrashPoint.BATCH_PLANNED: "offsets-{}",
+    CrashPoint.SINK_COMMITTED: "commits-{}-begun",
+    CrashPoint.BATCH_COMMITTED: "commits-{}",
+}
 
 
 SINK = Sink(kind="postgres", target="fake", key=("batch",))
@@ -83,24 +90,40 @@ class World:
     sink: Path
     batches: int
     kept: Path
+    holds: Path
     camera: Snapshots
     children: list[psutil.Popen] = field(default_factory=list)
 
     def play(
-        self, *steps: Step, within_s: float = 20.0, finish: bool = False, after_s: float = 0.0
+        self, *steps: Step, held: Sequence[Trigger] = (), finish: bool = False, after_s: float = 0.0
     ) -> list[StepOutcome]:
-        """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too."""
+        """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too. At each
+        crash point of `held` it stands until a step has hit or missed it."""
+        for each in held:
+            self.hold(each)
         schedule = Schedule(steps, self.world)
         schedule.start()
         self.supervisor.start(Restart(delay_s=after_s), self.attempt)
         try:
-            until("the schedule", lambda: schedule.done or schedule.failure, within_s=within_s)
+            until("the schedule", lambda: schedule.done or schedule.failure, within_s=WITHIN_S)
             schedule.healthy()
             if finish:
-                until("the last batch", self.finished, within_s=within_s)
+                until("the last batch", self.finished, within_s=WITHIN_S)
         finally:
             schedule.stop()
         return schedule.outcomes
+
+    def hold(self, when: Trigger) -> None:
+        """Let the pipeline stand there, once."""
+        assert when.point is not None
+        self.holds.mkdir(exist_ok=True)
+        (self.holds / f"{when.query or 'checkpoint'}-{STANDS[when.point].format(when.batch)}").touch()
+
+    def let_go(self, event: Mapping[str, Any]) -> None:
+        """Once a step is over, and once it has missed a batch."""
+        if event["what"] in ("step", "missed"):
+            for held in self.holds.glob("*.held"):
+                held.unlink()
 
     def sleeper(self) -> None:
         """Give the run an executor, born now."""
@@ -169,7 +192,10 @@ def world(
         )
     )
     world = replace(world, snapshots=camera) if snapshots else world
-    state["world"] = World(world, supervisor, observer, folder / "sink", batches, tmp_path / "kept", camera)
+    state["world"] = World(
+        world, supervisor, observer, folder / "sink", batches, tmp_path / "kept", tmp_path / "holds", camera
+    )
+    journal.listen(state["world"].let_go)
     try:
         yield state["world"]
     finally:
@@ -178,7 +204,7 @@ def world(
         observer.close()
         signals.kill(stack.helpers)
         for child in state["world"].children:
-            child.wait(5.0)
+            child.wait(WITHIN_S)
         swept(folder)
 
 
