@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -22,7 +23,9 @@ from harness.cli import main
 from harness.errors import HarnessError, Interrupted, StackError
 from harness.faults import FAULTS
 from harness.hosts import in_parallel
+from harness.load import load
 from harness.machine import capacity
+from harness.run.plan import with_standby
 from harness.run.run_or_control import ended
 from harness.run_folder.journal import Journal
 from harness.scenario import Fault, Impact, Pipeline, Restart, Scenario, Step
@@ -33,10 +36,11 @@ from harness.suite.progress import progress
 from harness.suite.side_by_side import Turn, played, threads
 from harness.triggers import trigger
 from harness.wait import ended_by, pause, undisturbed, until
+from tests.limits import PROCESS_S
 
 HOUSE = Path(__file__).parents[1]
 UPSERT = str(HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml")
-WITHIN_S = 20.0
+WITHIN_S = 120.0
 GIB = 2**30
 STACK_GIB, RUN_GIB = 1.0, 1.5
 """As they were measured (bench/README.md, "Memory"), and told (docs/stacks.md)."""
@@ -103,7 +107,7 @@ DRAINING = {"what": "phase", "name": "draining"}
 
 def test_the_next_run_begins_once_the_one_before_it_has_no_step_left_and_no_third_beside_them() -> None:
     """Each run is fed, then drained until the next one is fed too: it would wait in vain if that began later."""
-    turn, lock = Turn(), threading.Lock()
+    turn, lock, order = Turn(), threading.Lock(), itertools.count(1)
     told: list[tuple[str, int]] = []
     fed = [threading.Event() for _ in range(6)]
 
@@ -112,13 +116,15 @@ def test_the_next_run_begins_once_the_one_before_it_has_no_step_left_and_no_thir
             told.append((word, number))
 
     def play(number: int, each: Scenario) -> None:
-        heard = turn.heard(number, lambda event: say(str(event["name"]), number))
+        # Which of the two threads has the first turn is nobody's business.
+        nth = next(order)
+        heard = turn.heard(number, lambda event: say(str(event["name"]), nth))
         heard({"what": "phase", "name": "feeding"})
-        fed[number].set()
+        fed[nth].set()
         heard(DRAINING)
-        if number < 4:
-            assert fed[number + 1].wait(WITHIN_S), "nobody began meanwhile"
-        say("judged", number)
+        if nth < 4:
+            assert fed[nth + 1].wait(WITHIN_S), "nobody began meanwhile"
+        say("judged", nth)
 
     with threads(2) as pool:
         played([scenario(name) for name in "abcd"], pool, play, turn=turn)
@@ -133,7 +139,7 @@ def test_a_turn_is_given_on_by_a_run_that_never_came_to_its_drain() -> None:
     turn, seen = Turn(), list[int]()
     with threads(2) as pool:
         played([scenario(name) for name in "abc"], pool, lambda number, each: seen.append(number), turn=turn)
-    assert seen == [1, 2, 3]
+    assert sorted(seen) == [1, 2, 3]
 
 
 def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
@@ -146,7 +152,7 @@ def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
 
     with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
         played([scenario(name) for name in "abc"], pool, play, turn=turn)
-    assert begun == [1]
+    assert begun in ([1], [2])
 
 
 def test_one_that_hits_what_others_use_begins_when_all_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +217,7 @@ def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_beg
     with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
         played([scenario(str(number)) for number in range(9)], pool, play)
     assert ended == ["the suite ended: the broker died"]
-    assert begun == [1, 2]
+    assert sorted(begun) == [1, 2]
 
 
 HANGS = """
@@ -230,9 +236,9 @@ try:
     with side_by_side.threads(2) as pool:
         if {interrupted}:
             pool.submit("run 1 (hangs)", hangs)
-            begun.wait(20)
+            begun.wait(120)
             raise Interrupted("by SIGTERM")
-        side_by_side.together({{"run 1 (hangs)": hangs}}, pool, within_s=0.2)
+        side_by_side.together({{"run 1 (hangs)": hangs}}, pool, within_s=2.0)
 except BaseException as failure:
     print(type(failure).__name__, failure)
 """
@@ -242,7 +248,7 @@ except BaseException as failure:
 def test_a_run_that_hangs_is_named_and_the_process_ends(interrupted: bool) -> None:
     """Its thread never ends."""
     argv = [sys.executable, "-c", HANGS.format(interrupted=interrupted)]
-    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=PROCESS_S, check=True)
     kind = "Interrupted" if interrupted else "HarnessError"
     assert done.stdout.startswith(kind) and "run 1 (hangs)" in done.stdout, done.stdout
 
@@ -269,7 +275,7 @@ def test_a_part_of_the_stack_that_never_starts_is_named() -> None:
         free.wait(WITHIN_S)
 
     with pytest.raises(StackError, match=r"still at work: .*hangs"):
-        in_parallel.together([hangs, lambda: None], within_s=0.05)
+        in_parallel.together([hangs, lambda: None], within_s=2.0)
     free.set()
 
 
@@ -488,6 +494,9 @@ def test_the_next_run_begins_while_one_is_drained_read_and_judged(tmp_path: Path
     files = [
         str(proving / f"{name}.yaml") for name in ("upsert_before_offset_commit", "upsert_driver_killed_mid_batch")
     ]
+    work = [with_standby(load(Path(each))) for each in files]
+    if not overlapping(Options(jobs=1), 1, work):
+        pytest.skip("two runs overlap on two cores with 4 GiB free, and this machine has not that much left")
     argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "1", "--standby", "--reports", str(tmp_path)]
     done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
