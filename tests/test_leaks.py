@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 import pytest
@@ -24,6 +25,7 @@ import pytest
 from harness.load import load
 from harness.session import reaper
 from harness.wait import Waiting, until
+from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
@@ -32,9 +34,9 @@ INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_
 MARIADB, OPENSEARCH = "mariadbd", "SimpleCompiler"
 """What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
-CLEAN_WITHIN_S = 30.0
-"""A second or two where nothing else runs; a busy machine is slow, not wrong."""
 MARK = b"ONCEPROOF_LEAK_TEST="
+LISTENS = "0A"
+"""The state of a socket in /proc/net/tcp."""
 
 
 def into(name: str) -> Path:
@@ -75,16 +77,28 @@ def start(temporary: Path, word: str, *more: str, scenario: Path = SCENARIO) -> 
         )
 
 
-def listeners() -> dict[int, int | None]:
-    """Every port on this machine that somebody listens on, and who, where that can be seen."""
-    every = psutil.net_connections("tcp")
-    return {seen.laddr.port: seen.pid for seen in every if seen.status == psutil.CONN_LISTEN and seen.laddr}
+Sockets = Mapping[str, int]
+"""Each that somebody listens on, as the system numbers it, with its port: a port that is free again is soon another's,
+as two stacks are up at once where the tests run in two processes."""
 
 
-def listening(word: str) -> Set[int]:
-    """The ports on which those processes listen."""
-    pids = {int(each.split()[0]) for each in ours(word)}
-    return {port for port, pid in listeners().items() if pid in pids}
+def listeners() -> Sockets:
+    """Those of this machine."""
+    tables = [path for path in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if path.exists()]
+    rows = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
+    return {f"socket:[{row[9]}]": int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == LISTENS}
+
+
+def listening(word: str) -> Sockets:
+    """Those of these processes."""
+    held = set()
+    for each in ours(word):
+        # A process may end, or close one, meanwhile.
+        with contextlib.suppress(OSError):
+            for link in Path(f"/proc/{each.split()[0]}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    held.add(str(link.readlink()))
+    return {name: port for name, port in listeners().items() if name in held}
 
 
 def begun(temporary: Path) -> list[Path]:
@@ -92,15 +106,17 @@ def begun(temporary: Path) -> list[Path]:
     return [folder for folder in temporary.glob("*/s-*") if (folder / reaper.RECORD).exists()]
 
 
-def nobody(word: str, ports: Set[int] = frozenset()) -> bool | Waiting:
-    left = [each[:200] for each in ours(word)] + [f"port {port} is held" for port in sorted(listeners().keys() & ports)]
+def nobody(word: str, sockets: Sockets = MappingProxyType({})) -> bool | Waiting:
+    held = [f"port {port} is held" for _, port in sorted(listeners().items() & sockets.items())]
+    left = [each[:200] for each in ours(word)] + held
     return Waiting("; ".join(left)) if left else True
 
 
 def next_start(temporary: Path) -> None:
     """What every `onceproof run` does first: open a session, which sweeps those of the dead."""
     code = "from harness.session.session import Session; Session().close()"
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(temporary)}, check=True, timeout=60)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=PROCESS_S)
 
 
 @pytest.mark.parametrize("number", range(KILLS))
@@ -110,26 +126,26 @@ def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
     harness = start(temporary, word)
     try:
         with_deadline(harness, moment)
-        ports = listening(word)
+        sockets = listening(word)
     finally:
         harness.kill()
-        harness.wait(60)
+        harness.wait(PROCESS_S)
     what = f"nothing of the run killed after {moment:.2f} s to live"
-    until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
-    until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
+    until(what, lambda: nobody(word, sockets), within_s=PROCESS_S)
+    until("its session's folder to be gone", lambda: not begun(temporary), within_s=PROCESS_S)
 
 
 def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, there: Callable[[], object]) -> None:
     """Kill the run as soon as `what` is there; nothing is left of it."""
     word = temporary.name
     try:
-        until(what, there, within_s=300.0)
-        ports = listening(word)
+        until(what, there, within_s=PROCESS_S)
+        sockets = listening(word)
     finally:
         harness.kill()
-        harness.wait(60)
-    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
-    until("its session's folder to be gone", lambda: not begun(temporary), within_s=CLEAN_WITHIN_S)
+        harness.wait(PROCESS_S)
+    until("nothing to live", lambda: nobody(word, sockets), within_s=PROCESS_S)
+    until("its session's folder to be gone", lambda: not begun(temporary), within_s=PROCESS_S)
 
 
 @pytest.mark.parametrize(
@@ -157,15 +173,15 @@ def test_kill_9_of_reaper_and_run_leaves_no_standby_driver_after_the_next_starts
     word = temporary.name
     harness = start(temporary, word, "--standby")
     try:
-        until("a standby driver", lambda: standby(word), within_s=300.0)
+        until("a standby driver", lambda: standby(word), within_s=PROCESS_S)
         harness.send_signal(signal.SIGSTOP)
-        ports = listening(word)
+        sockets = listening(word)
         psutil.Process(reaper_of(harness)).kill()
     finally:
         harness.kill()
-        harness.wait(60)
+        harness.wait(PROCESS_S)
     next_start(temporary)
-    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+    until("nothing to live", lambda: nobody(word, sockets), within_s=PROCESS_S)
 
 
 @pytest.mark.parametrize("number", range(max(1, KILLS // 3)))
@@ -177,17 +193,17 @@ def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tem
         with_deadline(harness, moment)
         # The run first: a reaper that dies alone is replaced at once.
         harness.send_signal(signal.SIGSTOP)
-        ports = listening(word)
+        sockets = listening(word)
         watcher = reaper_of(harness)
         if watcher:
             psutil.Process(watcher).kill()
     finally:
         harness.kill()
-        harness.wait(60)
+        harness.wait(PROCESS_S)
     assert watcher or not ours(word), "it was killed before it had a reaper, and yet something runs"
     next_start(temporary)
     what = f"nothing of the run killed after {moment:.2f} s to live"
-    until(what, lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+    until(what, lambda: nobody(word, sockets), within_s=PROCESS_S)
 
 
 def standby(word: str) -> int:
@@ -204,14 +220,14 @@ def test_where_the_standby_driver_dies_the_restart_is_cold(temporary: Path) -> N
     word = temporary.name
     harness = start(temporary, word, "--standby")
     try:
-        psutil.Process(until("a standby driver", lambda: standby(word), within_s=300.0)).kill()
-        assert harness.wait(240) == 0
+        psutil.Process(until("a standby driver", lambda: standby(word), within_s=PROCESS_S)).kill()
+        assert harness.wait(PROCESS_S) == 0
     finally:
         harness.kill()
     run = next((temporary / "reports").glob("*/latest/run.json"))
     starts = json.loads(run.read_text())["outcome"]["starts"]
     assert [start["start"] for start in starts] == ["cold", "cold"]
-    until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+    until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 
 def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
@@ -219,14 +235,14 @@ def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
     harness = start(temporary, word)
     try:
         # Killed before it has answered, it is not replaced: then the harness refuses to start anything.
-        until("something to be started", lambda: any("postgres" in each for each in ours(word)), within_s=30.0)
-        first = until("a reaper", lambda: reaper_of(harness), within_s=20.0)
+        until("something to be started", lambda: any("postgres" in each for each in ours(word)), within_s=PROCESS_S)
+        first = until("a reaper", lambda: reaper_of(harness), within_s=PROCESS_S)
         psutil.Process(first).kill()
-        until("another reaper", lambda: reaper_of(harness) not in (0, first), within_s=20.0)
+        until("another reaper", lambda: reaper_of(harness) not in (0, first), within_s=PROCESS_S)
     finally:
         harness.kill()
-        harness.wait(60)
-    until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+        harness.wait(PROCESS_S)
+    until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 
 @pytest.mark.parametrize("signals", [("SIGINT",), ("SIGINT", "SIGINT"), ("SIGTERM",)], ids="+".join)
@@ -234,15 +250,15 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     word = temporary.name
     harness = start(temporary, word)
     try:
-        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=300.0)
-        ports = listening(word)
+        until("the pipeline to run", lambda: any("upsert.py" in each for each in ours(word)), within_s=PROCESS_S)
+        sockets = listening(word)
         for each in signals:
             # A terminal sends Ctrl-C to the whole group.
             os.killpg(harness.pid, signal.Signals[each])
-        harness.wait(30)
+        harness.wait(PROCESS_S)
     finally:
         harness.kill()
-    until("nothing to live", lambda: nobody(word, ports), within_s=CLEAN_WITHIN_S)
+    until("nothing to live", lambda: nobody(word, sockets), within_s=PROCESS_S)
     assert harness.returncode == 130
     progress, _, error = (temporary / "said").read_text().strip().rpartition("\n")
     assert error == f"Error: interrupted by {signals[0]}; nothing was judged after that"
@@ -268,16 +284,15 @@ def test_a_server_that_dies_though_nobody_hurt_it_is_an_error_and_no_verdict(
     word, program = temporary.name, Path(load(scenario).pipeline.entry).name
     harness = start(temporary, word, "--keep", "all", scenario=scenario)
     try:
-        until("the pipeline to run", lambda: any(program in each for each in ours(word)), within_s=300.0)
-        processes = [psutil.Process(int(each.split()[0])) for each in ours(word)]
-        (victim,) = [each for each in processes if word_of_it in " ".join(each.cmdline())]
-        victim.kill()
-        assert harness.wait(240) == 4
+        until("the pipeline to run", lambda: any(program in each for each in ours(word)), within_s=PROCESS_S)
+        (victim,) = [int(each.split()[0]) for each in ours(word) if word_of_it in each]
+        os.kill(victim, signal.SIGKILL)
+        assert harness.wait(PROCESS_S) == 4
     finally:
         harness.kill()
     assert f"{server} ended with signal 9" in (temporary / "said").read_text()
     assert not [*(temporary / "reports").glob("*/latest/verdict.json")]
-    until("nothing to live", lambda: nobody(word), within_s=CLEAN_WITHIN_S)
+    until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 
 def reaper_of(harness: subprocess.Popen[bytes]) -> int:
@@ -294,5 +309,5 @@ def with_deadline(harness: subprocess.Popen[bytes], seconds: float) -> None:
     """Let it run for `seconds`, or to its end on a fast machine; a run that failed shows nothing."""
     timer = threading.Event()
     threading.Timer(seconds, timer.set).start()
-    until("the moment", lambda: timer.is_set() or harness.poll() is not None, within_s=seconds + 10)
+    until("the moment", lambda: timer.is_set() or harness.poll() is not None, within_s=seconds + PROCESS_S)
     assert harness.poll() in (None, 0), f"it failed by itself with {harness.poll()} before it could be killed"
