@@ -58,7 +58,7 @@ def small_disk(tmp_path: Path) -> Disk:
     reports = tmp_path / "reports"
     reports.mkdir()
     mount = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size="$0" tmpfs "$1" && shift && exec "$@"']
-    tried = subprocess.run([*mount, "1m", str(reports), "true"], capture_output=True, text=True, timeout=30)
+    tried = subprocess.run([*mount, "1m", str(reports), "true"], capture_output=True, text=True, timeout=120)
     if tried.returncode:
         pytest.skip(f"no file system can be mounted here: {tried.stderr.strip()}")
 
@@ -74,10 +74,10 @@ def small_disk(tmp_path: Path) -> Disk:
             until(f"the run to say {until_said}", over, within_s=300.0)
             if harness.poll() is None:
                 fill(Path(f"/proc/{harness.pid}/root{reports}/filler"))
-            code = harness.wait(90)
+            code = harness.wait(300)
         finally:
             harness.terminate()
-            harness.wait(30)
+            harness.wait(300)
         return code, (tmp_path / "said").read_text()
 
     return run

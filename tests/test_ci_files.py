@@ -16,6 +16,7 @@ from click import Option
 from ruamel.yaml import YAML
 
 from harness.cli import main
+from tests.limits import PROCESS_S
 
 HOUSE = Path(__file__).parents[1]
 GITHUB = [
@@ -32,7 +33,7 @@ def tool(name: str) -> str:
 
 
 def call(*words: str, cwd: Path = HOUSE) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=PROCESS_S, check=False)
 
 
 def read(path: Path) -> Any:

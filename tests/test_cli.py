@@ -21,6 +21,7 @@ from harness.errors import Interrupted, StackError
 from harness.load import load
 from harness.machine import cache, jars
 from harness.suite.options import Options
+from tests.limits import PROCESS_S
 from tests.strategies import project
 
 GOOD = """\
@@ -253,7 +254,7 @@ def test_debug_shows_the_traceback(here: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_a_reader_that_has_gone_is_no_error_of_ours(here: Path) -> None:
     code = "import sys; from harness.cli import main; main(['list'])"
     command = f'"{sys.executable}" -c "{code}" | true'
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PROCESS_S, check=True)
     assert "Traceback" not in done.stderr and "Error" not in done.stderr
 
 
@@ -295,7 +296,7 @@ def test_doctor_prints_what_it_found(monkeypatch: pytest.MonkeyPatch, ok: bool, 
 
 
 def start(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=PROCESS_S, check=False)
 
 
 def test_python_m_harness_is_the_same_command(here: Path) -> None:

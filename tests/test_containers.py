@@ -22,8 +22,8 @@ import pytest
 import docker
 from bench.same import said
 from harness.component import Boxed, needs
-from harness.components.spark import standalone_containers
-from harness.errors import StackError
+from harness.components.spark import standalone_containers, standby
+from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
 from harness.faults.base.outage import Restartable
 from harness.hosts import engine as engines
@@ -40,6 +40,7 @@ from harness.training import processes as training
 from harness.wait import Waiting, until
 from tests import container_engine
 from tests.container_engine import left
+from tests.limits import PROCESS_S
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
@@ -239,7 +240,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
     yield start
     for child in children:
         child.kill()
-        child.wait(10)
+        child.wait(60)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_nothing_is_left_of_a_run_that_is_ended(
 
     until(f"something called {moment}", there, within_s=300, every_s=0.01)
     child.send_signal(how)
-    child.wait(120)
+    assert child.wait(PROCESS_S) == (-how if how is signal.SIGKILL else Interrupted.exit_code)
     until(
         "everything of the run to be gone",
         lambda: left(engine) == before or Waiting(str(sorted(set(left(engine)) - set(before)))),
@@ -283,7 +284,12 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
     assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]
 
 
-def test_a_driver_that_waited_ready_goes_on_after_the_kill(boxes: ContainersStack, tmp_path: Path) -> None:
+def test_a_driver_that_waited_ready_goes_on_after_the_kill(
+    boxes: ContainersStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A run begins cold after some seconds, as nothing is gained by waiting longer: a busy machine needs more.
+    for patience in ("READY_WITHIN_S", "HAND_OVER_S"):
+        monkeypatch.setattr(standby, patience, PROCESS_S)
     scenario = with_standby(load(ONE))
     result = run(scenario, boxes, reports=tmp_path)
     assert result.verdict.as_expected, result.verdict.reasons

@@ -380,7 +380,7 @@ def test_two_that_keep_the_same_at_once_leave_one_whole(tmp_path: Path) -> None:
 
     def one(place: int) -> None:
         source = left(tmp_path, f"left{place}", b"%d" % place * 8)
-        gate.wait(timeout=20)
+        gate.wait(timeout=120)
         cache.keep(source, kept)
 
     with ThreadPoolExecutor(4) as pool:

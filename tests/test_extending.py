@@ -29,6 +29,7 @@ from harness.sources import SOURCES
 from harness.sources.producer import Producer
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS, make
+from tests.limits import PROCESS_S
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 OUTSIDER = Path(__file__).parent / "outsider" / "onceproof_redis"
@@ -154,7 +155,7 @@ def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path
 def asked(folder: Path, *words: str, module: str = "harness") -> subprocess.CompletedProcess[str]:
     """The command line, in a process of its own that runs in `folder`."""
     command = [sys.executable, "-m", module, *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PROCESS_S, check=False)
 
 
 def test_the_command_line_knows_what_a_conftest_registers(tmp_path: Path) -> None:

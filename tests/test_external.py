@@ -38,7 +38,7 @@ from harness.wait import Waiting, until
 from tests.provided import broker, database
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
-GROUPS_S = 30.0
+GROUPS_S = 60.0
 NOBODY = {"kafka": "127.0.0.1:1", "postgres": "postgresql://a@127.0.0.1:1/b"}
 NOWHERE = Where(at=NOBODY, spark_master="spark://127.0.0.1:1")
 

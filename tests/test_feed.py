@@ -153,8 +153,10 @@ def test_afterwards_and_without_a_checkpoint_one_more_is_on_its_way() -> None:
     assert waits("group") == [2]
 
 
-@pytest.mark.parametrize(("begins_s", "sent"), [(60.0, [10]), (0.0, [10, 20, 30])])
-def test_a_driver_that_is_not_there_yet_is_waited_for_longer(begins_s: float, sent: list[int]) -> None:
+@pytest.mark.parametrize(("begins_s", "patience_s", "sent"), [(60.0, 1.0, [10]), (0.0, 0.2, [10, 20, 30])])
+def test_a_driver_that_is_not_there_yet_is_waited_for_longer(
+    begins_s: float, patience_s: float, sent: list[int]
+) -> None:
     sender: Any = Sender(60)
     nothing = Progress("checkpoint", dict, dict, lambda: None)
     asked: list[int] = []
@@ -164,11 +166,11 @@ def test_a_driver_that_is_not_there_yet_is_waited_for_longer(begins_s: float, se
         return False
 
     feeder = Feeder(
-        sender, nothing, Journal(None), rate_per_s=None, sizes=(10, 20, 30), patience_s=0.2, at_work=at_work,
+        sender, nothing, Journal(None), rate_per_s=None, sizes=(10, 20, 30), patience_s=patience_s, at_work=at_work,
         begins_s=begins_s,
     )  # fmt: skip
     feeder.start()
-    # The first portion is waited for as long as ten of its own patience.
+    # The first portion is waited for as long as two of its own patience.
     until("it to have waited", lambda: feeder.done or len(asked) > 40, within_s=60.0)
     feeder.stop()
     assert sender.calls == sent
@@ -183,7 +185,7 @@ def test_a_workload_that_gives_fewer_records_than_it_said_is_an_error() -> None:
     feeder = Feeder(sender, Progress("group", dict, dict, lambda: None), Journal(None), rate_per_s=None)
     sender.calls = [10]
     feeder.start()
-    until("it to fail", lambda: feeder.failure is not None, within_s=10.0)
+    until("it to fail", lambda: feeder.failure is not None, within_s=60.0)
     feeder.stop()
     with pytest.raises(HarnessError, match="said that it has 60 records, and gave 10"):
         feeder.healthy()
@@ -206,6 +208,6 @@ def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:
     progress = Progress("checkpoint", planned, planned, lambda: None)
     feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, exact=(10, 90), patience_s=60.0)
     feeder.start()
-    assert asked.wait(5.0)
+    assert asked.wait(60.0)
     feeder.stop()
     assert sender.calls == [10]

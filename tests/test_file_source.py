@@ -124,7 +124,7 @@ def test_a_file_in_place_is_half_until_a_batch_has_taken_it(tmp_path: Path) -> N
     thread.start()
     assert file.read_bytes() == b"a\nb\n" and thread.is_alive(), "no batch is done since"
     (commits / "5").touch()
-    thread.join(10.0)
+    thread.join(60.0)
     assert file.read_bytes() == b"a\nb\nc\nd\n"
 
 
@@ -214,7 +214,7 @@ def test_a_file_is_renamed_or_written_anew_once_a_batch_has_taken_it(
     thread.start()
     assert file.exists() and file.stat().st_ino == before, "no batch is done since"
     (commits / "0").touch()
-    thread.join(10.0)
+    thread.join(60.0)
     moved = folder / f"moved-{file.name}"
     if afterwards is Afterwards.RENAMED:
         assert [*folder.iterdir()] == [moved]

@@ -40,7 +40,7 @@ from tests.planted import is_found, plant
 from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_KAFKA, ROOT
 
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 PAYMENTS = "id bigint, account string, amount decimal(38, 9)"
 
 

@@ -14,6 +14,7 @@ import pytest
 from harness.components.spark import launcher
 from harness.machine import cache
 from harness.machine import spark_home as homes
+from tests.limits import PROCESS_S
 
 # Stands for Spark's scripts: asks the launcher, then starts what it answered, with a variable more.
 SUBMIT = f"""#!/usr/bin/env bash
@@ -61,7 +62,7 @@ class Driver:
         """What the JVM printed, when PySpark calls spark-submit with settings of the program before ours."""
         environment = {**self.environment, "SPARK_CONNECT_MODE": "0", **more}
         command = [str(Path(self.environment["SPARK_HOME"]) / "bin" / "spark-submit"), *head, *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=PROCESS_S)
         return done.stdout
 
     def asked(self) -> int:

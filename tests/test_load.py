@@ -21,6 +21,7 @@ from harness.fields.placeholders import known, label
 from harness.load import dump, filled, find, load, project_root, schema
 from harness.load.yaml_tree import BYTES_MAX, VALUES_MAX, Node
 from harness.scenario import Scenario
+from tests.limits import PROCESS_S
 from tests.strategies import ENTRY, project, scenarios, texts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -263,7 +264,7 @@ print(harness.load.load(Path(sys.argv[1])).name)
 """
     path = written(home, GOOD + "input: {replay: 'package:pytest/__init__.py'}\n")
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=PROCESS_S, check=True, cwd=ROOT
     )
     assert done.stdout == "n\n"
 
@@ -278,7 +279,11 @@ load(Path(sys.argv[1]))
 print(*[name for name in {heavy} if name in sys.modules])
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(written(home, GOOD))], capture_output=True, text=True, timeout=60, cwd=ROOT
+        [sys.executable, "-c", code, str(written(home, GOOD))],
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        cwd=ROOT,
     )
     assert (done.stdout, done.stderr) == ("\n", "")
 

@@ -31,7 +31,7 @@ from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_MARIADB, are_as_fine
 
 pytestmark = pytest.mark.stack
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 @pytest.fixture(scope="module")

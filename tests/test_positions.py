@@ -34,7 +34,7 @@ class Followed:
     def move(self, **ends: int) -> None:
         """Save an offset; returns when that was seen."""
         self.table.now = {int(name[1:]): end for name, end in ends.items()}
-        until("the move", lambda: self.positions.seen()[-1].next == self.table.now, within_s=10.0)
+        until("the move", lambda: self.positions.seen()[-1].next == self.table.now, within_s=60.0)
 
 
 @pytest.fixture
@@ -71,6 +71,6 @@ def test_a_position_that_cannot_be_read_is_no_silence(followed: Followed) -> Non
     followed.positions.launched(1)
     followed.table.broken = True
     followed.positions.start()
-    until("the failure", lambda: followed.positions.failure, within_s=10.0)
+    until("the failure", lambda: followed.positions.failure, within_s=60.0)
     with pytest.raises(SetupError, match="saw nonsense"):
         followed.positions.healthy()

@@ -8,6 +8,7 @@ import struct
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +38,7 @@ from tests.conftest import UNCLOSED
 from tests.socks import Socks
 
 PARTITIONS = 3
+ANSWER_S = 120.0
 CLIENTS = {"KafkaProducer", "_Kafka", "KafkaConsumer", "KafkaAdminClient"}
 pytestmark = [
     pytest.mark.usefixtures("all_closed"),
@@ -233,7 +235,7 @@ def socks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Socks]:
 
 
 def judged(broker: Kafka, topic: str, folder: Path) -> ProducerReport:
-    ends = read_back(broker.bootstrap, Places((topic,), PARTITIONS), folder / "source.parquet", within_s=60)
+    ends = read_back(broker.bootstrap, Places((topic,), PARTITIONS), folder / "source.parquet", within_s=ANSWER_S)
     assert ends == broker.topics.end_offsets(topic)
     return producer_report(read(folder / "attempts.log"), read_source(folder / "source.parquet"))
 
@@ -291,18 +293,24 @@ def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka,
 
 @pytest.mark.stack
 def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
-    attempts = Attempts(tmp_path / "attempts.log")
-    producer = Producer(
-        transactions(80), attempts, TopicSender(broker.bootstrap, Places((topic,), PARTITIONS), answer_within_s=2.0)
-    )
+    sender = TopicSender(broker.bootstrap, Places((topic,), PARTITIONS))
+
+    def answers(within_s: float) -> None:
+        """Short where none is to come alone: through a proxy in this Python a busy machine takes its time."""
+        sender._answer_within_s = within_s
+        sender._connected = partial(sending.connect, broker.bootstrap, answer_within_s=within_s)
+
+    producer = Producer(transactions(80), Attempts(tmp_path / "attempts.log"), sender)
     producer.send(20)
     assert producer.acknowledged == 20
+    answers(within_s=2.0)
     socks.swallow = True
     producer.send(20)
     assert producer.unknown == 20
     socks.swallow, socks.refuse = False, True
     producer.send(20)
     assert (producer.unknown, producer.failed) == (20, 20)
+    answers(within_s=30.0)
     socks.refuse = False
     producer.send(20)
     producer.close()
@@ -320,7 +328,7 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
 def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
     """About three answers in ten are cut, the portions are small so that many are at stake."""
     rng = random.Random(12)
-    sender = TopicSender(broker.bootstrap, Places((topic,), PARTITIONS), answer_within_s=1.0)
+    sender = TopicSender(broker.bootstrap, Places((topic,), PARTITIONS), answer_within_s=3.0)
     producer = Producer(transactions(300), Attempts(tmp_path / "attempts.log"), sender)
     socks.cut = lambda: rng.random() < 0.3
     while not producer.done:
@@ -343,37 +351,37 @@ def test_transactions_are_read_as_committed(broker: Kafka, topic: str, tmp_path:
         writer.begin_transaction()
         for partition in range(PARTITIONS):
             writer.send(topic, word, partition=partition, headers=[("other", b"x"), (HEADER, b"not eight bytes")])
-        writer.flush(10)
+        writer.flush(ANSWER_S)
         finish()
     path = tmp_path / "source.parquet"
-    ends = read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30)
+    ends = read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=ANSWER_S)
     assert ends == dict.fromkeys(range(PARTITIONS), 8)
     rows = read_source(path).to_pylist()
     assert sorted((row["partition"], row["offset"]) for row in rows) == [(p, o) for p in range(3) for o in (0, 4)]
     assert {(row["value"], row["key"], row["seq"]) for row in rows} == {(b"yes", None, None)}
     writer.begin_transaction()
-    writer.send(topic, b"open", partition=1).get(10)
+    writer.send(topic, b"open", partition=1).get(ANSWER_S)
     with pytest.raises(WaitError, match="open transactions in the source to end"):
-        read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=1)
+        read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=5)
     assert read_source(path).num_rows == 6
     writer.commit_transaction()
     writer.close(5)
-    assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30)[1] == 10
+    assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=ANSWER_S)[1] == 10
     assert read_source(path).num_rows == 7
 
 
 @pytest.mark.stack
 def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "source.parquet"
-    assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30) == dict.fromkeys(
+    assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=ANSWER_S) == dict.fromkeys(
         range(PARTITIONS), 0
     )
     assert read_source(path).num_rows == 0
     writer = KafkaProducer(bootstrap_servers=broker.bootstrap)
-    writer.send(topic, None, key=b"gone", partition=0, timestamp_ms=1234).get(10)
-    writer.send(topic, b"v", partition=0, headers=[(HEADER, struct.pack(">q", 5))]).get(10)
+    writer.send(topic, None, key=b"gone", partition=0, timestamp_ms=1234).get(ANSWER_S)
+    writer.send(topic, b"v", partition=0, headers=[(HEADER, struct.pack(">q", 5))]).get(ANSWER_S)
     writer.close(5)
-    read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=30)
+    read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=ANSWER_S)
     first, second = read_source(path).to_pylist()
     assert first == {"partition": 0, "offset": 0, "timestamp_ms": 1234, "key": b"gone", "value": None, "seq": None}
     assert second["seq"] == 5
@@ -382,26 +390,26 @@ def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic:
 @pytest.mark.stack
 def test_a_topic_that_is_not_all_there_is_refused(broker: Kafka, topic: str, tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="asked for the topic missing; saw none"):
-        read_back(broker.bootstrap, Places(("missing",), PARTITIONS), tmp_path / "source.parquet", within_s=10)
+        read_back(broker.bootstrap, Places(("missing",), PARTITIONS), tmp_path / "source.parquet", within_s=ANSWER_S)
     writer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     for _ in range(3):
-        writer.send(topic, b"v", partition=2).get(10)
+        writer.send(topic, b"v", partition=2).get(ANSWER_S)
     writer.close(5)
     broker.topics._connected().delete_records({TopicPartition(topic, 2): 2})
     with pytest.raises(HarnessError, match="threw away 2 records of partition 2"):
-        read_back(broker.bootstrap, Places((topic,), PARTITIONS), tmp_path / "source.parquet", within_s=10)
+        read_back(broker.bootstrap, Places((topic,), PARTITIONS), tmp_path / "source.parquet", within_s=ANSWER_S)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_nobody_there_is_one_clear_error_and_nobody_goes_on_asking(tmp_path: Path) -> None:
-    nobody, before = "127.0.0.1:1", threading.enumerate()
+    nobody, before = "127.0.0.1:1", {*threading.enumerate()}
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 to take records"):
         sending.connect(nobody, answer_within_s=0.5)
     with pytest.raises(StackError, match=r"asked Kafka at 127\.0\.0\.1:1 for the topic t"):
         read_back(nobody, Places(("t",), PARTITIONS), tmp_path / "source.parquet", within_s=0.5)
     with pytest.raises(kafka_errors.KafkaError), whole() as client:
         KafkaAdminClient(bootstrap_servers=nobody, bootstrap_timeout_ms=300, kafka_client=client)
-    assert threading.enumerate() == before
+    assert {*threading.enumerate()} <= before
 
 
 def test_every_client_of_a_broker_ends_with_its_constructor_where_nobody_answers() -> None:

@@ -170,7 +170,7 @@ def test_events_may_come_from_many_threads(kind: type[StringIO]) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
         if isinstance(watched, LiveDisplay):
             assert watched._seen[1][0].fired == 200
         else:

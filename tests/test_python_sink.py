@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ import pytest
 
 from harness import load as scenarios
 from harness.checkers.schema_check import folded, folding_note
+from harness.components.python import calls
 from harness.components.python.rooms import RoomOfRun, Rooms
 from harness.components.python.sink.arrow_types import refusal
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
@@ -42,12 +44,13 @@ from harness.wait import Waiting, until
 from tests import arrow_values
 from tests.arrow_values import Value, arrives, payments, table_of
 from tests.laws import FAULTS
+from tests.limits import PROCESS_S
 from tests.planted import is_found, plant
 from tests.provided import Own
 
 HEAD = "import os, sys, time, threading, subprocess, signal\nimport pyarrow as pa\nfrom pathlib import Path\n\n\n"
 TWO = 'pa.table({"id": [1, 2], "account": ["a", None]})'
-GONE_S = 20.0
+GONE_S = 120.0
 
 
 def reader(*, within_s: float = 30.0, target: str = "readback:rows", options: str = "{}", part: str = "") -> Sink:
@@ -405,9 +408,22 @@ def test_one_that_hangs_is_ended_by_its_deadline(world: World, body: str) -> Non
     assert [row for row in reaper.table().values() if reaper.carries(row.id.pid, mark)] == []
 
 
+def lives(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 @pytest.mark.parametrize("ends", ["", "time.sleep(600)", "raise ValueError"])
-def test_what_it_has_started_is_killed_with_it(world: World, ends: str) -> None:
+def test_what_it_has_started_is_killed_with_it(world: World, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pids = world.folder / "pids"
+
+    def started(what: str, look: Callable[[], bool], **more: Any) -> bool:
+        """The time for it begins when they are there."""
+        until(what, lambda: look() or (pids.exists() and pids.read_text()), within_s=PROCESS_S)
+        return until(what, look, **more)
+
+    monkeypatch.setattr(calls, "until", started)
     own = world.says(
         f"""
         held = subprocess.Popen(["sleep", "600"])
@@ -423,14 +439,14 @@ def test_what_it_has_started_is_killed_with_it(world: World, ends: str) -> None:
     )
     if ends:
         with pytest.raises(StackError):
-            read(reader(), hurried(own, within_s=10.0))
+            read(reader(), hurried(own, within_s=0.5))
     else:
         assert len(read(reader(), own).rows) == 2
     gone = [int(pid) for pid in pids.read_text().split()]
     assert len(gone) == 4
 
     def dead() -> bool | Waiting:
-        left = [pid for pid in gone if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
+        left = [pid for pid in gone if lives(pid)]
         return not left or Waiting(f"processes {left}")
 
     until("all of them to be gone", dead, within_s=GONE_S)

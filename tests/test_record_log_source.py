@@ -46,7 +46,7 @@ def log() -> Iterator[RecordLog]:
 
 
 def asked(log: RecordLog, path: str) -> bytes:
-    with urlopen(f"{log.placeholders['url']}{path}", timeout=10) as said:
+    with urlopen(f"{log.placeholders['url']}{path}", timeout=60) as said:
         return bytes(said.read())
 
 
@@ -164,7 +164,7 @@ def test_a_reader_that_steps_back_is_followed(log: RecordLog, tmp_path: Path) ->
     with closing(Observer(tmp_path, source.offsets, Journal(None), begins=source.begins)) as observer:
         for batch, position in enumerate([0, 40, 10, 10, 50]):
             planned(tmp_path / "c", batch, json.dumps({"position": position}))
-        until("the last batch", lambda: observer.newest_batch() == 4, within_s=10.0)
+        until("the last batch", lambda: observer.newest_batch() == 4, within_s=60.0)
         assert observer.planned() == {0: 50}
         assert [observer.took_nothing(tmp_path / "c", batch) for batch in range(5)] == [True, False, True, True, False]
         (query,) = observer.queries()
@@ -179,10 +179,10 @@ def test_a_checkpoint_begun_anew_in_its_place_is_another_one(log: RecordLog, tmp
             planned(tmp_path / "c", batch, json.dumps({"position": position}))
             (tmp_path / "c" / "commits").mkdir(exist_ok=True)
             (tmp_path / "c" / "commits" / str(batch)).touch()
-        until("the commit", lambda: observer.committed() == {0: 40}, within_s=10.0)
+        until("the commit", lambda: observer.committed() == {0: 40}, within_s=60.0)
         shutil.rmtree(tmp_path / "c")
         planned(tmp_path / "c", 0, json.dumps({"position": 0}))
-        until("the other checkpoint", lambda: len(observer.queries()) == 2, within_s=10.0)
+        until("the other checkpoint", lambda: len(observer.queries()) == 2, within_s=60.0)
         assert observer.committed() == {}, "what the first one had committed is not the second one's"
         assert [query.batches[-1].batch for query in observer.queries()] == [1, 0]
 
@@ -199,7 +199,7 @@ def test_an_offset_that_says_nothing_ends_the_run(log: RecordLog, tmp_path: Path
                 return "there are 0 records" in str(failure)
             return False
 
-        until("the error", told, within_s=10.0)
+        until("the error", told, within_s=60.0)
 
 
 @pytest.mark.stack

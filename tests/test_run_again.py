@@ -177,7 +177,7 @@ def test_a_violation_that_nobody_expected_is_played_again_alone_and_last(
     """Another run beside it may have done it."""
     asked: list[tuple[str, int, bool]] = []
     at_work = set[int]()
-    both, lock = threading.Barrier(2, timeout=20), threading.Lock()
+    both, lock = threading.Barrier(2, timeout=120), threading.Lock()
 
     def run_one(scenario: Scenario, stack: object, **rest: Any) -> Result:
         with lock:

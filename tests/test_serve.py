@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import http.client
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -290,9 +291,20 @@ def test_it_listens_on_this_machine_alone(served: Served) -> None:
     assert [(each.ip, each.port) for each in listening] == [("127.0.0.1", served.port)]
 
 
+def never_given_out() -> int:
+    """A free port that the system gives to nobody who does not ask for it: another program may have one of the others
+    as soon as it is free again."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="utf-8").split()[0])
+    for port in random.SystemRandom().sample(range(10_000, max(20_000, first)), 100):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("a hundred ports are taken")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path: Path, number: int) -> None:
-    with start(tmp_path) as running:
+    with start(tmp_path, "--port", str(never_given_out())) as running:
         assert running.ask("/").status == 200
         assert end(running, number) == (0, "")
     # The port can be had again at once.

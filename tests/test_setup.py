@@ -25,6 +25,7 @@ from harness.component import Look
 from harness.errors import StackError, WaitError
 from harness.machine import cache, jars, java
 from harness.wait import locked
+from tests.limits import PROCESS_S
 
 # Stands in for Java running Ivy: writes its arguments down and leaves a jar of each name where Ivy would retrieve them.
 IVY = """#!/bin/sh
@@ -162,7 +163,7 @@ class TestCache:
         path = cache.folder() / "lock"
         code = (
             "import sys; from pathlib import Path; from harness.wait import locked\n"
-            "with locked(Path(sys.argv[1]), within_s=9):\n    print('held', flush=True); sys.stdin.read()"
+            "with locked(Path(sys.argv[1]), within_s=60):\n    print('held', flush=True); sys.stdin.read()"
         )
         command = [sys.executable, "-c", code, str(path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
@@ -171,7 +172,7 @@ class TestCache:
             with pytest.raises(WaitError), locked(path, within_s=0.1):
                 pass
             holder.send_signal(signal.SIGKILL)
-        with locked(path, within_s=5):
+        with locked(path, within_s=60):
             assert holder.returncode == -signal.SIGKILL
 
     def test_what_failed_half_way_is_gone(self, empty: Path) -> None:
@@ -277,7 +278,7 @@ class TestJars:
         gate = threading.Barrier(4)
 
         def one(_: int) -> jars.Jars:
-            gate.wait(timeout=20)
+            gate.wait(timeout=60)
             return jars.resolve(ivy)
 
         with ThreadPoolExecutor(4) as pool:
@@ -400,7 +401,7 @@ def test_make_says_what_is_missing_before_it_does_anything(tmp_path: Path, targe
         (tmp_path / name).symlink_to(root / name)
     environ = {**os.environ, java.VARIABLE: str(fake_java(tmp_path / "java", "25.0.1"))}
     command = ["make", "-C", str(tmp_path), target]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=PROCESS_S)
     assert done.returncode != 0
     assert f"onceproof: needs Java 17 or 21; found java 25 at {tmp_path / 'java'}" in done.stderr
     assert not (tmp_path / ".venv").exists()

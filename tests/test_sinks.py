@@ -563,9 +563,9 @@ def asking(own: Own, statement: str) -> Iterator[Any]:
 def test_a_statement_that_its_client_left_behind_is_seen_until_it_ends(own: Own) -> None:
     assert busy(sink("payments"), own) == ""
     with asking(own, "select pg_sleep(60)") as client:
-        until("the server at work", lambda: busy(sink("payments"), own) == "select pg_sleep(60)", within_s=10.0)
+        until("the server at work", lambda: busy(sink("payments"), own) == "select pg_sleep(60)", within_s=60.0)
         client.cancel()
-        until("the server idle", lambda: not busy(sink("payments"), own), within_s=10.0)
+        until("the server idle", lambda: not busy(sink("payments"), own), within_s=60.0)
 
 
 @pytest.mark.stack
@@ -584,7 +584,7 @@ def test_a_statement_of_another_run_counts_only_if_it_has_touched_this_ones_sche
                 beside.commit()
                 return cursor.fetchall() == [(1,)]
 
-            until("the other run's statement", sleeps, within_s=10.0)
+            until("the other run's statement", sleeps, within_s=60.0)
             assert busy(sink("payments"), own) == ""
             other.cancel()
         with closing(psycopg2.connect(dsn(own))) as both, both.cursor() as two:
@@ -601,15 +601,15 @@ def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(own: Own) 
         cursor.execute("create table left_open (id int)")
         writer.commit()
         with asking(own, "select pg_sleep(60)") as stranger:
-            until("the stranger at work", lambda: busy(sink("payments"), own), within_s=10.0)
+            until("the stranger at work", lambda: busy(sink("payments"), own), within_s=60.0)
             assert busy(sink("payments"), shared(own)) == ""
             cursor.execute("insert into left_open values (1)")
             assert busy(sink("payments"), shared(own)) == "insert into left_open values (1)"
             stranger.cancel()
-        until("the stranger gone", lambda: busy(sink("payments"), own) != "select pg_sleep(60)", within_s=10.0)
+        until("the stranger gone", lambda: busy(sink("payments"), own) != "select pg_sleep(60)", within_s=60.0)
         assert busy(sink("payments"), own) == "insert into left_open values (1)", "idle, and yet it may commit"
         writer.rollback()
-        until("nobody", lambda: not busy(sink("payments"), own), within_s=10.0)
+        until("nobody", lambda: not busy(sink("payments"), own), within_s=60.0)
         cursor.execute("drop table left_open")
         writer.commit()
 

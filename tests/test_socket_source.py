@@ -43,8 +43,8 @@ def connected(speaker: LineServer) -> socket.socket:
     """A reader that the speaker knows of."""
     before = len(speaker.connections())
     at = speaker.placeholders
-    found = socket.create_connection((at["host"], int(at["port"])), timeout=10)
-    until("the connection", lambda: len(speaker.connections()) > before, within_s=10.0)
+    found = socket.create_connection((at["host"], int(at["port"])), timeout=60)
+    until("the connection", lambda: len(speaker.connections()) > before, within_s=60.0)
     return found
 
 
@@ -85,12 +85,12 @@ def test_without_a_reader_nothing_is_sent(speaker: LineServer, monkeypatch: pyte
 def test_what_a_dead_reader_left_waits_for_the_next(speaker: LineServer) -> None:
     source = OpenSocket(speaker)
     connected(speaker).close()
-    until("the end of the connection", lambda: not speaker.connections()[0].open(), within_s=10.0)
+    until("the end of the connection", lambda: not speaker.connections()[0].open(), within_s=60.0)
     found: list[int | None] = []
     thread = threading.Thread(target=lambda: found.extend(each.offset for each in source.send(records(b"a", b"b"))))
     thread.start()
     with connected(speaker) as reader:
-        thread.join(10.0)
+        thread.join(60.0)
         assert heard(reader, 2) == [b"a", b"b"] and found == [0, 1]
     assert not speaker.crowded and [each.base for each in speaker.connections()] == [0, 0]
 
@@ -113,7 +113,7 @@ def test_numbers_are_those_of_the_checkpoints_own_connection(
                 assert [source.offsets(str(n), log) for n in range(many)] == [{0: base + n + 1} for n in range(many)]
                 with pytest.raises(HarnessError, match=f"of the {many} that were sent"):
                     source.offsets(str(many), log)
-            until("the end", lambda: not speaker.connections()[-1].open(), within_s=10.0)
+            until("the end", lambda: not speaker.connections()[-1].open(), within_s=60.0)
             base += many
         # Of the first, nothing has changed; Spark may purge where it began.
         (folder / "one" / "offsets" / "0").unlink()
@@ -126,7 +126,7 @@ def test_a_checkpoint_that_outlives_its_connection_is_an_error(speaker: LineServ
     source, log = OpenSocket(speaker), planned(tmp_path, 0, "-1")
     with connected(speaker):
         source.send(records(b"a", b"b"))
-    until("the end of the connection", lambda: not speaker.connections()[0].open(), within_s=10.0)
+    until("the end of the connection", lambda: not speaker.connections()[0].open(), within_s=60.0)
     with connected(speaker):
         assert source.offsets("1", log) == {0: 2}, "it has planned nothing since"
         later = time.time() + 1

@@ -137,7 +137,7 @@ def test_groups_and_offsets_are_told(stack: ProcessesStack, own: RunResources) -
     )
     consumer.assign([TopicPartition(topic(own).topic, 0)])
     assert wait.until(
-        "two records", lambda: len(consumer.poll(500).get(TopicPartition(topic(own).topic, 0), [])), within_s=9
+        "two records", lambda: len(consumer.poll(500).get(TopicPartition(topic(own).topic, 0), [])), within_s=60
     )
     consumer.commit()
     consumer.close()
@@ -175,15 +175,15 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
     def replaced() -> list[LocalProcess]:
         return [executor for executor in stack.executors(own) if executor.pid != first.pid]
 
-    wait.until("another executor", replaced, within_s=30)
+    wait.until("another executor", replaced, within_s=60)
     (jvm,), (python,) = driver.processes(Victim.JVM), driver.processes(Victim.PYTHON)
     jvm.send(signal.SIGSTOP)
     python.send(signal.SIGKILL)
-    wait.until("the program to be gone", lambda: driver.poll() is not None, within_s=20)
+    wait.until("the program to be gone", lambda: driver.poll() is not None, within_s=60)
     assert driver.poll() == -signal.SIGKILL and driver.processes() == []
     assert jvm in stack.processes(own), "its JVM lives on and is no longer in its tree"
     jvm.send(signal.SIGKILL)
-    wait.until("the executors to follow", lambda: not stack.processes(own), within_s=20)
+    wait.until("the executors to follow", lambda: not stack.processes(own), within_s=60)
 
 
 def test_another_lease_has_no_executors(stack: ProcessesStack, own: RunResources) -> None:
@@ -199,8 +199,8 @@ def test_a_broker_killed_and_started_again_has_its_records(stack: ProcessesStack
     assert server is not None
     top = reaper.identify(server.pid)
     assert top is not None
-    reaper.fell(reaper.descendants(reaper.table(), {top}), within_s=20)
-    wait.until("its end", lambda: server.poll() is not None, within_s=20)
+    reaper.fell(reaper.descendants(reaper.table(), {top}), within_s=60)
+    wait.until("its end", lambda: server.poll() is not None, within_s=60)
     with pytest.raises(StackError, match="kafka ended with signal 9"):
         stack.health()
     broker(stack).start()
@@ -219,8 +219,8 @@ def test_a_database_killed_and_started_again_has_its_rows(stack: ProcessesStack,
     assert server is not None
     top = reaper.identify(server.pid)
     assert top is not None
-    reaper.fell(reaper.descendants(reaper.table(), {top}), within_s=20)
-    wait.until("its end", lambda: server.poll() is not None, within_s=20)
+    reaper.fell(reaper.descendants(reaper.table(), {top}), within_s=60)
+    wait.until("its end", lambda: server.poll() is not None, within_s=60)
     with pytest.raises(StackError, match="postgres ended with signal 9"):
         stack.health()
     database(stack).start()
@@ -276,7 +276,7 @@ def test_a_stack_that_fails_half_way_takes_everything_down(tmp_path: Path, monke
     seen: list[str] = []
 
     def fail(self: spark.Spark) -> None:
-        wait.until("the others to have started", lambda: len(ours(self._session.id)) > 3, within_s=30)
+        wait.until("the others to have started", lambda: len(ours(self._session.id)) > 3, within_s=60)
         seen.append(self._session.id)
         raise StackError("no Spark today")
 

@@ -105,7 +105,7 @@ def supervised(journal: Journal, stack: Any) -> Supervisor:
 def second(supervisor: Supervisor, stack: Cluster) -> None:
     """Kill the first attempt, and wait for the next."""
     stack.launched[0].status = KILLED
-    until("the second attempt", lambda: supervisor.driver is not None and supervisor.driver.number == 2, within_s=20.0)
+    until("the second attempt", lambda: supervisor.driver is not None and supervisor.driver.number == 2, within_s=60.0)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_its_program_begins_when_nobody_looks_at_the_dead_attempt_any_more(tmp_p
     supervisor.start(Restart(), lambda number: None, settle=settle)
     supervisor.prepare()
     second(supervisor, stack)
-    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=20.0)
+    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=60.0)
     assert seen == [(2, False, ["ready?"])]
     assert supervisor.equipped()
     assert [driver.number for driver in stack.launched] == [1]
@@ -165,7 +165,7 @@ def test_where_it_cannot_the_attempt_begins_cold(journal: Journal, able: bool, g
     supervisor.start(Restart(), lambda number: None)
     supervisor.prepare()
     stack.launched[0].status = KILLED
-    until("a cold start", lambda: len(stack.launched) == 2 and 2 in supervisor.starts, within_s=20.0)
+    until("a cold start", lambda: len(stack.launched) == 2 and 2 in supervisor.starts, within_s=60.0)
     supervisor.stop()
     assert stack.waiting[0].told == told
     assert supervisor.starts == {1: Start.COLD, 2: Start.COLD}
@@ -178,7 +178,7 @@ def test_there_is_one_for_each_attempt_and_none_is_left(journal: Journal) -> Non
     supervisor.prepare()
     supervisor.prepare()
     second(supervisor, stack)
-    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=20.0)
+    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=60.0)
     supervisor.prepare()
     assert [waiting.driver.number for waiting in stack.waiting] == [2, 3]
     supervisor.stop()
@@ -194,7 +194,7 @@ def test_where_none_can_be_begun_the_run_goes_on(tmp_path: Path, journal: Journa
     supervisor.start(Restart(), lambda number: None)
     supervisor.prepare()
     stack.launched[0].status = KILLED
-    until("a cold start", lambda: len(stack.launched) == 2, within_s=20.0)
+    until("a cold start", lambda: len(stack.launched) == 2, within_s=60.0)
     supervisor.stop()
     supervisor.healthy()
     (said,) = [event for event in read(tmp_path / "journal.jsonl") if event["what"] == "no standby"]
@@ -241,7 +241,7 @@ def test_a_fault_that_comes_before_the_program_begins_hits_nobody(journal: Journ
     supervisor.prepare()
     stack.waiting[0].driver.tree = [Sleeper("the standby")]
     second(supervisor, stack)
-    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=20.0)
+    until("the program's session", lambda: supervisor.starts.get(2) is Start.WARM, within_s=60.0)
     supervisor.healthy()
     assert done == [("there was no process to hit", False, ["the standby"])]
     assert [each.name for each in supervisor.processes()] == ["the standby"] and supervisor.alive
@@ -260,7 +260,7 @@ def test_one_that_dies_by_itself_before_it_begins_was_no_attempt(journal: Journa
     supervisor.start(Restart(), lambda number: None, settle=died)
     supervisor.prepare()
     stack.launched[0].status = KILLED
-    until("a cold start", lambda: len(stack.launched) == 2, within_s=20.0)
+    until("a cold start", lambda: len(stack.launched) == 2, within_s=60.0)
     supervisor.stop()
     assert [death.number for death in supervisor.deaths] == [1]
     assert stack.launched[1].number == 2
@@ -296,6 +296,6 @@ def test_a_stack_that_cannot_has_none(journal: Journal) -> None:
     supervisor.start(Restart(), lambda number: None)
     supervisor.prepare()
     stack.launched[0].status = KILLED
-    until("a cold start", lambda: len(stack.launched) == 2, within_s=20.0)
+    until("a cold start", lambda: len(stack.launched) == 2, within_s=60.0)
     supervisor.stop()
     assert not stack.waiting

@@ -234,10 +234,10 @@ def test_a_suite_that_is_cut_short_has_shown_what_was_over(
     def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
         begun.append(scenario.name)
         if scenario.name == "b":
-            until("all to be as said", lambda: over.is_set() and len(begun) == jobs + 1, within_s=20.0)
+            until("all to be as said", lambda: over.is_set() and len(begun) == jobs + 1, within_s=120.0)
             raise StackError("the broker died")
         if scenario.name == "c":
-            until("for ever", lambda: False, within_s=20.0)
+            until("for ever", lambda: False, within_s=120.0)
         return Result(verdict=sample.held(), folder=sample.stored(reports, sample.held()).path, seconds=1.0)
 
     class Shown:

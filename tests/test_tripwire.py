@@ -94,7 +94,7 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     writer = psycopg2.connect(dsn(own))
     thread = threading.Thread(target=lambda: attempt(write, writer), daemon=True)
     thread.start()
-    until("the writer to stand", tripwire.blocked, within_s=10.0)
+    until("the writer to stand", tripwire.blocked, within_s=60.0)
     held = tripwire.blocked()
     assert held is not None
     assert (held.rows, held.backend) == (rows, writer.info.backend_pid)
@@ -105,8 +105,8 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     theirs.shutdown(socket.SHUT_RDWR)
     theirs.detach()
     tripwire.release()
-    thread.join(10.0)
-    until("the server to notice", lambda: gone(own, held.backend), within_s=10.0)
+    thread.join(60.0)
+    until("the server to notice", lambda: gone(own, held.backend), within_s=60.0)
     assert count(own) == seen_after_death
     tripwire.close()
 
@@ -147,9 +147,9 @@ def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
             target=lambda w=writer, r=row: w.cursor().execute("insert into sink values (%s, %s)", r)
         )
         thread.start()
-        until("the writer to stand", tripwire.blocked, within_s=10.0)
+        until("the writer to stand", tripwire.blocked, within_s=60.0)
         tripwire.release()
-        thread.join(10.0)
+        thread.join(60.0)
         writer.close()
         assert count(own) == round_ + 1
     tripwire.close()
@@ -252,21 +252,21 @@ def test_before_the_first_row_is_before_the_first_of_all(
     try:
         with ThreadPoolExecutor() as pool:
             waiting = pool.submit(Schedule((step,), context(own, observer, tripwire))._wait, step, 0)
-            until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
+            until("the trigger to be armed", lambda: tripwire._locked, within_s=60.0)
             written.begin()
             if empty:
                 written.plan(0, 0)
                 written.commit(0)
             written.plan(int(empty), 9)
-            until("the plan", lambda: observer.newest_batch() == int(empty), within_s=10.0)
+            until("the plan", lambda: observer.newest_batch() == int(empty), within_s=60.0)
             writer = inserted(own, 1, 2)
-            moment = waiting.result(10.0)
+            moment = waiting.result(60.0)
         assert moment.blocked is not None and moment.blocked.rows == 0
         assert moment.batch == int(empty), "an empty batch has no row to stand at"
         assert ROWS_KIND.agrees(when, moment, observer.listing(moment.folder))
         assert count(own) == 0
         tripwire.release()
-        writer.join(10.0)
+        writer.join(60.0)
         assert count(own) == 2
     finally:
         observer.close()
@@ -283,18 +283,18 @@ def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: R
     try:
         with ThreadPoolExecutor() as pool:
             waiting = pool.submit(Schedule((step,), context(own, observer, tripwire))._wait, step, 0)
-            until("the hook", lambda: observer._hook is not None, within_s=10.0)
+            until("the hook", lambda: observer._hook is not None, within_s=60.0)
             written.plan(0, 3)
-            inserted(own, 1, 2, 3).join(10.0)
+            inserted(own, 1, 2, 3).join(60.0)
             written.commit(0)
-            until("the trigger to be armed", lambda: tripwire._locked, within_s=10.0)
+            until("the trigger to be armed", lambda: tripwire._locked, within_s=60.0)
             written.plan(1, 5)
             writer = inserted(own, 4, 5)
-            moment = waiting.result(10.0)
+            moment = waiting.result(60.0)
         assert moment.blocked is not None and (moment.blocked.rows, moment.batch) == (3, 1)
         assert count(own) == 3
         tripwire.release()
-        writer.join(10.0)
+        writer.join(60.0)
     finally:
         observer.close()
         tripwire.close()

@@ -14,6 +14,7 @@ import pytest
 
 from harness.load import load
 from harness.run.preflight import bind
+from tests.limits import PROCESS_S
 
 HOUSE = Path(__file__).parents[1]
 PAGE = HOUSE / "docs" / "tutorial.md"
@@ -50,7 +51,7 @@ def change(block: Block, folder: Path) -> None:
     """Apply a block of changes."""
     done = subprocess.run(
         ["git", "apply", "--unidiff-zero", "-"],
-        cwd=folder, input=block.text, text=True, capture_output=True, timeout=60, check=False,
+        cwd=folder, input=block.text, text=True, capture_output=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 

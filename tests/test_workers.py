@@ -13,6 +13,7 @@ import pytest
 from harness.components.spark import worker_daemon as workers
 from harness.machine.jars import spark_home as wheel
 from harness.machine.spark_home import spark_home
+from tests.limits import PROCESS_S
 
 LOOK = """
 import gc, json, sys, pyspark
@@ -42,7 +43,7 @@ def daemon(folder: Path, home: Path) -> tuple[str, list[str], list[str], int]:
     ran = subprocess.run(
         [sys.executable, "-m", workers.MODULE, "pyspark.worker"],
         env={**os.environ, "PYTHONPATH": path, "SPARK_HOME": str(home)},
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=PROCESS_S, check=True,
     )  # fmt: skip
     found, archives, read, frozen = json.loads(ran.stdout)
     return found, archives, read, frozen
