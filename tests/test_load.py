@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from harness.errors import ScenarioError, UsageError
 from harness.fields.placeholders import known, label
 from harness.load import dump, filled, find, load, project_root, schema
+from harness.load.models import shapes
 from harness.load.yaml_tree import BYTES_MAX, VALUES_MAX, Node
 from harness.scenario import Scenario
 from tests.limits import PROCESS_S
@@ -112,6 +113,11 @@ def refused(path: Path, data: bytes) -> None:
             str(mistake).encode()
     traced = sys.gettrace() is not None  # by coverage, which makes ruamel several times slower
     assert process_time() - began < WORST_S * (8 if traced else 1)
+
+
+def test_what_a_file_may_say_is_made_once_for_the_same_kinds() -> None:
+    """It takes longer than to read the file."""
+    assert shapes() is shapes()
 
 
 @given(st.binary(max_size=300))

@@ -161,7 +161,7 @@ class Shapes(NamedTuple):
 def shapes() -> Shapes:
     """With the kinds that there are here."""
     kinds = tuple(tuple(kind.about for kind in registry) for registry in REGISTRIES)
-    known = tuple(id(about) for part in kinds for about in part)
+    known = tuple(tuple((about.name, about.summary, id(about.options)) for about in part) for part in kinds)
     if known not in _MADE:
         triggers, faults, workloads, sinks, sources = kinds
         step: Any = _step(_when(triggers), faults)
@@ -176,8 +176,9 @@ def shapes() -> Shapes:
     return _MADE[known][1]
 
 
-_MADE: dict[tuple[int, ...], tuple[Any, Shapes]] = {}
-"""By who they are: kinds of other packages need not be hashable. The kinds are kept, so that no other has their id."""
+_MADE: dict[tuple[tuple[tuple[str, str, int], ...], ...], tuple[Any, Shapes]] = {}
+"""By what is in them of a kind, which may say who it is in other words each time that it is asked. Its keys need not be
+hashable; they are kept, so that no others have their id."""
 
 
 def keys(registry: Registry[Any]) -> dict[str, str]:
