@@ -11,6 +11,7 @@ import pytest
 
 from harness.load import load
 from harness.scenario import CrashPoint, Impact, Scenario, Step
+from tests.shipped import scenarios
 
 HOUSE = Path(__file__).parents[1]
 PAGE = HOUSE / "docs" / "crash-points.md"
@@ -67,7 +68,6 @@ WHERE: tuple[Callable[[Step], bool], ...] = (
 )
 TABLE = rows()
 CELLS = [(row, column, row[2 + column]) for row in TABLE[1:] for column in range(len(WHERE))]
-SCENARIOS = [load(path) for path in sorted((HOUSE / "scenarios").glob("*/*.yaml"))]
 
 
 def programs(row: list[str]) -> set[str]:
@@ -104,5 +104,5 @@ def test_what_is_called_not_run_is_not_run(row: list[str], column: int, cell: st
     shared = [other for other in TABLE[1:] if other is not row and programs(other) & programs(row)]
     if LINK.search(cell) or shared:
         return
-    its = [each for each in SCENARIOS if each.pipeline.entry in programs(row)]
+    its = [each for each in scenarios() if each.pipeline.entry in programs(row)]
     assert [each.name for each in its if any(WHERE[column](step) for step in each.schedule)] == []

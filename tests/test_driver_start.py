@@ -49,6 +49,13 @@ ALSO = {
 """What a program finds besides, where a driver waited ready: a query has run in that JVM (docs/stacks.md)."""
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run begins cold after some seconds, as nothing is gained by waiting longer: a busy machine needs more."""
+    for patience in ("READY_WITHIN_S", "HAND_OVER_S", "GONE_WITHIN_S"):
+        monkeypatch.setattr(standby, patience, START_S)
+
+
 @dataclass
 class Place:
     """A master and a worker, and a run's resources there."""

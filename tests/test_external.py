@@ -444,7 +444,7 @@ def test_a_cluster_is_left_as_it_was_when_the_harness_is_killed(
         until("parts of the run: a topic, what its sink is, a group if it keeps one", new, within_s=300, every_s=0.2)
     finally:
         child.kill()
-        child.wait(10)
+        child.wait(60)
     until("the cluster as it was", lambda: now() == before or Waiting(str(now())), within_s=120, every_s=0.5)
 
 

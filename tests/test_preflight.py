@@ -19,6 +19,7 @@ from harness.scenario import Scenario, Sink
 from harness.sinks.base import Missing, Reading, Unmade
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
+from tests.shipped import scenarios
 
 TEXT = """\
 name: s
@@ -303,6 +304,5 @@ def test_the_effects_of_all_scenarios_are_bound_at_once_without_a_stack(tmp_path
 
 
 def test_the_effects_of_every_scenario_that_we_ship_are_bound() -> None:
-    paths = sorted((Path(__file__).resolve().parent.parent / "scenarios").rglob("*.yaml"))
-    assert len(paths) > 30
-    preflight.bind([load(path) for path in paths])
+    assert len(scenarios()) > 30
+    preflight.bind(scenarios())

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.load import load
 from harness.scenario import Scenario, Step, Word
+from tests.shipped import scenarios
 
 HOUSE = Path(__file__).parents[1]
 PROGRAMS = sorted((HOUSE / "pipelines").glob("*/*.py"))
-SCENARIOS = [load(path) for path in sorted((HOUSE / "scenarios").glob("*/*.yaml"))]
 NOTHING_AT_STAKE = {"python_source_counter_in_memory_after_offset_commit", "socket_planned"}
 """A repair that is hit there, or a weaker guarantee, has nothing at stake: its verdict is void, and has to be."""
 
@@ -30,7 +29,7 @@ def named(path: Path, what: str) -> list[Path]:
 
 def runs(path: Path) -> list[Scenario]:
     """The scenarios of one program."""
-    return [each for each in SCENARIOS if each.pipeline.entry == str(path.relative_to(HOUSE))]
+    return [each for each in scenarios() if each.pipeline.entry == str(path.relative_to(HOUSE))]
 
 
 def hit_as(step: Step, other: Step) -> bool:
@@ -70,7 +69,7 @@ def test_a_repair_is_hit_as_its_broken_twin_is(broken: Path) -> None:
 
 
 def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> None:
-    scenario = next(each for each in SCENARIOS if each.schedule)
+    scenario = next(each for each in scenarios() if each.schedule)
     assert covered(scenario, scenario)
     fed = replace(scenario, input=replace(scenario.input, records=scenario.input.records + 1))
     settings = replace(scenario, pipeline=replace(scenario.pipeline, conf={"spark.task.maxFailures": "1"}))
