@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from statistics import median
@@ -56,9 +57,14 @@ class Module:
 
 def modules(*rooms: str) -> list[Module]:
     """Every Python file of these top-level folders."""
-    paths = sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))
-    texts = [path.read_text(encoding="utf-8") for path in paths]
-    return [Module(path, text, ast.parse(text)) for path, text in zip(paths, texts, strict=True)]
+    return [parsed(path) for path in sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))]
+
+
+@cache
+def parsed(path: Path) -> Module:
+    """A file, once for all tests."""
+    text = path.read_text(encoding="utf-8")
+    return Module(path, text, ast.parse(text))
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -91,6 +97,7 @@ def imports(tree: ast.AST) -> Iterator[str]:
         yield from imports(node)
 
 
+@cache
 def committed() -> list[Path]:
     """Every file that stands in the repository or is about to."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -388,11 +389,14 @@ def homes() -> dict[str, set[str]]:
     return {home: names for home, names in found.items() if within(home, "harness")}
 
 
-def files() -> Iterator[tuple[str, str, ast.Module]]:
+@cache
+def files() -> list[tuple[str, str, ast.Module]]:
     """Every file of ours: its path, its module, what is in it."""
-    for path in sorted(HARNESS.rglob("*.py")):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        yield str(path.relative_to(HARNESS)), module, ast.parse(path.read_text())
+    paths = sorted(HARNESS.rglob("*.py"))
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    trees = [ast.parse(path.read_text()) for path in paths]
+    names = [str(path.relative_to(HARNESS)) for path in paths]
+    return list(zip(names, modules, trees, strict=True))
 
 
 def strings(tree: ast.AST) -> Iterator[str]:
