@@ -309,13 +309,13 @@ def test_a_drain_that_waits_is_ended_with_its_suite(
 
 
 def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
-    reason = "not drained: 6 of 10 records were not committed by the pipeline 0 s after the warm-up"
+    reason = "not drained: 6 of 10 records were not committed by the pipeline when the 0 s after the warm-up were over"
     assert finishing(committed=4) == (False, [reason], IDLE)
     assert finishing(committed=4, stalled=None) == (False, [reason], None)
     assert finishing(committed=4, gave_up="died too often") == (False, [reason.replace(AFTER, DEAD)], GAVE_UP)
 
 
-AFTER, DEAD = "0 s after the warm-up", "when the driver had died for the last time"
+AFTER, DEAD = "when the 0 s after the warm-up were over", "when the driver had died for the last time"
 GAVE_UP = {"kind": "gave up", "words": "died too often"}
 
 

@@ -91,6 +91,7 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
         out.append((f"Sink {number}", f"{sink.get('kind', '')}: {sink.get('target', '')}"))
         out.append((f"Its effect {number}", str(sink.get("effect") or "")))
         out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
+    out.append(("Effects are of", "`ledger`: the records of the input, with their places in the source"))
     if fed:
         words, more = (
             [f"{name} {value}" for name, value in mapping(fed.get(key)).items()]
@@ -255,7 +256,8 @@ def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[s
     """The commands, the one that repeats the run first, and what each does. After an error the stored plan would only
     fail again."""
     quoted = shlex.quote(folder)
-    replay = (" ".join([f"onceproof replay {quoted}", *asked(run).split()]), REPLAY)
+    given = asked(run).split()
+    replay = (" ".join([f"onceproof replay {quoted}", *given]), f"{REPLAY}{COLD if '--cold' in given else ''}")
     check = (f"onceproof check {quoted}", CHECK)
     file = (_typed(run), RUN)
     lines = [file, replay, check] if verdict.word is Word.ERROR else [replay, file, check]
@@ -263,6 +265,7 @@ def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[s
 
 
 REPLAY = "The same plan and seed, on a stack again. Only what the program itself leaves to chance can differ."
+COLD = " `--cold`: no driver waits ready for a restart."
 RUN = "The scenario file and the program as they are now: after a change, use this one."
 CHECK = "Judges the stored run again from its folder. Nothing is started, so the same word comes out."
 

@@ -96,8 +96,9 @@ class Supervisor:
         """Between the last death and this attempt's beginning: seconds, and who of the dead attempts still lives."""
         if not self.deaths:
             return {}
-        after_s = round(monotonic() - self._died_s, 3)
-        return {"after_s": after_s, "orphans": [process.name for process in self.leftovers()]}
+        # The look at the processes takes its time, and the journal's own time is that after it.
+        orphans = [process.name for process in self.leftovers()]
+        return {"after_s": round(monotonic() - self._died_s, 3), "orphans": orphans}
 
     def prepare(self) -> None:
         """An attempt is at work: have the next one's driver made ready, where the stack can do that. At most one for

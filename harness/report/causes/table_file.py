@@ -30,7 +30,7 @@ HEADS = (
     "also without faults",
     "note",
     "expected rows",
-    "sink's rows",
+    "sink's rows too many or wrong",
 )
 LONGEST = 20_000
 """Characters of a cell; a spreadsheet takes no more than 32,767."""
