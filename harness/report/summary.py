@@ -78,6 +78,21 @@ class Run:
         """JSON-ready, and whole: `unpack` gives the same run."""
         return plain(self) | {"folder": str(self.folder) if self.folder else None}
 
+    @property
+    def known(self) -> str:
+        """The issue in which its failure is worked on; empty if there is none, it is another one, or it is over."""
+        verdict, said = self.verdict, self.about.known
+        if verdict.as_expected or said is None:
+            return ""
+        kinds = verdict.kinds().keys() - {Kind.RECOVERED.value}
+        covered = said.covers(word=verdict.word, kinds=kinds, day=self.about.started[:10])
+        return said.issue if covered else ""
+
+    @property
+    def wrong(self) -> bool:
+        """Did it end otherwise than expected, in a way that is new?"""
+        return not (self.verdict.as_expected or self.known)
+
     def hits(self) -> tuple[int, int]:
         """How many faults hit their crash point, of how many."""
         return sum(step.hit for step in self.verdict.steps), len(self.verdict.steps)
