@@ -294,6 +294,8 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
 
     from harness.report import table
     from harness.report.ci import told
+    from harness.report.escape import visible
+    from harness.report.failure_text import headline
 
     console = Console()
     if console.is_terminal:
@@ -302,8 +304,11 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
     else:
         print(table.text(runs))
     for run in runs:
-        if not run.verdict.as_expected:
+        if run.wrong:
             print(f"\n{told.failure(run)}")
+    for run in runs:
+        if run.known:
+            print(f"\nknown, {visible(run.known)}: {headline(run.scenario, run.verdict)}")
     if index is not None:
         print(f"\nreport: {index}")
 
