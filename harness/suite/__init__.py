@@ -225,7 +225,8 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         scenario=scenario.name,
         verdict=error(""),
         stack=stack.name,
-        file=scenario.path if in_its_file(scenario) else "",
+        # Of what the file does not say no command may name it. One that is gone says nothing else.
+        file=scenario.path if in_its_file(scenario) or not Path(scenario.path).is_file() else "",
         seed=seed,
         about=about,
     )
