@@ -25,7 +25,8 @@ from harness.report.many.gather import gather
 from harness.report.summary import Run, error
 from harness.run import loop
 from harness.scenario import Kind, Known, Scenario, Verdict, Word, plain
-from harness.suite import Options
+from harness.suite.options import Options
+from harness.suite.run_again import compared
 from tests import sample_runs as sample
 from tests.strategies import project
 from tests.test_plugin import World, run, world
@@ -57,7 +58,7 @@ def violated(**changes: Any) -> Run:
     """A run of a scenario with that failure as a known one, on the last day."""
     known = Known(issue=ISSUE, until="2026-12-31", violated=KINDS)
     about = About(started="2026-12-31T23:59:59Z", known=replace(known, **changes.pop("known", {})))
-    return Run(**({"scenario": "a", "verdict": sample.verdict(), "file": "a.yaml", "about": about} | changes))
+    return replace(Run(scenario="a", verdict=sample.verdict(), file="a.yaml", about=about), **changes)
 
 
 def test_a_known_failure_does_not_decide_the_exit_code_until_its_day() -> None:
@@ -102,7 +103,7 @@ def test_a_failure_is_the_known_one_only_if_it_is_violated_and_has_no_kind_of_it
 
 def test_a_disagreement_is_never_known() -> None:
     first = sample.verdict()
-    second = suite.compared(sample.held(), first, folders=(None, None), standby=True)
+    second = compared(sample.held(), first, folders=(None, None), standby=True)
     assert second.word is Word.UNKNOWN
     assert violated(verdict=second).wrong
 
@@ -196,6 +197,7 @@ def test_a_stored_run_says_the_same_of_itself(home: Path) -> None:
     folder = sample.stored(home / "reports", sample.verdict(), asked=load(home / "a.yaml"))
     assert Run.read(folder.path).known == ISSUE
     # A plan that says it in another form says nothing.
+    said: Any
     for said in ({}, {"issue": ISSUE}, {"issue": 7, "until": "9999-12-31", "violated": KINDS}, []):
         scenario = {**plain(load(home / "a.yaml")), "known": said}
         folder.save(2, plan={"seed": 7, "scenario": scenario})

@@ -24,7 +24,8 @@ from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario
 from harness.stack import MEANS
-from harness.suite import Options, replay
+from harness.suite import replay
+from harness.suite.options import Options
 from harness.workloads import make
 from tests import sample_runs as sample
 from tests.limits import PROCESS_S
