@@ -23,7 +23,19 @@ import pytest
 from bench import chromium, sample_store
 
 pytestmark = pytest.mark.browser
-PAGES = ("held", "violated", "unknown", "hostile", "many", "list", "served run", "served many", "searched")
+PAGES = (
+    "held",
+    "violated",
+    "unknown",
+    "hostile",
+    "many",
+    "night",
+    "list",
+    "served run",
+    "served many",
+    "served night",
+    "searched",
+)
 WIDTHS = (400, 820, 1400, 3840)
 PAYLOADS = (*sample_store.HOSTILE, *sample_store.VALUES.values())
 OTHERS = 7
@@ -79,9 +91,11 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
                 "unknown": pages[3].as_uri(),
                 "hostile": hostile[sample_store.HOSTILE[1]].as_uri(),
                 "many": (store / "latest" / "index.html").as_uri(),
+                "night": (store / "nightly" / "latest" / "index.html").as_uri(),
                 "list": root,
                 "served run": root + pages[2].relative_to(store).as_posix(),
                 "served many": root + "latest/index.html",
+                "served night": root + "nightly/latest/index.html",
                 "searched": root + "?scenario=%22%3E%3Cscript%3Ewindow.hit%3D1%3C/script%3E",
                 **{text: page.as_uri() for text, page in hostile.items()},
                 **{f"served {text}": root + page.relative_to(store).as_posix() for text, page in hostile.items()},
@@ -207,6 +221,21 @@ def test_hostile_texts_are_there_to_be_read(browser: Any, addresses: dict[str, s
         short = [sample_store.READ[each] for each in PAYLOADS if len(each) < 200]
         assert [each for each in short if each not in text] == []
         assert len(re.findall(r"<script>window\.hit=1</script>x{50,}… \(10,485,\d{3} more characters\)", text)) == 1
+
+
+def test_what_a_night_says_of_hostile_runs_is_there_to_be_read(browser: Any, addresses: dict[str, str]) -> None:
+    short = [sample_store.READ[each] for each in PAYLOADS if len(each) < 200]
+    with Opened(browser, addresses["night"]) as opened:
+        for section in ("#known", "#hunted", "#blank"):
+            text = opened.page.inner_text(section)
+            assert [each for each in short if each not in text] == [], section
+        assert_only_text(opened.page)
+        assert_quiet(opened)
+    with Opened(browser, addresses["list"]) as opened:
+        opened.page.get_by_role("link", name="nightly/latest").click()
+        opened.page.wait_for_url("**/nightly/latest/index.html")
+        assert f"{3 * len(PAYLOADS)} runs: " in opened.page.inner_text("h1")
+        assert opened.said == []
 
 
 def test_bytes_of_a_log_that_are_no_text_are_seen(browser: Any, addresses: dict[str, str]) -> None:

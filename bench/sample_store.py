@@ -1,4 +1,5 @@
-"""A store of runs made by hand, for looking at its pages: twins, every verdict, hostile texts, a damaged folder."""
+"""A store of runs made by hand, for looking at its pages: twins, every verdict, a night, hostile texts, a damaged
+folder."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from typing import Any
 
 from harness.report import render, summary
 from harness.report.many import trend
+from harness.report.many.hunted import Hunted
+from harness.report.many.seen import EXPECTED, Seen
 from harness.report.summary import Run
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
@@ -67,7 +70,23 @@ def made(reports: Path) -> list[Run]:
         ]
         trend.append(reports / "latest" / trend.NAME, past, 1)
     render.index(reports, runs)
+    night(reports / "nightly", runs)
     return runs
+
+
+def night(reports: Path, runs: list[Run]) -> Path:
+    """The page of a night that was after those runs: hostile texts as issues, as names of pipelines that it was to find
+    and of plans that were void; known and expected failures, runs again, folders that are gone."""
+    known, expected, void, again = [], [], [], []
+    texts = [*HOSTILE, *VALUES.values()]
+    for text, seen in zip(texts, map(Seen.of, runs[-len(texts) :]), strict=True):
+        gone = replace(seen, folder=None, removed=True, drawn=True)
+        known.append(replace(seen, drawn=True, known=text))
+        expected.append(replace(gone, known=EXPECTED))
+        void.append(replace(gone, scenario=text, word=Word.VOID, reasons=(text,)))
+        again.append(replace(seen, drawn=True, again=True))
+    hunted = [Hunted(pipeline=text, plan=f"drawn {n}" if n % 2 else "", own=n, every=7) for n, text in enumerate(texts)]
+    return render.index_of(reports, [*known, *expected, *void, *again], hunted)
 
 
 def hostile(reports: Path) -> dict[str, Run]:

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import Interrupted, UsageError
-from harness.load import load, load_all
+from harness.load import dump, load, load_all
 from harness.nightly.bound import Bound, bounds, told
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.kept import HELD_KEPT, Keeper, Kept, thinned
@@ -32,7 +32,7 @@ from harness.report.many.seen import EXPECTED
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Finding, Kind, Known, Scenario, Verdict, Word
+from harness.scenario import Expect, Finding, Guarantee, Kind, Known, Scenario, Verdict, Word
 from harness.stack import MEANS
 from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
@@ -255,6 +255,45 @@ def test_a_known_failure_of_the_corpus_covers_the_same_one_of_its_target(base: S
     night = World(lambda scenario: violated() if scenario.name == "known" else worse).night(
         tmp_path / "worse", listed(base, known=(known,), most=3), base, for_s=1000.0
     )
+    assert night.code() == 1
+
+
+def written(plan: Scenario, folder: Path, base: Scenario) -> Scenario:
+    """A plan as a night wrote it and somebody committed it, with an issue."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(HOUSE / "pipelines", folder / "pipelines", dirs_exist_ok=True)
+    path = folder / "regression.yaml"
+    path.write_text(dump(plan))
+    found = replace(load(path), known=Known(issue="https://example.org/7", until="2026-11-26"))
+    # Else it would say nothing of what is drawn.
+    assert found.input != base.input
+    return found
+
+
+@pytest.mark.parametrize("entry", ["a schedule of its own", "another input beside it"])
+def test_a_file_that_a_night_wrote_covers_the_drawn_plans_of_its_pipeline(
+    base: Scenario, tmp_path: Path, entry: str
+) -> None:
+    drawn = [each.scenario for each in listed(base, most=20)]
+    plan = next(each for each in drawn if each.input.records != base.input.records and each.input.options)
+    known = written(plan, tmp_path / "corpus", base)
+    larger = replace(base, path="larger.yaml", input=replace(base.input, records=base.input.records * 3))
+    bases = (base,) if entry == "a schedule of its own" else (larger, base)
+    night = World(lambda scenario: violated()).night(
+        tmp_path / "night", listed(*bases, known=(known,), most=5), *bases, for_s=1000.0
+    )
+    assert {line.known for line in night.state.lines} == {"https://example.org/7"}
+    assert {line.target for line in night.state.lines if line.half} == {each.path for each in bases}
+    assert night.code() == 0
+
+
+def test_a_file_of_another_pipeline_covers_nothing(base: Scenario, tmp_path: Path) -> None:
+    plan = next(each.scenario for each in listed(base, most=20) if each.scenario.input != base.input)
+    known = written(replace(plan, guarantee=Guarantee.AT_LEAST_ONCE), tmp_path / "corpus", base)
+    night = World(lambda scenario: violated()).night(
+        tmp_path / "night", listed(base, known=(known,), most=3), base, for_s=1000.0
+    )
+    assert {bool(line.known) for line in night.state.lines if line.half} == {False}
     assert night.code() == 1
 
 

@@ -21,7 +21,9 @@ from harness.errors import Interrupted, StackError
 from harness.load import load
 from harness.nightly import command, kept
 from harness.nightly.night import Night
+from harness.report.many.gather import gather
 from harness.report.summary import Run
+from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario, Word
 from tests import sample_runs as sample
@@ -35,7 +37,7 @@ class Plays:
 
     def __init__(self, violated: frozenset[int] = frozenset()) -> None:
         self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, BaseException]()
-        self.stacks, self.void = 0, frozenset[int]()
+        self.stacks, self.void, self.unknown = 0, frozenset[int](), frozenset[int]()
 
     def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> tuple[Run, bool]:
         self.played.append(scenario)
@@ -44,12 +46,16 @@ class Plays:
         if number in self.dies:
             raise self.dies[number]
         folder = RunFolder.create(options.reports, scenario.name, f"r{number}")
-        folder.save(0, run={})
+        folder.save(0, run={"scenario": scenario.name})
         verdict = sample.held()
         if number in self.violated:
             verdict = replace(sample.verdict(), as_expected=False)
         if number in self.void:
             verdict = replace(verdict, word=Word.VOID, as_expected=False, stakes=())
+        if number in self.unknown:
+            verdict = replace(verdict, word=Word.UNKNOWN, as_expected=False)
+        folder.save(2, verdict=verdict)
+        sealed.write(folder.path)
         return Run(scenario=scenario.name, verdict=verdict, folder=folder.path), False
 
 
@@ -156,8 +162,71 @@ def test_a_drawn_plan_that_hit_nothing_is_no_wrong_run(plays: Plays, tmp_path: P
     plays.void = frozenset({2})
     nightly(tmp_path, "--seed", "7")
     html = (tmp_path / "latest" / "index.html").read_text()
-    assert f"<h1>{MOST} runs: {MOST} as expected</h1>" in html
-    assert '<section id="mute">' in html
+    assert f"<h1>{MOST} runs: {MOST - 1} as expected, 1 drawn and void</h1>" in html
+    found = sections(tmp_path)
+    assert "As expected" not in found["blank"] and not {"mute", "wrong"} & found.keys()
+    assert shown(tmp_path) == [(str(MOST), "0")]
+
+
+def test_the_page_its_trend_and_the_line_for_a_chat_count_the_same_plans(plays: Plays, tmp_path: Path) -> None:
+    plays.unknown, plays.violated = frozenset({1}), frozenset({2, 3, 5})
+    done = nightly(tmp_path, "--seed", "7")
+    html = (tmp_path / "latest" / "index.html").read_text()
+    # The second plan is played twice more; the third has the same failure.
+    assert "<h1>4 runs: 1 as expected, 3 not (1 unknown, 2 violated), and 2 runs again</h1>" in html
+    assert shown(tmp_path) == [("4", "3")]
+    assert done.stdout.startswith("nightly seed 7 shard 1/1: 4 plans in 0 min: 1 held, 1 unknown, 2 violated; ")
+    assert "unknown" in done.stdout.split("; ")[1] and "plan drawn 0" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_an_unknown_drawn_plan_is_named_where_it_decides_the_exit_code(plays: Plays, tmp_path: Path) -> None:
+    plays.unknown = frozenset({2})
+    done = nightly(tmp_path, "--seed", "7")
+    assert done.exit_code == 3
+    assert "unknown" in done.stdout.split("; ")[1] and "plan drawn 1, not run again" in done.stdout
+    assert shown(tmp_path) == [(str(MOST), "1")]
+
+
+def test_the_nights_of_several_machines_make_one_page(
+    plays: Plays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issue = "https://example.org/issues/7"
+    known = tmp_path / "scenarios" / "known.yaml"
+    known.parent.mkdir()
+    known.write_text(SCENARIO.read_text() + f"known: {{issue: '{issue}', until: 9999-12-31}}\n")
+    shutil.copytree(SCENARIO.parents[2] / "pipelines" / "transactions", tmp_path / "pipelines" / "transactions")
+    monkeypatch.setattr(kept, "HELD_KEPT", 1)
+    plays.violated, plays.void = frozenset({1}), frozenset({2, 8})
+    for shard in ("1/2", "2/2"):
+        assert nightly(tmp_path / shard[0], "--seed", "7", "--shard", shard, path=known).exit_code == 0
+    folders = [str(tmp_path / number) for number in "12"]
+    assert len([*tmp_path.glob("?/night-*/2*/run.json")]) == 3
+    merged = CliRunner().invoke(main, ["report", *folders, "--out", str(tmp_path / "merged")])
+    assert merged.exit_code == 0, merged.output
+    html = (tmp_path / "merged" / "index.html").read_text()
+    assert "<h1>12 runs: 9 as expected, 1 known to fail, 2 drawn and void</h1>" in html
+    assert issue in html.split('<section id="known">')[1].split("</section>")[0]
+    assert '<section id="wrong">' not in html
+    assert "The folders of 9 runs of these were removed" in html
+    # Each machine's night is there once, by its own line.
+    assert re.findall(r'<td>(night|suite)</td><td class="number">(\d+)</td>', html) == [("night", "6")] * 2
+
+
+def test_what_a_summary_knows_of_a_run_is_no_excuse_for_another_verdict(plays: Plays, tmp_path: Path) -> None:
+    plays.violated = frozenset({1})
+    nightly(tmp_path, "--seed", "7")
+    path = tmp_path / "latest" / "summary.json"
+    said = json.loads(path.read_text())
+    assert (said["what"], said["exit_code"], len(said["runs"])) == ("night", 1, MOST)
+    for each in said["runs"]:
+        each |= {"known": "https://example.org/7", "verdict": "error", "as_expected": False}
+    path.write_text(json.dumps(said))
+    # The folders say what came of the runs, and of an error nothing is known.
+    assert [each.word for each in gather([tmp_path]).seen if each.wrong] == [Word.VIOLATED]
+    for folder in tmp_path.glob("night-*/2*"):
+        shutil.rmtree(folder)
+    assert [each.word for each in gather([tmp_path]).seen if each.wrong] == [Word.ERROR] * MOST
 
 
 def test_a_violated_night_fails_and_leaves_its_plan(plays: Plays, tmp_path: Path) -> None:

@@ -5,15 +5,29 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.load import load
-from harness.run.plan import plan, text
+from harness.load import dump, load
+from harness.nightly.draw import plans, targets
+from harness.report import render
+from harness.report.ci import told
+from harness.report.summary import Run
+from harness.run.plan import plan, text, with_standby
+from harness.run.run_or_control import planned
+from harness.run_folder import sealed
+from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario
+from harness.stack import MEANS
+from harness.suite import replay
+from harness.suite.options import Options
+from harness.workloads import make
+from tests import sample_runs as sample
 from tests.limits import PROCESS_S
 from tests.strategies import project, scenarios
 
@@ -91,3 +105,69 @@ def test_another_process_makes_the_same_bytes(scenario: Scenario) -> None:
         for salt in ("1", "2")
     ]
     assert made[0].stdout == made[1].stdout == text(plan(scenario, seed=7)).encode()
+
+
+class Stack:
+    """Nothing runs on it."""
+
+    name = "processes"
+
+    def describe(self, components: object) -> dict[str, Any]:
+        return {"stack": "processes", "asked": ""}
+
+
+def stored(scenario: Scenario, reports: Path) -> RunFolder:
+    """A run of the scenario, with its page."""
+    folder = RunFolder.create(reports, scenario.name, "r1", need_bytes=0)
+    workload = make(scenario.input, seed=7, root=Path(scenario.path).parent)
+    folder.save(0, **planned(scenario, workload, cast(Any, Stack()), seed=7, run_id="r1"))
+    folder.journal.write_text("", encoding="utf-8")
+    folder.save(1, checkpoint={"drained": True})
+    folder.save(2, verdict=sample.verdict())
+    sealed.write(folder.path)
+    render.write(folder.path)
+    return folder
+
+
+def drawn(scenario: Scenario) -> Scenario:
+    """The first plan of a night over it."""
+    means = MEANS["processes"]
+    return next(plans(targets([scenario], means), means=means, seed=7)).scenario
+
+
+def test_the_page_of_a_run_offers_its_file_and_shows_it(scenario: Scenario, tmp_path: Path) -> None:
+    # Whether a driver waited, and the seed, are for the command to say.
+    folder = stored(with_standby(replace(scenario, seed=9), standby=False), tmp_path)
+    html = folder.report_html.read_text()
+    assert f"onceproof run {scenario.path} --seed 7 --cold" in html and "onceproof replay" in html
+    assert folder.scenario_yaml.read_text() == FILE
+    assert Run.read(folder.path).file == scenario.path
+
+
+def test_the_page_of_a_drawn_plan_offers_no_file_and_shows_what_ran(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = drawn(scenario)
+    folder = stored(ran, tmp_path)
+    html = folder.report_html.read_text()
+    assert "onceproof replay" in html and "onceproof run" not in html
+    assert folder.scenario_yaml.read_text() == dump(ran) != FILE
+    again = tmp_path / "again.yaml"
+    again.write_text(folder.scenario_yaml.read_text())
+    assert replace(load(again), path=scenario.path) == ran
+    # Nor does any other command name the file.
+    run = Run.read(folder.path)
+    assert (run.file, told.command(replace(run, folder=None))) == ("", "")
+    # A replay knows where its program lies, and of no file that could have changed.
+    monkeypatch.setattr("harness.suite.run_all", lambda work, options: int([each.path for each in work] != [ran.path]))
+    assert (replay(folder.path, Options()), capsys.readouterr().err) == (0, "")
+
+
+@pytest.mark.parametrize("now", [FILE.replace("rows: 7", "rows: 8"), "name: [", ""])
+def test_a_replay_whose_file_has_changed_shows_what_ran(scenario: Scenario, tmp_path: Path, now: str) -> None:
+    Path(scenario.path).write_text(now)
+    folder = stored(scenario, tmp_path)
+    assert folder.scenario_yaml.read_text() == dump(scenario)
+    assert "onceproof run" not in folder.report_html.read_text()
+    Path(scenario.path).unlink()
+    assert "onceproof run" not in stored(replace(scenario, name="gone"), tmp_path).report_html.read_text()

@@ -330,6 +330,20 @@ def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path, monkeypatch
         server.serve(tmp_path, 0, print)
 
 
+def test_the_page_of_a_night_is_listed_and_shown(tmp_path: Path) -> None:
+    root = tmp_path / "reports"
+    for reports in (root, root / "nightly", tmp_path / "elsewhere"):
+        render.index(reports, [Run.read(kept(reports, name="a run").path)])
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    (root / "half").mkdir()
+    (root / "half" / "latest").symlink_to(tmp_path / "elsewhere" / "latest")
+    pages = [link for link in links(Listing(root).page(parse({}))) if link.endswith("index.html")]
+    assert pages == ["/latest/index.html", "/nightly/latest/index.html"]
+    with start(root) as running:
+        assert "1 run: 1 as expected" in words(running.ask(pages[1]).body)
+        assert end(running) == (0, "")
+
+
 def test_a_run_is_read_again_when_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = kept(tmp_path)
     store, read, whole = Listing(tmp_path), [], gather.whole

@@ -151,7 +151,10 @@ def restart(section: Section) -> Restart:
 
 def known(section: Section) -> Known | None:
     """The failure that is being worked on, if there is one."""
-    return Known(issue=section.get("issue"), until=section.get("until")) if section.values else None
+    if not section.values:
+        return None
+    kinds = tuple(section.get("violated") or ())
+    return Known(issue=section.get("issue"), until=section.get("until"), violated=kinds)
 
 
 def expect(section: Section) -> Expect:

@@ -20,7 +20,7 @@ from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.kinds import About
 from harness.load.models import annotated, own, unsaid
-from harness.scenario import Expect, Input, Pipeline, Restart, Scenario, Sink, Step, Trigger
+from harness.scenario import Expect, Input, Known, Pipeline, Restart, Scenario, Sink, Step, Trigger
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
@@ -48,7 +48,7 @@ def dump(scenario: Scenario) -> str:
         quiet_period=lasting(s.quiet_period_s),
         tags=flows(s.tags),
         seed=s.seed,
-        known=s.known and flow({"issue": s.known.issue, "until": s.known.until}),
+        known=s.known and known(s.known),
     )
     yaml = YAML(typ="rt", pure=True)
     yaml.width = 1_000_000  # folding would change what the lines of a query look like
@@ -167,6 +167,13 @@ def when(t: Trigger) -> dict[str, Any]:
     """A trigger; one that the fault implies is its batch alone."""
     value = {} if t.implied else {t.kind: v.written(TRIGGERS[t.kind].about.options, t.value)}
     return {**value, "batch": t.batch, "query": t.query}
+
+
+def known(k: Known) -> CommentedMap:
+    """The failure that is being worked on."""
+    # A kind is more than the text that YAML writes.
+    kinds = flows(map(str, k.violated)) if k.violated else None
+    return flow({"issue": k.issue, "until": k.until, "violated": kinds})
 
 
 def expect(e: Expect) -> str | CommentedMap:

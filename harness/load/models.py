@@ -112,10 +112,13 @@ class ExpectShape(Shape):
 
 
 class KnownShape(Shape):
-    """A failure that is being worked on: `onceproof nightly` shows it apart until that day."""
+    """A failure that is being worked on: it is shown apart until that day. `run` and pytest ask for its kinds."""
 
     issue: Annotated[v.Line, Field(description="where it is written down, such as a URL")]
     until: Annotated[v.Day, Field(description="the last day on which it is no news, such as 2026-12-31")]
+    violated: Annotated[
+        list[v.FindingKind], Field(None, description="its kinds of finding; one with another kind is a failure")
+    ]
 
 
 class DefaultsShape(Shape):

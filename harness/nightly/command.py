@@ -35,6 +35,7 @@ from harness.nightly.trend import Trend
 from harness.report import render
 from harness.report.ci import github
 from harness.report.escape import visible
+from harness.report.many.gather import NIGHT, SUMMARY
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
 from harness.run.controls.digest import files
@@ -239,11 +240,15 @@ def _played(night: Night, stacks: Sequence[OwnStack]) -> None:
 
 
 def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) -> None:
-    """What a night leaves: a line in the trend, the page with it, what it found after how many plans, its bounds, one
-    line for a chat."""
+    """What a night leaves: a line in the trend, a summary, the page with them, what it found after how many plans, its
+    bounds, one line for a chat."""
     bounds = trend.add(night, today, cut=cut)
     hunted = night.hunted()
-    index = render.index_of(asked.reports, [seen(line) for line in night.state.lines], hunted)
+    runs = [seen(line) for line in night.state.lines]
+    entries = [each.entry(line.folder) for each, line in zip(runs, night.state.lines, strict=True)]
+    told_ = {"what": NIGHT, "runs": entries, "exit_code": night.code()}
+    store.write(store.latest(asked.reports) / SUMMARY, json.dumps(told_, indent=1, default=str) + "\n")
+    index = render.index_of(asked.reports, runs, hunted)
     for line in (*map(str, hunted), *told(bounds)):
         _say(line)
     _say(f"report: {index}")
@@ -252,9 +257,11 @@ def _close(asked: Asked, night: Night, trend: Trend, today: date, *, cut: bool) 
 
 def seen(line: Line) -> Seen:
     """Its run as the page has it; with its folder, if that is still there."""
-    found = line.seen or Seen(scenario=line.name, word=Word(line.verdict), as_expected=not line.failed)
+    right = not (line.wrong or line.known)
+    found = line.seen or Seen(scenario=line.name, word=Word(line.verdict), as_expected=right)
     folder = Path(line.folder) if line.folder and Path(line.folder).is_dir() else None
-    return replace(found, folder=folder, removed=bool(line.folder) and folder is None, known=line.known)
+    gone = bool(line.folder) and folder is None
+    return replace(found, folder=folder, removed=gone, known=line.known, drawn=bool(line.half), again=bool(line.again))
 
 
 def _say(words: str) -> None:

@@ -70,6 +70,16 @@ def claim(scenario: Scenario) -> str:
     return repr(replace(bare, known=None))
 
 
+def kin(scenario: Scenario) -> str:
+    """Its claim without what `given` draws: that of a plan is that of the target it was drawn for."""
+    said, kind = scenario.input, WORKLOADS[scenario.input.workload].about
+    if not _given(scenario):
+        return claim(scenario)
+    drawn = {"skew"} if own(kind).get("skew") == "skew" else set()
+    options = {name: value for name, value in sorted(kind.said(said.options).items()) if name not in drawn}
+    return claim(replace(scenario, input=replace(said, records=1, rate_per_s=None, options=options)))
+
+
 def cell(target: str, step: Step) -> Cell:
     """Where a step of a target aims."""
     return target, place(step.when), str(step.do)
@@ -164,7 +174,7 @@ def given(random: Random, base: Scenario) -> Input:
     size, skew, slow = random.choice(SIZES), random.choice(SKEWS), random.randrange(4) == 0
     size = min(size, 1) if said.records and said.records >= MANY else size
     within_s = min(random.uniform(*SENT_WITHIN_S), base.timeout_s / 2)
-    if not said.records or any(sink.watermark for sink in base.sinks):
+    if not _given(base):
         return said
     kind = WORKLOADS[said.workload].about
     found = replace(said, records=min(RECORDS_MAX, max(1, int(said.records * size))))
@@ -176,6 +186,11 @@ def given(random: Random, base: Scenario) -> Input:
     rate = max(0.1, round(found.records / within_s, 1)) if slow else None
     in_time = rate is not None and rate < RATE_MAX and found.records / rate < base.timeout_s
     return replace(found, rate_per_s=rate if in_time else said.rate_per_s if _sent(found, base) else None)
+
+
+def _given(base: Scenario) -> bool:
+    """Is anything of its input drawn?"""
+    return bool(base.input.records) and not any(sink.watermark for sink in base.sinks)
 
 
 def _sent(found: Input, base: Scenario) -> bool:

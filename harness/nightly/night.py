@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness.load import dump
-from harness.nightly.draw import Cell, Plan, cell, claim
+from harness.nightly.draw import Cell, Plan, cell, claim, kin
 from harness.nightly.moments import Target
 from harness.nightly.state import Line, State
 from harness.report.escape import visible
@@ -48,11 +48,13 @@ def entries(
     known: Sequence[Scenario], drawn: Iterable[Plan], targets: Sequence[Target], *, shard: int, shards: int
 ) -> Iterator[Entry]:
     """The list: the corpus, of which each shard has its part, then what is drawn. A plan of the corpus is of the target
-    that makes the same claim, if there is one."""
-    names = {claim(target.base): target.name for target in targets}
+    that makes the same claim, or else of one that it may have been drawn for, if there is one."""
+    names = {kin(target.base): target.name for target in reversed(targets)}
+    names |= {claim(target.base): target.name for target in targets}
     for number, each in enumerate(known):
         if number % shards == shard - 1:
-            yield Entry(plan=f"known {number}", scenario=each, target=names.get(claim(each), each.path or each.name))
+            own = names.get(claim(each)) or names.get(kin(each)) or each.path or each.name
+            yield Entry(plan=f"known {number}", scenario=each, target=own)
     for plan in drawn:
         yield Entry(plan=f"drawn {plan.number}", scenario=plan.scenario, target=plan.target, half=plan.half.value)
 
@@ -186,14 +188,21 @@ class Night:
         expected = {kind for each in own if each.expect.word is Word.VIOLATED for kind in each.expect.kinds}
         if verdict.word is Word.VIOLATED and expected and kinds <= expected:
             return EXPECTED
-        for each in (entry.scenario, *own):
-            if each.known is not None and self.today.isoformat() <= each.known.until:
-                return each.known.issue
+        day = self.today.isoformat()
+        for said in (each.known for each in (entry.scenario, *own) if each.known is not None):
+            if day <= said.until and (not said.violated or said.covers(word=verdict.word, kinds=kinds, day=day)):
+                return said.issue
         if not kinds:
             # A failure without findings is like no other one: nothing says that the cause is the same.
             return ""
-        lines = (line for line in self.state.lines if (line.target, line.verdict) == (entry.target, verdict.word))
+        same = self._same(entry.target)
+        lines = (line for line in self.state.lines if line.target in same and line.verdict == verdict.word)
         return next((line.known for line in lines if line.known and kinds <= {*line.kinds}), "")
+
+    def _same(self, target: str) -> set[str]:
+        """The targets that differ from it in nothing but what is drawn of their input."""
+        claims = {each.name: kin(each.base) for each in self.targets}
+        return {target} | {name for name, found in claims.items() if found == claims.get(target)}
 
     def _written(self, entry: Entry, runs: Sequence[Line]) -> None:
         """A drawn plan that failed, as an ordinary scenario file; not what the target's own scenarios expect."""
@@ -208,21 +217,19 @@ class Night:
     def code(self) -> int:
         """The exit code: 4 an error, 1 a failure that is new, 3 if something is unknown, did not hit what a file says,
         or no drawn run put anything at stake, else 0."""
-        new = [line for line in self.state.lines if not line.known]
-        words = {line.verdict for line in new if line.failed}
+        words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4
         if words & {Word.VIOLATED, Word.HELD}:
             return 1
-        unknown = any(line.verdict == Word.UNKNOWN for line in new)
-        return 3 if unknown or words or not any(line.struck for line in self.state.lines if line.half) else 0
+        return 3 if words or not any(line.struck for line in self.state.lines if line.half) else 0
 
     def summary(self) -> str:
         """The night in one line, for a chat."""
         first = [line for line in self.state.lines if not line.again]
         words = Counter(line.verdict for line in first)
         told = ", ".join(f"{words[word.value]} {word.value}" for word in Word if words[word.value])
-        new = {_like(line): line for line in reversed(first) if line.failed and not line.known}
+        new = {_like(line): line for line in reversed(first) if line.wrong}
         known = [line for line in first if line.failed and line.known]
         being = len({line.known for line in known if line.known != EXPECTED})
         parts = [f"{len(first)} plans in {self.spent_s / 60:.0f} min: {told or 'nothing run'}"]
@@ -250,12 +257,11 @@ class Night:
 
 
 def _seen(entry: Entry, done: Run, seconds: float) -> Seen:
-    """What the page says of a run that is over. A drawn plan that hit nothing is none that went wrong."""
+    """What the page says of a run that is over."""
     about = planned(entry.scenario) if done.about == NOTHING else done.about
     found = Seen.of(replace(done, scenario=entry.scenario.name, seconds=done.seconds or seconds, about=about))
-    void = bool(entry.half) and found.word is Word.VOID
     reasons = tuple(reason[:WHY_MAX] for reason in found.reasons[:1])
-    return replace(found, folder=None, reasons=reasons, as_expected=found.as_expected or void)
+    return replace(found, folder=None, reasons=reasons)
 
 
 def _hunted(target: str, first: Sequence[Line]) -> Hunted:

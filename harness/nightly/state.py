@@ -18,6 +18,7 @@ from harness.errors import UsageError
 from harness.report.many.seen import Seen
 from harness.run_folder.lines import append, whole
 from harness.run_folder.store import noun
+from harness.scenario import Word
 
 VERSION = 3
 
@@ -60,6 +61,11 @@ class Line:
     folder: str = ""
     known: str = ""
     seen: Seen | None = None
+
+    @property
+    def wrong(self) -> bool:
+        """Is it a failure that is new? A drawn plan that is unknown is one too, though it is not run again."""
+        return (self.failed or (bool(self.half) and self.verdict == Word.UNKNOWN)) and not self.known
 
 
 @dataclass

@@ -62,7 +62,8 @@ class Trend:
             "seconds": round(night.spent_s, 1),
             "plans": len(first),
             "verdicts": dict(Counter(line.verdict for line in first)),
-            "failed": sorted({f"{line.target}: {line.verdict}" for line in first if line.failed and not line.known}),
+            # One a plan, as the page counts them.
+            "failed": sorted(f"{line.target}: {line.verdict}" for line in first if line.wrong),
             "known": sorted({line.known for line in first if line.failed and line.known not in ("", EXPECTED)}),
             "found": sorted({line.target for line in first if line.failed and line.known == EXPECTED}),
             "hunted": [[each.pipeline, each.plan, each.own, each.every] for each in night.hunted()],

@@ -24,6 +24,7 @@ from harness.errors import ScenarioError
 from harness.plugin.suite import SUITE, NotAsExpected, said, short
 
 if TYPE_CHECKING:
+    from harness.report.summary import Run
     from harness.run.loop import Result
     from harness.scenario import Scenario
 
@@ -107,15 +108,23 @@ class ScenarioItem(pytest.Function):
 
 def _proof(scenario: Scenario) -> Callable[..., None]:
     def prove(request: pytest.FixtureRequest, run_scenario: Callable[..., Result]) -> None:
+        from harness.report.ci import told
+        from harness.report.escape import visible
+
         result = run_scenario(scenario)
-        if not result.verdict.as_expected:
-            raise NotAsExpected(_failure(scenario, result, request.config))
+        if result.verdict.as_expected:
+            return
+        run = _run(scenario, result, request.config)
+        if run.known:
+            pytest.xfail(f"known: {visible(run.known)}")
+        # Also where pytest was told to run what is known to fail as if it were not.
+        raise NotAsExpected(told.failure(run))
 
     return prove
 
 
-def _failure(scenario: Scenario, result: Result, config: pytest.Config) -> str:
-    from harness.report.ci import told
+def _run(scenario: Scenario, result: Result, config: pytest.Config) -> Run:
+    from harness.report.many import about
     from harness.report.summary import Run
 
     chosen = config.stash[SUITE].settings
@@ -123,7 +132,8 @@ def _failure(scenario: Scenario, result: Result, config: pytest.Config) -> str:
     # One that goes with the session is no place to send anybody.
     folder = None if chosen.keep == "none" else short(result.folder)
     run = Run(scenario=scenario.name, verdict=result.verdict, folder=folder, stack=chosen.stack)
-    return told.failure(replace(run, file=scenario.path, seed=seed))
+    said = about.read(result.folder, result.seconds) or about.planned(scenario)
+    return replace(run, file=scenario.path, seed=seed, about=said)
 
 
 def _register(config: pytest.Config, tag: str) -> None:

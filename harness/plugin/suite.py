@@ -90,8 +90,8 @@ class Suite:
         head, *rows, tally = table.text(self.runs).splitlines()
         terminalreporter.write_line(head, bold=True)
         for run, row in zip(self.runs, rows, strict=True):
-            good = run.verdict.as_expected
-            terminalreporter.write_line(row, green=good, red=not good)
+            told = {"red": True} if run.wrong else {"yellow": True} if run.known else {"green": True}
+            terminalreporter.write_line(row, **told)
         terminalreporter.write_line(tally)
         terminalreporter.write_line(f"exit code of onceproof: {exit_code(self.runs)} (pytest's own says less)")
         index = self.settings.reports / "latest" / "index.html"

@@ -5,14 +5,15 @@
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
                "points_hit": [crash point], "untried": [crash point], "notes",
-               "file", "seed", "exit_code", "unstruck": [[sink, crash point]],
+               "file", "seed", "exit_code", "known", "unstruck": [[sink, crash point]],
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
-                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]]},
+                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known"},
                "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...},
                                          "standby", "beside"}}], "exit_code"}
 
-The last `exit_code` is of these runs. Written again after each scenario, so that a suite that is killed leaves what it
-had.
+`known` is the issue of a failure that is known, else empty. The last `exit_code` is of these runs. Written again after
+each scenario, so that a suite that is killed leaves what it had. A night's has `"what": "night"`, for each run what the
+page of many runs says of it, and `drawn`, `again` and `removed`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from harness.report import claims, failure_text, stakes
 from harness.report.many import about as abouts
 from harness.report.many.about import NOTHING, About
 from harness.run_folder import again, store
-from harness.scenario import Finding, StepOutcome, Verdict, Word, plain
+from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word, plain
 
 CAUSE = ("kind", "sink", "position", "checkpoint", "faults", "fits", "without_faults")
 """What groups findings by cause."""
@@ -63,7 +64,8 @@ class Run:
             folder=found.path,
             seconds=seconds,
             stack=_stack(run.get("stack", "")),
-            file=str(planned.get("path") or ""),
+            # A run of what no file says names none. One of an older version does not know.
+            file=str(run.get("path", planned.get("path")) or ""),
             seed=seed if isinstance(seed := run.get("seed"), int) else None,
             about=abouts.stored(run, plan, found.journal, seconds),
         )
@@ -77,6 +79,21 @@ class Run:
     def pack(self) -> dict[str, Any]:
         """JSON-ready, and whole: `unpack` gives the same run."""
         return plain(self) | {"folder": str(self.folder) if self.folder else None}
+
+    @property
+    def known(self) -> str:
+        """The issue in which its failure is worked on; empty if there is none, it is another one, or it is over."""
+        verdict, said = self.verdict, self.about.known
+        if verdict.as_expected or said is None:
+            return ""
+        kinds = verdict.kinds().keys() - {Kind.RECOVERED.value}
+        covered = said.covers(word=verdict.word, kinds=kinds, day=self.about.started[:10])
+        return said.issue if covered else ""
+
+    @property
+    def wrong(self) -> bool:
+        """Did it end otherwise than expected, in a way that is new?"""
+        return not (self.verdict.as_expected or self.known)
 
     def hits(self) -> tuple[int, int]:
         """How many faults hit their crash point, of how many."""
@@ -130,8 +147,9 @@ def write(reports: Path, runs: Sequence[Run]) -> Path:
 
 
 def exit_code(runs: Sequence[Run]) -> int:
-    """0 all as expected, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an error."""
-    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
+    """0 all as expected or known to fail, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an
+    error."""
+    wrong = [run.verdict.word for run in runs if run.wrong]
     if Word.ERROR in wrong:
         return 4
     if Word.VIOLATED in wrong or Word.HELD in wrong:
@@ -161,6 +179,7 @@ def entry(run: Run) -> dict[str, Any]:
         "file": run.file,
         "seed": run.seed,
         "exit_code": exit_code([run]),
+        "known": run.known,
         "disagreement": plain(verdict.disagreement) if verdict.disagreement else None,
         "unstruck": [list(each) for each in verdict.untried],
         "about": plain(run.about),

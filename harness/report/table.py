@@ -34,7 +34,7 @@ def table(runs: Sequence[Run]) -> Table:
         out.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=head != "scenario")
     for run in runs:
         row = [Text(text) for text in cells(run)]
-        row[0].stylize("green" if run.verdict.as_expected else "bold red")
+        row[0].stylize(colour(run))
         row[3].stylize(COLOURS[run.verdict.word])
         out.add_row(*row)
     return out
@@ -50,15 +50,22 @@ def text(runs: Sequence[Run]) -> str:
 
 def tally(runs: Sequence[Run]) -> str:
     """`18 runs: 18 as expected` or `18 runs: 16 as expected, 2 not (1 violated, 1 void)`."""
-    wrong = [run.verdict.word for run in runs if not run.verdict.as_expected]
-    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong)} as expected"
+    wrong = [run.verdict.word for run in runs if run.wrong]
+    known = sum(bool(run.known) for run in runs)
+    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong) - known} as expected"
     counted = ", ".join(f"{wrong.count(word)} {word}" for word in Word if word in wrong)
-    return f"{good}, {len(wrong)} not ({counted})" if wrong else good
+    new = f", {len(wrong)} not ({counted})" if wrong else ""
+    return f"{good}{new}{f', {known} known to fail' if known else ''}"
 
 
 def mark(run: Run) -> str:
-    """`ok` if the verdict is what the scenario expects, else `!!`."""
-    return "ok" if run.verdict.as_expected else "!!"
+    """`ok` if the verdict is what the scenario expects, `known` if an issue says that it is worked on, else `!!`."""
+    return "!!" if run.wrong else "known" if run.known else "ok"
+
+
+def colour(run: Run) -> str:
+    """Of its mark."""
+    return "bold red" if run.wrong else "yellow" if run.known else "green"
 
 
 def cells(run: Run) -> tuple[str, ...]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from harness.errors import ScenarioError
 from harness.faults import FAULTS
 from harness.kinds import About
+from harness.load import load
 from harness.scenario import Input, Scenario, Step, plain
 from harness.sinks.names import sink_names
 from harness.sources import SOURCES
@@ -25,6 +28,20 @@ VERSION = 7
 def with_standby(scenario: Scenario, *, standby: bool = True) -> Scenario:
     """The same, with a driver that waits ready for each restart after a planned kill, or without."""
     return replace(scenario, restart=replace(scenario.restart, standby=standby))
+
+
+def in_its_file(scenario: Scenario) -> bool:
+    """Does its file say this very scenario now? Not of one that was drawn from the file's, or of a stored one whose
+    file has changed. Seed and standby do not count: the command that repeats a run says them."""
+    try:
+        said = load(Path(scenario.path)) if scenario.path else None
+    except ScenarioError:
+        return False
+    return said is not None and _bare(said) == _bare(scenario)
+
+
+def _bare(scenario: Scenario) -> Scenario:
+    return replace(scenario, seed=0, restart=replace(scenario.restart, standby=None))
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

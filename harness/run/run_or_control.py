@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from harness.load import dump
 from harness.run.drain import Drain
 from harness.run.live_run import Live
-from harness.run.plan import plan
+from harness.run.plan import in_its_file, plan
 from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
@@ -21,28 +23,29 @@ from harness.workloads.base import Workload
 
 
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
-    """What is known before anything starts: the parts of save 0."""
+    """What is known before anything starts: the parts of save 0. A scenario that its file does not say is kept as it
+    ran, and names no file: a command with it would play another one."""
+    written = in_its_file(scenario)
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
-    source, described = Path(scenario.path), stack.describe(needed([scenario]))
+    described = stack.describe(needed([scenario]))
     return {
         "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
-        "scenario": source.read_text(encoding="utf-8") if source.is_file() else "",
+        "scenario": Path(scenario.path).read_text(encoding="utf-8") if written else dump(scenario),
         "run": {
             "run_id": run_id,
             "scenario": scenario.name,
-            "path": scenario.path,
+            "path": scenario.path if written else "",
             "seed": seed,
             "stack": described,
             "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": shlex.join(
-                [
-                    *("onceproof", "run", scenario.path, "--seed", str(seed)),
-                    *_standby(scenario),
-                    *described.get("asked", "").split(),
-                ]
-            ),
+            "command": _command(scenario, described, seed) if written else "",
         },
     }
+
+
+def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int) -> str:
+    words = ["onceproof", "run", scenario.path, "--seed", str(seed)]
+    return shlex.join([*words, *_standby(scenario), *str(stack.get("asked", "")).split()])
 
 
 def _standby(scenario: Scenario) -> list[str]:

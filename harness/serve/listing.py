@@ -14,11 +14,13 @@ from harness.report.escape import visible
 from harness.report.many import gather
 from harness.report.many.matrix import MARKS
 from harness.report.many.seen import Seen
+from harness.run_folder.store import LATEST
 from harness.scenario import Kind, Word
 from harness.serve.search import KEYS, Query, found
 
 PER_PAGE = 200
 NAME = 120
+PAGES = ("*/index.html", f"*/{LATEST}/index.html")
 WATCHED = ("run.json", "verdict.json", "digests.json")
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -89,7 +91,7 @@ class Listing:
         return Row(
             mark=MARKS[seen.word],
             word=seen.word.value,
-            wrong="" if seen.as_expected else f"expected {seen.expect}",
+            wrong=_aside(seen),
             scenario=visible(seen.scenario, NAME),
             found=", ".join(f"{count:,} {kind}" for kind, count in seen.kinds.items()),
             faults=", ".join(dict.fromkeys(fault for fault, _, _ in seen.steps)),
@@ -100,12 +102,25 @@ class Listing:
         )
 
     def _suites(self) -> list[tuple[str, str]]:
-        """Pages of many runs right below the root, by the names of their folders."""
-        pages = [path for path in sorted(self.root.glob("*/index.html")) if path.is_file() and not path.is_symlink()]
-        return [(path.parent.name, self._link(path)) for path in pages if not path.parent.is_symlink()]
+        """Pages of many runs right below the root, and those of nights, which have a folder of their own there, by the
+        names of their folders."""
+        pages = [path for pattern in PAGES for path in sorted(self.root.glob(pattern)) if self._own(path)]
+        return [(path.parent.relative_to(self.root).as_posix(), self._link(path)) for path in pages]
+
+    def _own(self, path: Path) -> bool:
+        """Is it a plain file, and reached through no link?"""
+        below = [path, *path.parents[: len(path.relative_to(self.root).parts) - 1]]
+        return path.is_file() and not any(each.is_symlink() for each in below)
 
     def _link(self, path: Path) -> str:
         return "/" + quote(os.fsencode(path.relative_to(self.root)))
+
+
+def _aside(seen: Seen) -> str:
+    """What its word alone does not say."""
+    if seen.wrong:
+        return f"expected {seen.expect}"
+    return f"known: {visible(seen.known, NAME)}" if seen.known and not seen.as_expected else ""
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -29,6 +29,7 @@ from harness.report.summary import Run, brief, error
 from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
+from harness.run.plan import in_its_file
 from harness.run_folder import again, sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
@@ -221,7 +222,13 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     seed = scenario.seed if options.seed is None else options.seed
     about = abouts.planned(scenario)
     asked_for = Run(
-        scenario=scenario.name, verdict=error(""), stack=stack.name, file=scenario.path, seed=seed, about=about
+        scenario=scenario.name,
+        verdict=error(""),
+        stack=stack.name,
+        # Of what the file does not say no command may name it. One that is gone says nothing else.
+        file=scenario.path if in_its_file(scenario) or not Path(scenario.path).is_file() else "",
+        seed=seed,
+        about=about,
     )
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
@@ -288,6 +295,8 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
 
     from harness.report import table
     from harness.report.ci import told
+    from harness.report.escape import visible
+    from harness.report.failure_text import headline
 
     console = Console()
     if console.is_terminal:
@@ -296,8 +305,11 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
     else:
         print(table.text(runs))
     for run in runs:
-        if not run.verdict.as_expected:
+        if run.wrong:
             print(f"\n{told.failure(run)}")
+    for run in runs:
+        if run.known:
+            print(f"\nknown, {visible(run.known)}: {headline(run.scenario, run.verdict)}")
     if index is not None:
         print(f"\nreport: {index}")
 
@@ -308,8 +320,10 @@ def replay(folder: Path, options: Options) -> int:
     parts = found.read("plan", "run", "scenario")
     scenario, seed = planned(found.path, parts)
     program = _mapping(parts["run"].get("program"))
+    # Of a run of what no file says, no file has changed.
+    file = str(parts["run"].get("path", scenario.path) or "")
     for path, same in (
-        (scenario.path, lambda path: path.read_text("utf-8", "surrogateescape") == parts.get("scenario")),
+        (file, lambda path: path.read_text("utf-8", "surrogateescape") == parts.get("scenario")),
         (str(program.get("entry") or ""), lambda path: store.digest(path) == program.get("sha256")),
     ):
         if path and not (Path(path).is_file() and same(Path(path))):

@@ -24,7 +24,7 @@ from harness.report.escape import visible
 from harness.report.failure_text import headline, where
 from harness.report.stakes import rests
 from harness.report.summary import Run
-from harness.report.table import COLOURS, mark
+from harness.report.table import COLOURS, colour, mark
 from harness.run_folder.journal import Listener
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Plain:
         if self._github:
             if not self._several:
                 self._say("::endgroup::")
-            if not run.verdict.as_expected:
+            if run.wrong:
                 self._say(f"::error::{_escaped(text)}")
 
     def _say(self, text: str) -> None:
@@ -192,7 +192,7 @@ class LiveDisplay:
 
         with self._lock:
             seen, _ = self._seen.pop(number, (Seen(), 0.0))
-        text = Text(f"{mark(run)} ", style="green" if run.verdict.as_expected else "bold red")
+        text = Text(f"{mark(run)} ", style=colour(run))
         text.append(f"{seen.place} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
         text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")

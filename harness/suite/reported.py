@@ -33,7 +33,7 @@ def report(folders: Sequence[Path], to_sarif: Path | None = None, out: Path | No
         failures += map(HarnessError, damaged)
         unread += damaged
         # Nobody can say more of them, and silence would be a pass.
-        bare = [seen for seen in found.seen if seen.folder is None and not seen.as_expected]
+        bare = [seen for seen in found.seen if seen.folder is None and seen.wrong]
         unread += [f"{seen.scenario}: {seen.word}; its run folder is not here" for seen in bare]
     if to_sarif is not None:
         from harness.report.ci import sarif

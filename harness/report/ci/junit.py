@@ -33,14 +33,14 @@ def begin(path: Path) -> None:
 
 def text(runs: Sequence[Run]) -> str:
     """The document. A run that could not be judged as the scenario expects is a failure, one without a verdict an
-    error."""
-    wrong = [run for run in runs if not run.verdict.as_expected]
+    error; a known failure is skipped."""
+    wrong = [run for run in runs if run.wrong]
     errors = sum(run.verdict.word is Word.ERROR for run in wrong)
     counts = {
         "tests": str(len(runs)),
         "failures": str(len(wrong) - errors),
         "errors": str(errors),
-        "skipped": "0",
+        "skipped": str(sum(bool(run.known) for run in runs)),
         "time": f"{sum(run.seconds for run in runs):.3f}",
     }
     root = Xml.Element("testsuites", counts)
@@ -67,7 +67,9 @@ def _case(suite: Xml.Element, run: Run) -> None:
     )
     case = Xml.SubElement(suite, "testcase", {**place, "name": visible(run.scenario), "time": f"{run.seconds:.3f}"})
     _properties(case, told.properties(run))
-    if not run.verdict.as_expected:
+    if run.known:
+        Xml.SubElement(case, "skipped", {"message": f"known: {visible(run.known)}"})
+    elif run.wrong:
         word = run.verdict.word
         about = {"type": word.value, "message": headline(run.scenario, run.verdict)}
         Xml.SubElement(case, "error" if word is Word.ERROR else "failure", about).text = told.failure(run)

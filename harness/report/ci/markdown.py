@@ -41,7 +41,7 @@ def escaped(text: str, limit: int = CELL) -> str:
 
 
 def _worst(run: Run) -> tuple[bool, int]:
-    return run.verdict.as_expected, WORST_FIRST.index(run.verdict.word)
+    return not run.wrong, WORST_FIRST.index(run.verdict.word)
 
 
 def _blocks(runs: Sequence[Run]) -> Iterator[str]:
@@ -50,8 +50,10 @@ def _blocks(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         yield f"| {' | '.join(_cells(run))} |\n"
     for run in runs:
-        if not run.verdict.as_expected:
+        if run.wrong:
             yield _told(run)
+        elif run.known:
+            yield f"\n### known: {escaped(run.scenario)}\n\n- {escaped(run.known)}\n"
 
 
 def _cells(run: Run) -> tuple[str, ...]:

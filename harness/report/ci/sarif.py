@@ -110,6 +110,8 @@ def _result(run: Run, rule: str, words: str, sink: str) -> dict[str, Any]:
         "properties": dict(told.properties(run)),
     }
     file = in_repository(run.file) if run.file else str(run.folder or "onceproof")
+    if run.known:
+        out["suppressions"] = [{"kind": "external", "status": "accepted", "justification": visible(run.known)}]
     place = {"uri": quote(file, errors="replace")}
     region = {"startLine": places.line(run.file) if run.file else 1}
     return out | {"locations": [{"physicalLocation": {"artifactLocation": place, "region": region}}]}

@@ -15,7 +15,7 @@ from typing import Any
 from harness.errors import UsageError
 from harness.report import claims
 from harness.run_folder import journal, store
-from harness.scenario import Scenario, plain
+from harness.scenario import Known, Scenario, plain
 
 SAME = ("guarantee", "input", "schedule", "together")
 SINK = ("kind", "target", "effect", "key", "order", "part", "folds")
@@ -26,7 +26,8 @@ MOST_BYTES = 64 * 2**20
 @dataclass(frozen=True, kw_only=True)
 class About:
     """`schedule` has a row a step: fault, where, batch. `expected` is the word that the scenario expects. `test` is the
-    digest of what twins have in common; empty if nothing says it. `phases` are seconds by name, in their order."""
+    digest of what twins have in common; empty if nothing says it. `phases` are seconds by name, in their order. `known`
+    is the failure that is worked on, if the scenario names one."""
 
     started: str = ""
     pipeline: str = ""
@@ -38,6 +39,7 @@ class About:
     schedule: tuple[tuple[str, str, str], ...] = ()
     test: str = ""
     phases: tuple[tuple[str, float], ...] = ()
+    known: Known | None = None
 
 
 NOTHING = About()
@@ -97,7 +99,15 @@ def _about(scenario: Mapping[str, Any], names: Sequence[str]) -> About:
         tags=tuple(map(str, scenario.get("tags") or ())),
         schedule=tuple(map(_step, claims.mappings(scenario.get("schedule")))),
         test=_test(scenario),
+        known=_known(claims.mapping(scenario.get("known"))),
     )
+
+
+def _known(said: Mapping[str, Any]) -> Known | None:
+    issue, until, kinds = said.get("issue"), said.get("until"), said.get("violated")
+    if not (isinstance(issue, str) and isinstance(until, str) and isinstance(kinds, (list, tuple))):
+        return None
+    return Known(issue=issue, until=until, violated=tuple(map(str, kinds)))
 
 
 def _step(step: Mapping[str, Any]) -> tuple[str, str, str]:

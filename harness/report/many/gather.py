@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -23,6 +23,7 @@ from harness.run_folder.sealed import DIGESTS
 from harness.run_folder.store import LATEST, PARTS
 
 SUMMARY = "summary.json"
+SUITE, NIGHT = "suite", "night"
 DEEPEST = 12
 MOST_BYTES = 64 * 2**20
 MOST_RUNS = 10_000
@@ -57,7 +58,7 @@ def gather(folders: Sequence[Path]) -> Gathered:
         _walk(folder, found)
     out.damaged += found.refused
     # First, or a suite that still runs would name runs whose folders came after the search.
-    told = [(path, [*_entries(path, out.damaged)]) for path in _unique(found.summaries)]
+    told = [(path, *_entries(path, out.damaged)) for path in _unique(found.summaries)]
     known: set[tuple[str, str]] = set()
     seals: set[tuple[str, ...]] = set()
     for path in _unique(found.runs):
@@ -74,8 +75,12 @@ def gather(folders: Sequence[Path]) -> Gathered:
             continue
         out.runs.append(run)
         out.seen.append(Seen.of(run))
-    for path, entries in told:
-        _add_summary(path, entries, out, known)
+    for path, what, entries in told:
+        own = _add_summary(path, entries, out, known)
+        # A night keeps its lines a folder above its page.
+        rooms = (path.parent, path.parent.parent) if what == NIGHT else (path.parent,)
+        if own and not any((room / trend.NAME).is_file() for room in rooms):
+            out.points.append(trend.point(own, what))
     for path in _unique(found.trends):
         out.points += trend.read(path, out.damaged)
     if not (out.seen or out.damaged):
@@ -142,10 +147,10 @@ def _name(folder: PurePath) -> tuple[str, str]:
     return folder.parent.name, folder.name
 
 
-def _add_summary(path: Path, entries: Sequence[Any], out: Gathered, known: set[tuple[str, str]]) -> None:
-    """The runs of a suite of which no folder is here; and the suite as a point of the trend, where it kept no line."""
+def _add_summary(path: Path, entries: Sequence[Any], out: Gathered, known: set[tuple[str, str]]) -> list[Seen]:
+    """The runs of a suite or night; those of which no folder is here are added."""
     own: list[Seen] = []
-    whole_ones = {_name(seen.folder): seen for seen in out.seen if seen.folder is not None}
+    places = {_name(seen.folder): place for place, seen in enumerate(out.seen) if seen.folder is not None}
     for number, entry in enumerate(entries, 1):
         try:
             seen = Seen.read(entry, f"{path}, run {number}")
@@ -154,17 +159,27 @@ def _add_summary(path: Path, entries: Sequence[Any], out: Gathered, known: set[t
             continue
         folder = claims.mapping(entry).get("folder")
         name = _name(PurePath(folder)) if isinstance(folder, str) else None
-        # An older summary does not say when a run began.
-        own.append(whole_ones.get(name, seen) if name else seen)
-        if name is None or name not in known:
+        if name in places:
+            # An older summary does not say when a run began.
+            seen = out.seen[places[name]] = _of_a_night(out.seen[places[name]], seen)
+        elif name is None or name not in known:
             out.seen.append(seen)
+        own.append(seen)
         if name is not None:
             known.add(name)
-    if own and not (path.parent / trend.NAME).is_file():
-        out.points.append(trend.point(own))
+    return own
 
 
-def _entries(path: Path, damaged: list[tuple[str, str]]) -> Iterator[Any]:
+def _of_a_night(run: Seen, told: Seen) -> Seen:
+    """A run whose folder is here, with what its night alone knows. The verdict is that of the folder: a summary that
+    has another one knows nothing of it."""
+    if run.word is not told.word or {*run.kinds} != {*told.kinds}:
+        return run
+    return replace(run, drawn=told.drawn, again=told.again, known=run.known or told.known)
+
+
+def _entries(path: Path, damaged: list[tuple[str, str]]) -> tuple[str, list[Any]]:
+    """What a summary is of, and its runs."""
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
             raise ValueError(f"is no plain file of {MOST_BYTES // 2**20} MiB at most")
@@ -174,5 +189,5 @@ def _entries(path: Path, damaged: list[tuple[str, str]]) -> Iterator[Any]:
             raise ValueError(f"holds no list of {MOST_RUNS:,} runs at most")
     except (OSError, ValueError, KeyError, RecursionError) as failure:
         damaged.append((str(path), f"is damaged: {failure}"))
-        return
-    yield from runs
+        return SUITE, []
+    return NIGHT if data.get("what") == NIGHT else SUITE, runs

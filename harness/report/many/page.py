@@ -43,6 +43,7 @@ LEAN = Shown(rows=400, heads=12, entries=8, links=8, grid=120, listed=80, bars=1
 TIGHT = Shown(rows=600, heads=12, entries=4, links=6, grid=100, listed=60, bars=25, points=20, text=150)
 BARE = Shown(rows=120, heads=10, entries=1, links=3, grid=60, listed=30, bars=20, points=12, text=90)
 LEAST = Shown(rows=40, heads=6, entries=1, links=1, grid=30, listed=20, bars=15, points=8, text=60)
+AGAIN = " (again)"
 EVERY = (FULL, LEAN, TIGHT, BARE, LEAST)
 
 
@@ -74,6 +75,8 @@ class ManyPage:
     known_left: int
     hunted: list[Hunted]
     hunted_left: int
+    blank: list[Item]
+    blank_left: int
     matrix: Matrix
     grid: Grid
     mute: list[Item]
@@ -99,8 +102,9 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
     runs = sorted(many.seen, key=lambda seen: (seen.about.started, seen.scenario, str(seen.folder)))
     worst = sorted(runs, key=lambda seen: WORST_FIRST.index(seen.word))
     wrong = [seen for seen in worst if seen.wrong]
-    known = [seen for seen in worst if not seen.as_expected and seen.known]
-    mute = [seen for seen in worst if seen.as_expected and seen.mute]
+    known = [seen for seen in worst if not (seen.as_expected or seen.wrong or seen.blank)]
+    blank = [seen for seen in worst if seen.blank]
+    mute = [seen for seen in worst if seen.as_expected and seen.mute and not seen.blank]
     page = ManyPage(
         tally=tally(runs),
         span=_span(runs),
@@ -114,6 +118,8 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
         # Those that were not found first: they are what is left to do.
         hunted=sorted(many.hunted, key=lambda each: (bool(each.plan), each.every))[: shown.listed],
         hunted_left=max(0, len(many.hunted) - shown.listed),
+        blank=[_item(seen, link) for seen in blank[: shown.listed]],
+        blank_left=max(0, len(blank) - shown.listed),
         matrix=matrix(runs, link, Most(rows=shown.rows, heads=shown.heads, entries=shown.entries, links=shown.links)),
         grid=grid(runs, rows=shown.grid, heads=shown.heads),
         mute=[_item(seen, link) for seen in mute[: shown.listed]],
@@ -133,15 +139,20 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
 
 
 def tally(runs: Sequence[Seen]) -> str:
-    """`18 runs: 15 as expected, 2 not (1 violated, 1 void), 1 known to fail`."""
-    wrong = [seen.word for seen in runs if seen.wrong]
-    known = sum(not seen.as_expected and not seen.wrong for seen in runs)
-    good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong) - known} as expected"
+    """`18 runs: 14 as expected, 2 not (1 violated, 1 void), 1 known to fail, 1 drawn and void`. Of a plan that a night
+    played again the first run counts, as in the trend."""
+    first = [seen for seen in runs if not seen.again]
+    wrong = [seen.word for seen in first if seen.wrong]
+    blank = sum(seen.blank for seen in first)
+    known = sum(not (seen.as_expected or seen.wrong or seen.blank) for seen in first)
+    good = f"{plural(len(first), 'run')}: {len(first) - len(wrong) - known - blank} as expected"
     counted = ", ".join(f"{wrong.count(word)} {word}" for word in Word if word in wrong)
     parts = [
         good,
         *([f"{len(wrong)} not ({counted})"] if wrong else []),
         *([f"{known} known to fail"] if known else []),
+        *([f"{blank} drawn and void"] if blank else []),
+        *([f"and {plural(again, 'run')} again"] if (again := len(runs) - len(first)) else []),
     ]
     return ", ".join(parts)
 
@@ -162,7 +173,7 @@ def _figures(runs: Sequence[Seen], damaged: Sequence[tuple[str, str]]) -> list[t
 
 
 def _count(runs: Sequence[Seen], word: Word) -> int:
-    return sum(seen.word is word for seen in runs)
+    return sum(seen.word is word and not seen.again for seen in runs)
 
 
 def _item(seen: Seen, link: Link) -> Item:
@@ -171,7 +182,7 @@ def _item(seen: Seen, link: Link) -> Item:
     return Item(
         mark=MARKS[seen.word],
         word=seen.word.value,
-        name=seen.scenario,
+        name=seen.scenario + (AGAIN if seen.again else ""),
         why=why or (f"Findings: {found}." if found else "The run says no reason."),
         expected=seen.expect if seen.wrong else "",
         known="The pipeline's own scenarios expect it." if seen.known == EXPECTED else seen.known,
@@ -190,6 +201,7 @@ def _left(page: ManyPage) -> list[str]:
         (page.matrix.places_left, "place", "in the matrix: its cells count them"),
         (page.grid.left_lines, "crash point", "in the grid"),
         (page.grid.left_heads, "fault", "in the grid"),
+        (page.blank_left, "run", "in the list of drawn plans that are void"),
         (page.mute_left, "run", "in the list of those without an answer"),
         (page.durations.left, "run", "among the durations: shorter ones"),
         (page.trend.left, "suite or night", "in the trend: earlier ones"),

@@ -12,7 +12,7 @@ from harness.report.many.about import NOTHING, About
 from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Stake, Word
+from harness.scenario import Stake, Word, plain
 
 EXPECTED = "expected"
 """In the place of an issue: the pipeline's own scenarios expect it to fail so."""
@@ -32,8 +32,9 @@ class Blow:
 class Seen:
     """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
     something at stake that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
-    points of a sink that no hit put to the test. `removed`: its folder was here, and is gone.
-    `known`, of a night: the issue in which its failure is worked on, or EXPECTED."""
+    points of a sink that no hit put to the test. `removed`: its folder was here, and is gone. `known`: the issue in
+    which its failure is worked on, or, of a night, EXPECTED. `drawn`: a night drew its plan; `again`: it played it
+    before."""
 
     scenario: str
     word: Word
@@ -48,6 +49,8 @@ class Seen:
     folder: Path | None = None
     removed: bool = False
     known: str = ""
+    drawn: bool = False
+    again: bool = False
     struck: tuple[Struck, ...] = ()
     idle: tuple[Struck, ...] = ()
     unstruck: tuple[tuple[str, str], ...] = ()
@@ -70,6 +73,7 @@ class Seen:
             stack=run.stack,
             file=run.file,
             folder=run.folder,
+            known=run.known,
             struck=tuple(counting),
             idle=tuple(idle),
             unstruck=verdict.untried,
@@ -78,7 +82,7 @@ class Seen:
 
     @classmethod
     def read(cls, entry: Any, where: str) -> Seen:
-        """An entry of a summary, `where` it stands. Raises UsageError if it is none."""
+        """An entry of a summary, `where` it stands. Raises UsageError if it is none. An error is never known."""
         told = claims.mapping(entry)
         faults = claims.mappings(told.get("faults"))
         seen: Seen = store.noun(
@@ -96,12 +100,24 @@ class Seen:
                 "file": told.get("file") or "",
                 "unstruck": told.get("unstruck") or (),
                 "about": told.get("about") or {},
+                "known": "" if told.get("verdict") == Word.ERROR else told.get("known") or "",
+                "struck": told.get("struck") or (),
+                "idle": told.get("idle") or (),
+                **{name: told.get(name) or False for name in ("drawn", "again", "removed")},
             },
             where,
         )
+        if "stakes" not in told:
+            return seen
         stakes: tuple[Stake, ...] = store.noun(tuple[Stake, ...], told.get("stakes") or (), f"{where}, stakes")
         counting, idle = struck(stakes, seen.blows)
         return replace(seen, struck=tuple(counting), idle=tuple(idle))
+
+    def entry(self, folder: str = "") -> dict[str, Any]:
+        """As an entry of a summary: `read` gives the same, but for `folder`, which is called `folder` there."""
+        said = plain(self)
+        renamed = {"verdict": said.pop("word"), "findings": said.pop("kinds"), "faults": said.pop("blows")}
+        return {**said, **renamed, "folder": folder or None}
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:
@@ -112,7 +128,12 @@ class Seen:
     @property
     def wrong(self) -> bool:
         """Did it end otherwise than expected, in a way that is new?"""
-        return not self.as_expected and not self.known
+        return not (self.as_expected or self.known or self.blank)
+
+    @property
+    def blank(self) -> bool:
+        """Is it a drawn plan that put nothing to the test? That is nobody's mistake, and no answer."""
+        return self.drawn and self.word is Word.VOID
 
     @property
     def mute(self) -> bool:

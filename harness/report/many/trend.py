@@ -29,7 +29,8 @@ STEM = 26.0
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One suite or night. `failed` counts what was not as expected; of a night, what is new in it."""
+    """One suite or night. `failed` counts what was not as expected and is not known; of a night, plans: runs again are
+    not counted."""
 
     date: str
     what: str
@@ -62,14 +63,15 @@ class Trend:
     left: int
 
 
-def point(seen: Sequence[Seen]) -> Point:
-    """One suite from its runs."""
+def point(seen: Sequence[Seen], what: str = "suite") -> Point:
+    """One suite or night from its runs."""
+    first = [each for each in seen if not each.again]
     return Point(
         date=min((each.about.started for each in seen if each.about.started), default=""),
-        what="suite",
-        runs=len(seen),
-        failed=sum(not each.as_expected for each in seen),
-        verdicts=dict(Counter(each.word.value for each in seen)),
+        what=what,
+        runs=len(first),
+        failed=sum(each.wrong for each in first),
+        verdicts=dict(Counter(each.word.value for each in first)),
         seconds=round(sum(each.seconds for each in seen), 1),
     )
 
@@ -84,7 +86,7 @@ def append(path: Path, runs: Sequence[Run], code: int) -> None:
         "seconds": said.seconds,
         "plans": said.runs,
         "verdicts": said.verdicts,
-        "failed": [f"{each.scenario}: {each.word}" for each in seen if not each.as_expected],
+        "failed": [f"{each.scenario}: {each.word}" for each in seen if each.wrong],
         "exit": code,
     }
     lines.append(path, line)
