@@ -2,9 +2,10 @@
 
 A task reads one partition of Kafka. It adds the partition's counts and moves the partition's offset in one transaction.
 Records before the offset have been counted by a task or an attempt before, also where the batch was cut otherwise then,
-and are left out. Spark's checkpoint says what to read, the table `progress` what is done. A batch that begins beyond that
-ends the query: nobody has counted what lies between. So the topic may have no gaps: it is neither compacted nor written in
-transactions.
+and are left out. Spark's checkpoint says what to read, the table `progress` what is done.
+
+A batch that begins beyond that ends the query: nobody has counted what lies between. So the topic may have no gaps: it
+is neither compacted nor written in transactions.
 
     spark-submit added_by_partition.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
