@@ -17,13 +17,17 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.fields.paths import SPARK_HOME
 from harness.load import load
+from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
 
 ROOT = Path(__file__).parent.parent
 READ = ("reader", "format", "drop_duplicates")
 """Options of a sink that say how it is read."""
 SIZES = ("partitions", "records_per_file")
+LIMIT = "--max-records"
+"""A flag of our programs that is a size too."""
 HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from the runs of `make prove SUITE=all`; run it again rather than edit this page. *Seen at
@@ -76,25 +80,53 @@ def row_of(run: dict[str, Any]) -> Row:
     found = ", ".join(run["findings"])
     missed = [] if all(fault["hit"] for fault in run["faults"]) else ["missed"]
     seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_hit"]), *missed]))
+    program, window, fault = put(scenario, [(str(each["point"]), each["name"]) for each in run["faults"]])
     return Row(
         sink=" and ".join(dict.fromkeys(sink.kind for sink in scenario.sinks)),
-        program=f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`",
+        program=program,
         asked=asked(scenario),
-        window="; ".join(dict.fromkeys(_window(str(fault["point"])) for fault in run["faults"])) or "no fault",
-        fault=", ".join(fault["name"] for fault in run["faults"]) or "none",
+        window=window,
+        fault=fault,
         seen=seen or "nothing at stake",
         verdict=f"{run['verdict']}: {found}" if found else run["verdict"],
         stack=run["stack"],
     )
 
 
+def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str, str]:
+    """Program, where the batch was, and fault, as a row has them; of each step, its place and its fault."""
+    program = f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`"
+    window = "; ".join(dict.fromkeys(_window(place) for place, _ in steps)) or "no fault"
+    return program, window, ", ".join(fault for _, fault in steps) or "none"
+
+
 def asked(scenario: Scenario) -> str:
-    """What of a scenario decides besides program and fault: how the sink is read, what the source does, what is
-    claimed."""
+    """What of a scenario decides besides program and fault: what flags its program is given that it has not by itself,
+    how the sink is read, what the source does, what is claimed."""
     read = [f"{name}: {value}" for sink in scenario.sinks for name, value in sink.options.items() if name in READ]
     fed = [f"{name}: {value}" for name, value in scenario.input.source_options.items() if name not in SIZES]
     claimed = [] if scenario.guarantee is Guarantee.EXACTLY_ONCE else [str(scenario.guarantee)]
-    return ", ".join(dict.fromkeys([*read, *fed, *claimed])) or "-"
+    return ", ".join(dict.fromkeys([*flags(scenario), *read, *fed, *claimed])) or "-"
+
+
+def flags(scenario: Scenario) -> list[str]:
+    """The flags of a scenario's program, with their values, that are not as in its own header; none where it has no
+    header to differ from."""
+    entry = scenario.pipeline.entry
+    own = () if entry.startswith(SPARK_HOME) else header(ROOT / entry, file=entry, mistakes=[]).get("args", ())
+    usual, given = _grouped(own), _grouped(scenario.pipeline.args) if own else []
+    return [f"`{each}`" for each in given if each not in usual and not each.startswith(LIMIT)]
+
+
+def _grouped(args: Sequence[str]) -> list[str]:
+    """Each flag with the values that follow it."""
+    out: list[str] = []
+    for each in args:
+        if each.startswith("--") or not out:
+            out.append(each)
+        else:
+            out[-1] += f" {each}"
+    return out
 
 
 def _window(point: str) -> str:

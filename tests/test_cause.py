@@ -243,14 +243,41 @@ def test_two_rows_that_are_all_of_a_batch_are_lost_by_the_hit(make: Make, ids: t
     assert causes(out) == {(Kind.LOST, (ONE,), (), CONFIRM)}
 
 
-def test_rows_that_were_there_and_went_are_not_lost_by_the_hit(make: Make) -> None:
+def test_rows_that_were_there_and_went_are_lost_by_the_last_hit_that_saw_them(make: Make) -> None:
     bench = make()
-    there = bench.rows(Span(0, 5, 8), Span(1, 5, 9))
-    end = [row for row in bench.rows() if row not in bench.rows(*batch(1))]
-    out = judged(bench, end, (bench.first(1) + there, reach()))
-    went = {row[0] for row in there}
-    assert {each.key["id"] for each in out if not each.faults} == went
-    assert {each.faults for each in out if each.key["id"] not in went} == {(ONE,)}
+    end = [row for row in bench.rows() if row not in bench.first(1)]
+    out = judged(bench, end, (bench.first(1), reach()))
+    assert (len(out), causes(out)) == (10, {(Kind.LOST, (ONE,), (), CONFIRM)})
+    assert {each.staked for each in out} == {False}, "they were not in flight"
+    twice = judged(bench, end, (bench.first(1), reach()), (bench.first(1), reach()))
+    assert {each.faults for each in twice} == {(TWO,)}
+    between = judged(bench, end, (bench.first(1), reach()), ([], reach()))
+    assert {each.faults for each in between} == {(ONE,)}
+    scale = bench.scale(end)
+    for at, restart in ((bench.first(1), []), ([], bench.first(1))):
+        one = hit(bench, at, scale=scale, restart=restart)
+        assert {each.faults for each in bench.findings(scale, [one])} == {(ONE,)}, "either look at a hit counts"
+    marked = weigh(scale, injection(bench.marked(bench.first(1))), [reach()])
+    assert causes(bench.findings(scale, [marked])) == {(Kind.LOST, (ONE,), (), CONFIRM)}
+
+
+def test_a_row_that_went_alone_or_was_wrong_is_not_lost_by_the_hit(make: Make) -> None:
+    bench = make()
+    first = bench.first(1)
+    out = judged(bench, [row for row in bench.rows() if row != first[0]], (first, reach()))
+    assert causes(out) == {(Kind.LOST, (), (), ALONE)}, "one row"
+    wrong: list[Row] = [(row[0], row[1], "0") for row in first]
+    out = judged(bench, [row for row in bench.rows() if row not in first], (wrong, reach()))
+    assert causes(out) == {(Kind.LOST, (), (), ALONE)}, "the right ones were never there"
+
+
+def test_where_rows_share_a_key_one_that_was_there_counts_and_no_other(make: Make) -> None:
+    bench = make(BY_ACCOUNT)
+    end = [row for row in bench.rows() if row not in bench.rows(*batch(0))]
+    out = judged(bench, end, (bench.first(1), reach()))
+    assert causes(out) == {(Kind.LOST, (ONE,), (), CONFIRM)}
+    other = judged(bench, end, (bench.rows(*batch(1)), reach(0, 1)))
+    assert ONE not in {fault for each in other for fault in each.faults if not each.staked}
 
 
 def test_the_rest_of_one_partition_is_lost_by_the_hit(make: Make) -> None:
@@ -270,7 +297,8 @@ def test_of_a_batch_that_was_written_in_part_the_rest_is_lost_by_the_hit(make: M
     out = judged(bench, end, (bench.first(1) + there, reach()))
     assert (len(out), causes(out)) == (3, {(Kind.LOST, (ONE,), (), CONFIRM)})
     one_side = judged(bench, end, (bench.first(1) + bench.rows(batch(1)[0]), reach()))
-    assert {each.faults for each in one_side} == {()}, "more of it came later"
+    gone = {row[0] for row in bench.rows(Span(0, 8, 10))}
+    assert {each.key["id"] for each in one_side if each.faults} == gone, "of the other side more came later"
 
 
 def test_gaps_in_a_batch_that_was_written_in_part_are_not_blamed(make: Make) -> None:

@@ -3,7 +3,8 @@ before the sinks are read, they must stay unchanged for as long as the program's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.checkers.cells import Row
 from harness.errors import Interrupted, UsageError
 from harness.run import drain
 from harness.run.drain import Drain
@@ -18,7 +20,9 @@ from harness.run.progress.commit_gaps import Rhythm
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import Pipeline, Restart, Scenario, Sink
-from harness.sinks.table import SinkTable, save
+from harness.sinks import reading
+from harness.sinks.base import Missing, Reading
+from harness.sinks.table import SinkColumn, SinkTable, load, save
 from harness.stack import Start
 from harness.wait import Deadline, ended_by, pause
 
@@ -335,3 +339,57 @@ def test_an_input_that_was_not_sent_whole_is_not_drained(
     asked.stalls = SimpleNamespace(gave_up=lambda words: {"kind": "gave up", "words": words})
     waiting = Drain(asked)
     assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (drained, reasons, stalled)
+
+
+class Large:
+    """A sink of twenty rows, which come in parts of two; `begun` says for each part whether a file was there before."""
+
+    def __init__(self, folder: Path, error: UsageError | None = None) -> None:
+        self.folder, self.error = folder, error
+        self.begun: list[bool] = []
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        columns = (SinkColumn(name="id", type="bigint", family="number"),)
+        yield Reading(columns=columns, parts=self._parts(), unique=lambda: True, version="7")
+
+    def _parts(self) -> Iterator[list[Row]]:
+        for at in range(0, 20, 2):
+            self.begun.append(any(self.folder.rglob("*parquet*")))
+            yield [(str(at),), (str(at + 1),)]
+        if self.error is not None:
+            raise self.error
+
+
+def stored(large: Large, monkeypatch: pytest.MonkeyPatch, folder: Path) -> SinkTable:
+    """What the drain leaves of such a sink."""
+    monkeypatch.setattr(reading, "SINKS", {"large": SimpleNamespace(unread="", open=lambda sink, own: large)})
+    saved: dict[str, object] = {}
+    live = SimpleNamespace(
+        scenario=SimpleNamespace(sinks=[Sink(kind="large", target="rows")]),
+        own=SimpleNamespace(parts={}),
+        since={},
+        folder=SimpleNamespace(path=folder, save=lambda number, **more: saved.update(more)),
+    )
+    draining = Drain(live)  # type: ignore[arg-type]
+    monkeypatch.setattr(draining, "_checkpoint", lambda ends: None)
+    monkeypatch.setattr(draining, "_outcome", dict)
+    draining._read({}, last=True)
+    found = load(folder, 0)
+    assert found is not None and "checkpoint" in saved
+    return found
+
+
+def test_a_sink_is_read_into_the_run_folder_part_by_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    large = Large(tmp_path)
+    found = stored(large, monkeypatch, tmp_path)
+    assert found.rows == [(str(at),) for at in range(20)]
+    assert (found.unique, found.version, found.unreadable) == (True, "7", "")
+    assert all(large.begun), "none is kept until the last one is read"
+
+
+def test_a_sink_that_cannot_be_read_to_its_end_leaves_no_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    torn = stored(Large(tmp_path, UsageError("file 3 is torn")), monkeypatch, tmp_path)
+    assert (torn.rows, torn.columns, torn.unreadable, torn.absent) == ([], (), "file 3 is torn", False)
+    gone = stored(Large(tmp_path, Missing("there is none yet")), monkeypatch, tmp_path)
+    assert (gone.rows, gone.unreadable, gone.absent) == ([], "there is none yet", True)

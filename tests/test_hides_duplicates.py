@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg2
@@ -15,8 +17,8 @@ from harness.components.postgres.process import Postgres
 from harness.components.postgres.sink import hides_duplicates
 from harness.scenario import Sink
 from harness.session.session import Session
-from harness.sinks.reading import read, since, tried
-from harness.sinks.table import SinkColumn, SinkTable
+from harness.sinks.reading import read, since, store, tried
+from harness.sinks.table import SinkColumn, SinkTable, load
 from tests.provided import Own, at, dsn, parts_of
 
 TABLES = (
@@ -98,7 +100,12 @@ def answer(own: Own, target: str, *written: str) -> tuple[bool | None, str]:
     one = sink(target)
     after = since([one], own)
     run(own, *(written or (ROWS,)))
-    out = tried(one, read(one, own), own, after=after)
+    with TemporaryDirectory() as folder:
+        store(Path(folder), 0, one, own, after=after)
+        out = load(Path(folder), 0)
+    assert out is not None
+    whole = read(one, own)
+    assert (out.columns, len(out.rows), out.unique) == (whole.columns, len(whole.rows), whole.unique)
     return out.folds, out.folding
 
 

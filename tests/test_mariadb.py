@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -395,3 +397,50 @@ def test_the_database_of_a_run_goes_whoever_uses_it(server: MariaDBServer) -> No
         server.drop("rgone", [""])
         server.drop("rgone", [""])
     assert server.server.ask("select count(*) from information_schema.schemata where schema_name = 'run_rgone'") == "0"
+
+
+COUNTERS = Path(__file__).parents[1] / "pipelines" / "error_counts"
+Save = Callable[[int, int], None]
+
+
+@pytest.fixture
+def save(own: Own, monkeypatch: pytest.MonkeyPatch) -> Iterator[Save]:
+    """`added_by_partition.py` writes the records of partition 0 between two offsets, an error each."""
+    run(
+        own,
+        "create table error_log (log_time datetime primary key, log_count int not null default 0)",
+        "create table progress (part int primary key, next_offset bigint not null)",
+    )
+    for name, value in own["mariadb"].environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(str(COUNTERS))
+    program = importlib.import_module("added_by_partition")
+
+    def lines(begin: int, end: int) -> None:
+        one = {"partition": 0, "level": "ERROR", "minute": "2026-01-31 10:00:00"}
+        program.save(iter([{**one, "offset": offset} for offset in range(begin, end)]))
+
+    yield lines
+    for name in ("added_by_partition", "logs"):
+        sys.modules.pop(name, None)
+
+
+def counted(own: Own) -> list[Row]:
+    return read(sink("select log_count, next_offset from error_log, progress"), own).rows
+
+
+def test_a_batch_that_is_cut_otherwise_when_it_runs_again_is_counted_from_where_it_was(own: Own, save: Save) -> None:
+    save(0, 4)
+    save(0, 4)
+    assert counted(own) == [("4", "4")], "the same batch again"
+    save(2, 7)
+    assert counted(own) == [("7", "7")], "two of its records had been counted"
+    save(4, 6)
+    assert counted(own) == [("7", "7")], "an old task comes late"
+
+
+def test_a_batch_beyond_what_has_been_counted_ends_the_query(own: Own, save: Save) -> None:
+    save(0, 4)
+    with pytest.raises(ValueError, match="the batch begins at 6, and nobody has counted from 4 on"):
+        save(6, 8)
+    assert counted(own) == [("4", "4")]

@@ -203,7 +203,7 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         if always or same or mark not in about:
             out.stand.append(finding)
         else:
-            out.doubtful.append(finding)
+            out.doubtful.append(replace(finding, faults=(), fits=finding.faults or finding.fits))
     without_faults = [finding for finding in out.stand if finding.without_faults]
     if mismatches := [finding for finding in without_faults if finding.kind in MISMATCHES]:
         words = f"effect and pipeline do not fit: {len(mismatches)} rows are {mismatches[0].kind} in every control run"

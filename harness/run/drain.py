@@ -19,8 +19,8 @@ from harness.run.progress.quiet_period import late_quiet_s, quiet_s
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Sink, plain
 from harness.sinks import SINKS
-from harness.sinks.reading import busy, mark, read, tried
-from harness.sinks.table import load, save
+from harness.sinks.reading import busy, mark, store
+from harness.sinks.table import load
 from harness.wait import Deadline, pause
 
 TICK_S = 0.1
@@ -226,8 +226,7 @@ class Drain:
     def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
         for index, sink in enumerate(live.scenario.sinks):
-            table = read(sink, live.own.parts)
-            save(live.folder.path, index, tried(sink, table, live.own.parts, after=live.since) if last else table)
+            store(live.folder.path, index, sink, live.own.parts, after=live.since if last else None)
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
 
     def _checkpoint(self, ends: dict[int, int]) -> Progressed:

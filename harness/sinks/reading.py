@@ -17,7 +17,7 @@ from harness.errors import UsageError
 from harness.resources import NotGiven, Resources
 from harness.scenario import Sink
 from harness.sinks import SINKS
-from harness.sinks.base import MayFold, Missing, OpenSink
+from harness.sinks.base import MayFold, Missing, OpenSink, Reading
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint, save, save_parts
 
 
@@ -44,6 +44,31 @@ def read(sink: Sink, own: Mapping[str, Resources]) -> SinkTable:
             return replace(about, columns=found.columns, rows=rows, unique=unique, version=found.version)
     except UsageError as failure:
         return replace(about, unreadable=str(failure), absent=isinstance(failure, Missing))
+
+
+def store(
+    folder: Path, index: int, sink: Sink, own: Mapping[str, Resources], *, after: Mapping[str, int] | None = None
+) -> None:
+    """Read all rows of a sink and write them into `folder` as `save` does, a part at a time; with `after`, also what
+    `tried` says. One that is not there, or holds what cannot be compared, is kept as unreadable. Raises HarnessError
+    if its server or the disk does not answer."""
+    about = _about(sink)
+    try:
+        if not about.unreadable:
+            with SINKS[sink.kind].open(sink, own).reading() as found:
+                known = replace(about, columns=found.columns, version=found.version)
+                save_parts(folder, index, known, found.parts, end=lambda table: _last(sink, table, found, own, after))
+            return
+    except UsageError as failure:
+        about = replace(about, unreadable=str(failure), absent=isinstance(failure, Missing))
+    save(folder, index, about if after is None else tried(sink, about, own, after=after))
+
+
+def _last(
+    sink: Sink, table: SinkTable, found: Reading, own: Mapping[str, Resources], after: Mapping[str, int] | None
+) -> SinkTable:
+    table = replace(table, unique=found.unique())
+    return table if after is None else tried(sink, table, own, after=after)
 
 
 def columns(sink: Sink, own: Mapping[str, Resources]) -> tuple[SinkColumn, ...] | None:

@@ -93,9 +93,17 @@ def save(folder: Path, index: int, table: SinkTable) -> None:
     save_parts(folder, index, table, [table.rows])
 
 
-def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[Row]]) -> int:
-    """The same with rows that come in parts, of which one at a time is in memory; returns how many there were. Raises
-    HarnessError, and whatever `parts` raises; then nothing is there."""
+def save_parts(
+    folder: Path,
+    index: int,
+    table: SinkTable,
+    parts: Iterable[list[Row]],
+    *,
+    end: Callable[[SinkTable], SinkTable] = lambda table: table,
+) -> int:
+    """The same with rows that come in parts, of which one at a time is in memory; returns how many there were. `end`
+    fills in what is known after the last of them. Raises HarnessError, and whatever `parts` raises; then nothing is
+    there."""
     tables = folder / "sink"
     names = [str(at) for at in range(len(table.columns))]
     count = 0
@@ -112,6 +120,7 @@ def save_parts(folder: Path, index: int, table: SinkTable, parts: Iterable[list[
     try:
         tables.mkdir(mode=0o700, parents=True, exist_ok=True)
         _whole(tables / f"{index}.parquet", write)
+        table = end(table)
         about = {
             "name": table.name,
             "kind": table.kind,

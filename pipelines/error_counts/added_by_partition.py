@@ -1,8 +1,11 @@
 """Errors per minute into MariaDB, without a shuffle. Holds: each Kafka partition's counts go with its offset.
 
-A task reads one partition of Kafka. It adds the partition's counts and moves the partition's offset in one transaction;
-where the offset is beyond the first record already, a task or an attempt before has written them, and nothing is added.
-Spark's checkpoint says what to read, the table `progress` what is done.
+A task reads one partition of Kafka. It adds the partition's counts and moves the partition's offset in one transaction.
+Records before the offset have been counted by a task or an attempt before, also where the batch was cut otherwise then,
+and are left out. Spark's checkpoint says what to read, the table `progress` what is done.
+
+A batch that begins beyond that ends the query: nobody has counted what lies between. So the topic may have no gaps: it
+is neither compacted nor written in transactions.
 
     spark-submit added_by_partition.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
@@ -36,7 +39,8 @@ from pyspark.sql import DataFrame, Row
 
 LOGIN = logs.login()
 BEGIN = "insert ignore into progress (part, next_offset) values (%s, %s)"
-MOVE = "update progress set next_offset = %s where part = %s and next_offset = %s"
+DONE = "select next_offset from progress where part = %s for update"
+MOVE = "update progress set next_offset = %s where part = %s"
 ADD = """
     insert into error_log (log_time, log_count) values (%s, %s)
     on duplicate key update log_count = log_count + values(log_count)
@@ -49,12 +53,17 @@ def save(rows: Iterator[Row]) -> None:
     if not lines:
         return
     part, begin, end = lines[0]["partition"], lines[0]["offset"], lines[-1]["offset"] + 1
-    errors = Counter(line["minute"] for line in lines if line["level"] == "ERROR")
     with closing(pymysql.connect(**LOGIN)) as database, database.cursor() as cursor:
         cursor.execute(BEGIN, (part, begin))
-        if cursor.execute(MOVE, (end, part, begin)):
+        cursor.execute(DONE, (part,))
+        (done,) = cursor.fetchone()
+        if done < begin:
+            raise ValueError(f"partition {part}: the batch begins at {begin}, and nobody has counted from {done} on")
+        if done < end:
+            new = (line for line in lines if line["offset"] >= done and line["level"] == "ERROR")
             # In one order, so that two partitions do not wait for each other's minutes in a circle.
-            cursor.executemany(ADD, sorted(errors.items()))
+            cursor.executemany(ADD, sorted(Counter(line["minute"] for line in new).items()))
+            cursor.execute(MOVE, (end, part))
         database.commit()
 
 

@@ -7,7 +7,7 @@ who lists the folder does.
     spark-submit sink_parquet.py --bootstrap localhost:9092 --topic payments --output /data/payments \
         --checkpoint /data/checkpoints/payments
 
-Broken twin: checkpoint_begun_anew.py
+Broken twins: checkpoint_begun_anew.py, output_cleared.py
 """
 
 # /// onceproof

@@ -40,7 +40,7 @@ def two_of_forty(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     9,
-    violated(LOST, 5, batches=(1,), fits=None),
+    violated(LOST, 5, HALF, batches=(1,), fits=None),
     twin=held("1 loss", "1 repetition", kinds={LOST: 5}, faults=(HALF,)),
 )
 def gone_after_it_was_there(run: RunBuilder) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.run_folder.snapshot import Batch
-from harness.scenario import Kind
-from tests.corpus.case import adversary, violated
+from harness.scenario import Expect, Kind, Word
+from tests.corpus.case import adversary, unknown, violated
 from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -183,3 +183,57 @@ def gone_before_the_fault_and_without_it(run: RunBuilder) -> Iterator[str]:
     yield "it was planned and not committed yet, and arrives without faults"
     run.found(committed=0, again=0)
     run.calm()
+
+
+PLANNED = blame(2, point="batch-planned")
+
+
+def cleared(run: RunBuilder, *kept: tuple[int, int]) -> None:
+    """Killed before batch 2 wrote, with batches 0 and 1 in the sink; these offsets are left in the end."""
+    run.injection(2, point="batch-planned", holds=20)
+    run.tables = [run.rows(*kept)]
+    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
+
+
+@adversary(5, violated(LOST, 20, batches=(0, 1), without_faults=True, said="also without faults"), twin=violated(
+    LOST, 20, PLANNED, batches=(0, 1), as_expected=True
+))  # fmt: skip
+def cleared_without_faults_too(run: RunBuilder) -> Iterator[str]:
+    """All that was in the sink when the fault hit is gone: the program clears its output. It does so without faults."""
+    cleared(run, (20, 40))
+    run.calm(*[[run.rows((20, 40))]] * 3)
+    yield "without faults it does not: it clears it at its start, and starts once"
+    run.calm()
+
+
+@adversary(5, unknown("not deterministic", kinds={LOST: 20}, batches=(0, 1), fits=None), twin=violated(
+    LOST, 20, PLANNED, batches=(0, 1), as_expected=True
+))  # fmt: skip
+def cleared_now_and_then(run: RunBuilder) -> Iterator[str]:
+    """The same, of a program that clears its output when its disk is full: each control run lost other rows."""
+    cleared(run, (20, 40))
+    run.calm([run.rows((5, 40))], [run.rows((0, 12), (20, 40))], [run.rows((0, 33))])
+    yield "no control run lost any"
+    run.calm()
+
+
+@adversary(5, violated(LOST, 1, batches=(0,)), twin=violated(LOST, 2, PLANNED, batches=(0,), as_expected=True))
+def one_row_that_was_there(run: RunBuilder) -> Iterator[str]:
+    """One row was there when the fault hit, and is not in the end. It may have gone for any reason."""
+    cleared(run, (0, 4), (5, 40))
+    run.calm()
+    yield "two have gone"
+    run.tables = [run.rows((0, 4), (6, 40))]
+
+
+@adversary(5, violated(LOST, 10, blame(3, attempt=2), batches=(0,)), twin=violated(
+    LOST, 10, PLANNED, batches=(0,)
+))  # fmt: skip
+def cleared_after_the_second_fault(run: RunBuilder) -> Iterator[str]:
+    """Two faults hit, and batch 0 was there at both of them: the first one did not clear it."""
+    cleared(run, (10, 40))
+    run.claim(expect=Expect())
+    run.injection(3, holds=40)
+    run.calm()
+    yield "it was not there at the second one"
+    run.found(2, tables=[run.rows((10, 40))])

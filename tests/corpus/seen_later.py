@@ -19,7 +19,7 @@ PLANNED = blame(1, point="batch-planned")
 SECOND = blame(1, point="batch-planned", attempt=2)
 
 
-@adversary(5, violated(LOST, 10, batches=(1,), fits=(blame(1, attempt=2),)), twin=violated(
+@adversary(5, violated(LOST, 10, blame(1, attempt=2), batches=(1,)), twin=violated(
     LOST, 10, SECOND, batches=(1,)
 ))  # fmt: skip
 def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:

@@ -42,7 +42,7 @@ def hit_twice(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(9, violated(LOST, 4, fits=None), twin=held(
+@adversary(9, violated(LOST, 4, blame(2, point="batch-planned", attempt=3), fits=None), twin=held(
     "1 repetition", "2 loss", "3 loss", kinds={LOST: 4}, faults=None, fits=None
 ))  # fmt: skip
 def rows_that_share_a_key_and_were_there(run: RunBuilder) -> Iterator[str]:
@@ -145,7 +145,7 @@ def a_batch_that_takes_rows_away(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(9, unknown("nothing shows which explanation", kinds={LOST: 10}, batches=(2,), fits=None), twin=violated(
-    LOST, 10, batches=(2,), fits=None
+    LOST, 10, blame(2, point="batch-planned", attempt=2), batches=(2,), fits=None
 ))  # fmt: skip
 def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     """At-most-once: the sink could not be read when batch 2 was hit, and that batch is lost. Nobody knows whether it

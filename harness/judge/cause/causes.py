@@ -3,17 +3,20 @@
 A finding is *explained* by a hit if the sink shows both sides of it:
 
     duplicated       its row was there before the next attempt worked, and there are more of it afterwards
-    lost             a whole stretch of what was planned was not there, and never came; or the next attempt skipped it
+    lost             a whole stretch of what was planned was not there, and never came; or the next attempt skipped it;
+                     or the right row was there when the fault hit, and has gone since, and not it alone
     corrupted        the right row was there, and another one is there now
     wrong aggregate  the total was right as far as the batch had written, and is now what the effect makes of the ledger
                      with those records once more, or without them; so are all totals that they went into, and no
                      other batch comes to the same
 
-and if its records were at stake in that hit. Every other hit at whose stake they were *fits*, and nothing is claimed.
+and if its records were at stake in that hit; a row that was there and has gone need not have been in flight. Every
+other hit at whose stake they were *fits*, and nothing is claimed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -66,13 +69,17 @@ class _Causes(Totals):
         self.open = joined(*(hit.open for hit in hits))
         self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
+        self.cleared = self._cleared()
 
     def told(self) -> list[Finding]:
         """Each finding with its cause."""
         return [self._told(finding) for finding in self.findings]
 
+    def _key(self, finding: Finding) -> Key:
+        return tuple(finding.key.values()) if named_by(self.scale.case) else ()
+
     def _told(self, finding: Finding) -> Finding:
-        key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
+        key = self._key(finding)
         told = list(self._explained(finding, key))
         near = [hit for place, hit in enumerate(self.hits) if self._near(place, key, finding)]
         lost = any(Harm.LOSS is each.harm for each in told)
@@ -177,7 +184,8 @@ class _Causes(Totals):
         if finding.kind is Kind.LOST:
             # What is still planned when a later fault hits was not lost by an earlier one.
             hits = [hit for place, hit in enumerate(self.hits) if self._lost(place, key)]
-            yield from (Told((hit,), Harm.LOSS) for hit in hits[-1:])
+            cleared = [self.cleared[key]] if key in self.cleared else []
+            yield from (Told((hit,), Harm.LOSS) for hit in hits[-1:] or cleared)
         looks = {Kind.DUPLICATED: self._twice, Kind.CORRUPTED: self._changed}
         test = looks.get(finding.kind)
         for place, hit in enumerate(self.hits):
@@ -204,6 +212,28 @@ class _Causes(Totals):
         if not self.scale.slices or len(others) > SLICES_MAX:
             return True
         return any(self._as(Cut(only=other), key)[row] for other in others)
+
+    def _cleared(self) -> dict[Key, Known]:
+        """Of what is lost, the last hit at which it was there. One row alone may go for any reason."""
+        went: dict[Key, tuple[int, int]] = {}
+        for key in (self._key(each) for each in self.findings if each.kind is Kind.LOST):
+            for place, hit in enumerate(self.hits):
+                if count := self._went(hit, key):
+                    went[key] = place, count
+        rows = Counter[int]()
+        for place, count in went.values():
+            rows[place] += count
+        return {key: self.hits[place] for key, (place, _) in went.items() if rows[place] > 1}
+
+    def _went(self, hit: Known, key: Key) -> int:
+        """How many different rows of the key were there at a hit, and right, and are missing now."""
+        end = self.end.rows[key]
+        counts = []
+        for look in (hit.at, hit.last):
+            now = look.of(end.elements())[key]
+            gone = look.of((self.right[key] - end).elements())[key]
+            counts.append(sum(look.rows[key][mark] > now[mark] for mark in gone))
+        return max(counts)
 
     def _lost(self, place: int, key: Key) -> bool:
         return any(key in unit and self._absent(self.hits[place:], unit) for unit in self.units[place])
