@@ -93,7 +93,8 @@ class Drain:
             )
             return False
         words = f"{count(ends) - count(now)} of {count(ends)} records were not committed by the pipeline"
-        when = LAST_DEATH if live.supervisor.gave_up else f"when the {live.deadline.seconds:g} s after the warm-up were over"
+        over = f"when the {live.deadline.seconds:g} s after the warm-up were over"
+        when = LAST_DEATH if live.supervisor.gave_up else over
         self._reasons.append(f"not drained: {words} {when}")
         self._stalled = self._stalled or live.stalls.stalled()
         return False

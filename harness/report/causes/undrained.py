@@ -107,7 +107,8 @@ def _left(run: Ran) -> Iterator[str]:
         yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
     sent = run.past.sent[-1][1] if run.past and run.past.sent else None
     if sent is not None and run.planned is not None and sent < run.planned:
-        why = "" if claims.mapping(run.plan.get("input")).get("rate_per_s") else ": it sends more for each batch that is planned"
+        rate = claims.mapping(run.plan.get("input")).get("rate_per_s")
+        why = "" if rate else ": it sends more for each batch that is planned"
         yield f"The harness had not yet sent {run.planned - sent:,} of {plural(run.planned, 'record')}{why}."
 
 
@@ -157,7 +158,8 @@ def _batches(run: Ran) -> Iterator[str]:
         of = f" of {visible(work.query, 40)}" if run.past and len(run.past.queries) > 1 else ""
         began = work.planned if work.planned is not None else work.in_sink or run.end
         if not took or run.end - began > median(took):
-            yield f"Batch {work.batch}{of} was not committed when the sinks were read, {run.end - began:.1f} s after its plan."
+            late = f"{run.end - began:.1f} s after its plan"
+            yield f"Batch {work.batch}{of} was not committed when the sinks were read, {late}."
 
 
 def _open(run: Ran, work: Work) -> bool:
