@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ HOUSE = Path(__file__).parents[1]
 PROGRAMS = sorted((HOUSE / "pipelines").glob("*/*.py"))
 NOTHING_AT_STAKE = {"python_source_counter_in_memory_after_offset_commit", "socket_planned"}
 """A repair that is hit there, or a weaker guarantee, has nothing at stake: its verdict is void, and has to be."""
+
+NEVER_HELD = {"kafka_logged_late_mid_batch"}
+"""Under a log that is written late no verdict is held (docs/scenarios.md)."""
 
 AN_ERROR = {"kept_checkpoint.py"}
 """No verdict: Spark ends such a query (tests/test_socket_source.py)."""
@@ -38,11 +42,42 @@ def hit_as(step: Step, other: Step) -> bool:
     return other == step or (worse and other.when == step.when)
 
 
+def flags(scenario: Scenario) -> dict[str, str]:
+    """The arguments of its program that begin with two dashes, each with its value; a switch has none."""
+    given = scenario.pipeline.args
+    return {
+        name: "" if after.startswith("--") else after
+        for name, after in pairwise([*given, "--"])
+        if name.startswith("--")
+    }
+
+
+def takes(entry: str, flag: str) -> bool:
+    """Does a program have this flag, by itself or by a module of its folder that it imports?"""
+    program = HOUSE / entry
+    text = program.read_text(encoding="utf-8")
+    shared = [program.with_name(f"{name}.py") for name in re.findall(r"^import (\w+)$", text, re.MULTILINE)]
+    texts = [text, *(path.read_text(encoding="utf-8") for path in shared if path.exists())]
+    return any(re.search(rf'"(--)?{flag.removeprefix("--")}"', each) for each in texts)
+
+
+def told_alike(less: Scenario, more: Scenario) -> bool:
+    """Do two scenarios give the flags that both programs have the same values? A flag that is left out has its default,
+    which counts as no value of the other one."""
+    given, other = flags(less), flags(more)
+    entries = (less.pipeline.entry, more.pipeline.entry)
+    shared = [flag for flag in given | other if all(takes(entry, flag) for entry in entries)]
+    return all(given.get(flag) == other.get(flag) for flag in shared)
+
+
 def covered(less: Scenario, more: Scenario) -> bool:
-    """Is a program fed as another one is, on as many executors under the same settings, and hit by all that hits it? It
-    may be hit by more: where a repetition shows in no column, a hit that could only repeat proves nothing."""
+    """Is a program fed as another one is, on as many executors under the same settings, with the same flags, and hit by
+    all that hits it? It may be hit by more: where a repetition shows in no column, a hit that could only repeat proves
+    nothing."""
     alike = [(each.input, dict(each.pipeline.conf), each.pipeline.executors) for each in (less, more)]
-    return alike[0] == alike[1] and all(any(hit_as(step, other) for other in more.schedule) for step in less.schedule)
+    if alike[0] != alike[1] or not told_alike(less, more):
+        return False
+    return all(any(hit_as(step, other) for other in more.schedule) for step in less.schedule)
 
 
 BROKEN = [path for path in PROGRAMS if re.search("^Repairs?: ", path.read_text(encoding="utf-8"), re.MULTILINE)]
@@ -65,7 +100,7 @@ def test_a_repair_is_hit_as_its_broken_twin_is(broken: Path) -> None:
         if each.expect.word == Word.HELD
     ]
     unmatched = [Path(each.path).stem for each in breaks if not any(covered(each, more) for more in held)]
-    assert set(unmatched) <= NOTHING_AT_STAKE
+    assert set(unmatched) <= NOTHING_AT_STAKE | NEVER_HELD
 
 
 def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> None:
@@ -75,6 +110,17 @@ def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> No
     settings = replace(scenario, pipeline=replace(scenario.pipeline, conf={"spark.task.maxFailures": "1"}))
     more = replace(scenario, pipeline=replace(scenario.pipeline, executors=scenario.pipeline.executors + 1))
     assert [covered(scenario, other) for other in (fed, settings, more)] == [False, False, False]
+
+
+def test_what_a_twin_is_told_counts_where_both_programs_can_be_told_it() -> None:
+    scenario = next(each for each in SCENARIOS if each.pipeline.entry == "pipelines/files/sink_parquet.py")
+
+    def told(*more: str) -> Scenario:
+        return replace(scenario, pipeline=replace(scenario.pipeline, args=(*scenario.pipeline.args, *more)))
+
+    larger, unheard_of = told("--max-records", "100000"), told("--shuffled")
+    assert [covered(scenario, larger), covered(larger, scenario), covered(larger, larger)] == [False, False, True]
+    assert covered(scenario, unheard_of)
 
 
 @pytest.mark.parametrize(("broken", "repair"), PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -92,6 +93,25 @@ class Feed(DataSource):
     def streamReader(self, schema: object) -> FeedReader:
         """Spark asks it in one process, and has it read in others."""
         return self.reads(self.options)
+
+
+class StampedReader(FeedReader):
+    """Says of each record when it was read."""
+
+    def read(self, partition: Numbers) -> Iterator[tuple[Any, ...]]:  # type: ignore[override]
+        """The records of one part, and the clock."""
+        for row in super().read(partition):
+            yield (*row, time.time_ns())
+
+
+class StampedFeed(Feed):
+    """The feed, with the time."""
+
+    reads = StampedReader
+
+    def schema(self) -> str:
+        """A record as it is, and when it was read."""
+        return "value string, read_ns bigint"
 
 
 def arguments(about: str | None) -> argparse.Namespace:

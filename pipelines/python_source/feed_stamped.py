@@ -6,7 +6,7 @@ are other rows to a sink whose key has the time in it.
 
     spark-submit feed_stamped.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Repair: feed_kept_by_id.py
+Repair: feed_stamped_kept_by_id.py
 """
 
 # /// onceproof
@@ -26,10 +26,6 @@ Repair: feed_kept_by_id.py
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from typing import Any
-
 import feed
 from pyspark.sql import DataFrame
 
@@ -39,25 +35,6 @@ SAVE = feed.into(
 )
 
 
-class StampedReader(feed.FeedReader):
-    """Says of each record when it was read."""
-
-    def read(self, partition: feed.Numbers) -> Iterator[tuple[Any, ...]]:  # type: ignore[override]
-        """The records of one part, and the clock."""
-        for row in super().read(partition):
-            yield (*row, time.time_ns())
-
-
-class StampedFeed(feed.Feed):
-    """The feed, with the time."""
-
-    reads = StampedReader
-
-    def schema(self) -> str:
-        """A record as it is, and when it was read."""
-        return "value string, read_ns bigint"
-
-
 def batch(rows: DataFrame, number: int) -> None:
     """Write one batch; what is there under its key stays."""
     rows.foreachPartition(SAVE)
@@ -65,7 +42,7 @@ def batch(rows: DataFrame, number: int) -> None:
 
 def main() -> None:
     args = feed.arguments(__doc__)
-    feed.run(feed.payments(feed.stream(args, StampedFeed).sparkSession, ", read_ns"), batch, args)
+    feed.run(feed.payments(feed.stream(args, feed.StampedFeed).sparkSession, ", read_ns"), batch, args)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ begins with the state before it, and comes to the same totals. Unlike a counter 
 may be written as often as it likes.
 
     spark-submit windows_updated.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
+
+Broken twin: windows_added.py
 """
 
 # /// onceproof
