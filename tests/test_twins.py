@@ -113,7 +113,7 @@ def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> No
 
 
 def test_what_a_twin_is_told_counts_where_both_programs_can_be_told_it() -> None:
-    scenario = next(each for each in SCENARIOS if each.pipeline.entry == "pipelines/files/sink_parquet.py")
+    scenario = next(each for each in scenarios() if each.pipeline.entry == "pipelines/files/sink_parquet.py")
 
     def told(*more: str) -> Scenario:
         return replace(scenario, pipeline=replace(scenario.pipeline, args=(*scenario.pipeline.args, *more)))

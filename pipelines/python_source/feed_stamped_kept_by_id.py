@@ -30,9 +30,7 @@ import feed
 from pyspark.sql import DataFrame
 
 COLUMNS = (*feed.COLUMNS, "read_ns")
-SAVE = feed.into(
-    f"insert into payments ({', '.join(COLUMNS)}) values %s on conflict (id) do nothing", columns=COLUMNS
-)
+SAVE = feed.into(f"insert into payments ({', '.join(COLUMNS)}) values %s on conflict (id) do nothing", columns=COLUMNS)
 
 
 def batch(rows: DataFrame, number: int) -> None:
