@@ -53,7 +53,7 @@ WITHOUT_A_ROW = {
     "pipelines/kafka_to_kafka/error_ends_query.py": NO_PLACE,
     "pipelines/search/indexed_failure_logged.py": NO_PLACE,
     "pipelines/search/indexed_retried.py": NO_PLACE,
-    "pipelines/transactions/error_swallowed.py": NO_PLACE,
+    "pipelines/transactions/upsert_swallowed.py": NO_PLACE,
 }
 
 

@@ -3,7 +3,7 @@ logged, and the batch goes on.
 
 A server that is away for a moment costs the payments of that moment: Spark takes the batch for done.
 
-    spark-submit error_swallowed.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
+    spark-submit upsert_swallowed.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
 Repair: upsert.py, where the error ends the task, and with it the query
 """
@@ -53,7 +53,7 @@ def batch(payments: DataFrame, number: int) -> None:
 
 def main() -> None:
     args = common.arguments(__doc__, "checkpoint")
-    payments = common.stream(common.session("error_swallowed"), args)
+    payments = common.stream(common.session("upsert_swallowed"), args)
     query = payments.writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start()
     query.awaitTermination()
 
