@@ -304,10 +304,10 @@ def test_paths_count_from_the_project(tmp_path: Path) -> None:
 
 
 def test_find_expands_folders(home: Path, tmp_path: Path) -> None:
-    for name in ("b/2.yaml", "b/1.yaml", "a.yaml", "b/n.txt"):
+    for name in ("b/2.yml", "b/1.yaml", "a.yaml", "b/n.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    inside = [tmp_path / "b" / "1.yaml", tmp_path / "b" / "2.yaml"]
+    inside = [tmp_path / "b" / "1.yaml", tmp_path / "b" / "2.yml"]
     assert find([tmp_path]) == [tmp_path / "a.yaml", *inside]
     assert find([tmp_path / "b" / "n.txt", tmp_path / "b", inside[0]]) == [tmp_path / "b" / "n.txt", *inside]
     (tmp_path / "b" / "gone.yaml").symlink_to(tmp_path / "nowhere")
@@ -316,7 +316,7 @@ def test_find_expands_folders(home: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file or folder"):
         find([tmp_path / "nope"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"no \*\.yaml file there"):
+    with pytest.raises(UsageError, match=r"no \*\.yaml or \*\.yml file there"):
         find([tmp_path / "empty"])
 
 

@@ -309,18 +309,38 @@ def test_a_file_of_another_pipeline_covers_nothing(base: Scenario, tmp_path: Pat
 def test_a_failure_of_another_word_or_without_findings_is_not_the_known_one(
     base: Scenario, tmp_path: Path, *, word: Word, findings: tuple[Finding, ...], code: int, by: str
 ) -> None:
-    issue = Known(issue="https://example.org/7", until="2026-11-26") if by == "the corpus" else None
-    first, second = replace(base, name="first", known=issue), replace(base, name="second")
+    issue = Known(issue="https://example.org/7", until="2026-11-26")
+    second = replace(base, name="second")
+    corpus = (replace(base, name="first", known=issue), second) if by == "the corpus" else (second,)
     kinds = tuple(Kind(kind) for kind in violated().kinds())
     own = replace(base, expect=Expect(word=Word.VIOLATED, kinds=kinds)) if by == "the target" else base
     other = replace(violated(), word=word, findings=findings)
-    list_ = listed(own, known=(first, second), most=2)
+    list_ = listed(own, known=corpus, most=2)
     night = World(lambda scenario: other if scenario.name == "second" else violated()).night(
         tmp_path, list_, own, for_s=1000.0
     )
-    assert night.state.lines[0].known == (issue.issue if issue else EXPECTED)
-    assert {line.known for line in night.state.runs("known 1")} == {""}
+    alike = {line.known for line in night.state.lines if line.verdict == Word.VIOLATED}
+    assert alike == {issue.issue if by == "the corpus" else EXPECTED}
+    assert {line.known for line in night.state.runs(f"known {len(corpus) - 1}")} == {""}
     assert night.code() == code
+
+
+def test_what_the_scenarios_of_a_target_expect_is_expected_of_no_other_and_of_no_file(
+    base: Scenario, tmp_path: Path
+) -> None:
+    kinds = tuple(Kind(kind) for kind in violated().kinds())
+    broken = replace(base, path="broken.yaml", expect=Expect(word=Word.VIOLATED, kinds=kinds))
+    other = replace(base, path="other.yaml", input=replace(base.input, records=base.input.records * 3))
+    world = World(lambda scenario: violated())
+    night = world.night(tmp_path / "1", listed(broken, other, most=4), broken, other, for_s=1000.0)
+    told = {
+        each.path: {line.known for line in night.state.lines if line.target == each.path} for each in (broken, other)
+    }
+    assert (told, night.code()) == ({"broken.yaml": {EXPECTED}, "other.yaml": {""}}, 1)
+    file = replace(base, name="a file that expects held")
+    night = world.night(tmp_path / "2", listed(broken, known=(file,), most=1), broken, for_s=1000.0)
+    assert {line.known for line in night.state.runs("known 0")} == {""}
+    assert night.code() == 1
 
 
 def test_a_cell_that_was_hit_with_nothing_at_stake_is_not_struck(base: Scenario, tmp_path: Path) -> None:

@@ -374,6 +374,17 @@ def test_the_same_folder_gives_the_same_page(tmp_path: Path) -> None:
     assert str(tmp_path).encode() not in first
 
 
+@pytest.mark.parametrize(
+    ("reports", "begins"),
+    [("reports/nightly", "reports/nightly"), ("elsewhere", "nightly"), ("", "nightly"), ("/abs/nightly", "nightly")],
+)
+def test_commands_name_the_folder_from_where_the_run_was_started(tmp_path: Path, reports: str, begins: str) -> None:
+    folder = sample.stored(tmp_path / "reports" / "nightly", sample.verdict())
+    folder.save(0, run={"reports": reports})
+    place = "/".join((begins, *folder.path.parts[-2:]))
+    assert f"<code>onceproof replay {place}" in render.write(folder.path).read_text()
+
+
 @pytest.mark.parametrize("word", [Word.UNKNOWN, Word.ERROR])
 def test_a_copy_without_its_times_gives_the_same_page(tmp_path: Path, word: Word) -> None:
     """Artefacts of a CI come back with the time of their unpacking."""

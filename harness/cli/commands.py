@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,7 +233,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 )
 @click.option(
     "--disk",
-    type=click.FloatRange(min=0.1),
+    type=click.FloatRange(min=0.1, max=1e6),
     default=2.0,
     show_default=True,
     metavar="GIB",
@@ -244,14 +245,16 @@ def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: A
 
     The same seed and shard give the same plans; a night that was killed goes on where it was. Standard output gets one
     line, for a chat."""
-    from datetime import date
+    from datetime import UTC, datetime
 
     from harness.nightly.command import GIB, Asked, asked_for
     from harness.nightly.command import nightly as play
 
     load_own_kinds(find(paths))
-    today = date.today()
+    today = datetime.now(UTC).date()  # the day of a run is that of its start, in UTC
     disk = rest.pop("disk")
+    if math.isnan(disk):  # no bound of a range refuses it
+        raise click.BadParameter("nan is no number of GiB", param_hint="--disk")
     asked = Asked(
         paths=paths,
         for_s=asked_for(for_),

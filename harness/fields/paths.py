@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.errors import UsageError
 
 MARKERS = ("pyproject.toml", ".git", "pytest.ini")
+SUFFIXES = (".yaml", ".yml")
 SPARK_HOME = "{spark.home}"
 PACKAGE = "package:"
 
@@ -32,18 +33,25 @@ def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folder.absolute() for folder in found))
 
 
+def scenario_files(folder: Path) -> list[Path]:
+    """Every `*.yaml` and `*.yml` in a folder at any depth, in order of name; links to nowhere among them."""
+    return sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
+
+
 def find(paths: Sequence[Path]) -> list[Path]:
-    """The scenario files among `paths`: a file is itself, a folder is every `*.yaml` in it at any depth, in order of
-    name; none twice. Raises UsageError for a path that is not there and for a folder without scenarios."""
+    """The scenario files among `paths`: a file is itself, a folder is what `scenario_files` gives; none twice. Raises
+    UsageError for a path that is not there and for a folder without scenarios."""
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            there = sorted(path.rglob("*.yaml"))
+            there = scenario_files(path)
             if nowhere := next((each for each in there if each.is_symlink() and not each.exists()), None):
                 raise UsageError(f"asked for the scenarios in {path}; {nowhere} is a link to nowhere. Mend it")
             inside = [each for each in there if each.is_file()]
             if not inside:
-                raise UsageError(f"asked for the scenarios in {path}; saw no *.yaml file there. Name another folder")
+                raise UsageError(
+                    f"asked for the scenarios in {path}; saw no *.yaml or *.yml file there. Name another folder"
+                )
             found.update(dict.fromkeys(inside))
         elif path.is_file():
             found[path] = None

@@ -21,7 +21,7 @@ from harness import __version__
 from harness.errors import StackError, UsageError
 from harness.faults import FAULTS
 from harness.fields import values as v
-from harness.fields.paths import find, project_root
+from harness.fields.paths import find, project_root, scenario_files
 from harness.fields.shards import Shard
 from harness.load import dump, load_all
 from harness.machine import capacity
@@ -120,7 +120,7 @@ def nightly(asked: Asked, *, today: date) -> int:
 
 def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
     """Those of the corpus, and those that were given, which are not in it; as far as the stack has what they need."""
-    corpus = sorted(asked.corpus.rglob("*.yaml")) if asked.corpus.is_dir() else []
+    corpus = scenario_files(asked.corpus) if asked.corpus.is_dir() else []
     inside = {path.resolve() for path in corpus}
     paths = [path for path in find(asked.paths) if path.resolve() not in inside]
     if not paths:

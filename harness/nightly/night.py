@@ -180,13 +180,13 @@ class Night:
         )
 
     def _known(self, entry: Entry, verdict: Verdict, kinds: set[str]) -> str:
-        """The issue in which it is worked on, EXPECTED where the target's own scenarios expect it; empty if it is new,
-        and for an error, which is none of both."""
+        """The issue in which it is worked on, EXPECTED of a drawn plan where its target's scenarios expect it; empty if
+        it is new, and for an error, which is none of both."""
         if verdict.word is Word.ERROR:
             return ""
         own = next((target.own for target in self.targets if target.name == entry.target), ())
         expected = {kind for each in own if each.expect.word is Word.VIOLATED for kind in each.expect.kinds}
-        if verdict.word is Word.VIOLATED and expected and kinds <= expected:
+        if entry.half and verdict.word is Word.VIOLATED and expected and kinds <= expected:
             return EXPECTED
         day = self.today.isoformat()
         for said in (each.known for each in (entry.scenario, *own) if each.known is not None):
@@ -196,8 +196,10 @@ class Night:
             # A failure without findings is like no other one: nothing says that the cause is the same.
             return ""
         same = self._same(entry.target)
-        lines = (line for line in self.state.lines if line.target in same and line.verdict == verdict.word)
-        return next((line.known for line in lines if line.known and kinds <= {*line.kinds}), "")
+        alike = (line for line in self.state.lines if line.target in same and line.verdict == verdict.word)
+        # What another target's scenarios expect, this one's do not.
+        issues = (line for line in alike if line.known not in ("", EXPECTED))
+        return next((line.known for line in issues if kinds <= {*line.kinds}), "")
 
     def _same(self, target: str) -> set[str]:
         """The targets that differ from it in nothing but what is drawn of their input."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.fields.paths import SUFFIXES
 from harness.plugin import files, runs, settings
 from harness.plugin.suite import SUITE, Suite, quiet, short
 
@@ -38,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if file_path.suffix not in {".yaml", ".yml"}:
+    if file_path.suffix not in SUFFIXES:
         return None
     return files.collect(file_path, parent)
 

@@ -116,8 +116,7 @@ def parts(found: store.RunFolder) -> page.Parts:
     stored = found.read()
     verdict, plan = verdict_of(found, stored["run"]), stored.get("plan", {}).get("scenario")
     return page.Parts(
-        # Not the whole path: the page travels, and says nothing of the machine that it was made on.
-        folder=str(Path(*found.path.parts[-3:])),
+        folder=_place(found.path, stored["run"]),
         run=stored["run"],
         verdict=verdict,
         plan=plain(store.scenario_of(plan)) if plan else {},
@@ -130,6 +129,13 @@ def parts(found: store.RunFolder) -> page.Parts:
         counts=read_counts(found.source),
         starved=_starved(found) if verdict.word is Word.UNKNOWN else {},
     )
+
+
+def _place(folder: Path, run: Mapping[str, Any]) -> str:
+    """Where the run lies for who is where it was started; below a folder of another name, its last three names. Not the
+    whole path: the page travels, and says nothing of the machine that it was made on."""
+    reports, near = Path(str(run.get("reports") or "")), folder.parts[-3:]
+    return str(Path(reports, *near[1:]) if reports.name == near[0] and not reports.is_absolute() else Path(*near))
 
 
 def _progressed(checkpoint: Any) -> Progressed | None:

@@ -61,7 +61,10 @@ def run(
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
     with disk("keep the run", folder.path):
-        folder.save(0, **planned(scenario, workload, stack, seed=seed, run_id=run_id))
+        begun = planned(scenario, workload, stack, seed=seed, run_id=run_id)
+        # A whole path would say something of the machine.
+        begun["run"]["reports"] = "" if reports.is_absolute() else str(reports)
+        folder.save(0, **begun)
         journal = Journal(folder.journal)
         if listener is not None:
             journal.listen(listener)

@@ -353,11 +353,15 @@ def check(folder: Path) -> int:
     from harness.judge import judge
     from harness.report import failure_text
     from harness.report.ci import told
+    from harness.report.escape import visible
 
     found = sealed.opened(folder)
     judged = judge(found.path)
     verdict, stored = again.beside(judged, found.path), Run.read(found.path)
-    print(told.failure(replace(stored, verdict=verdict)))
+    now = replace(stored, verdict=verdict)
+    print(told.failure(now))
+    if now.known:
+        print(f"\nknown: {visible(now.known)}")
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():
         print(f"\nthe run itself had said: {failure_text.headline(stored.scenario, stored.verdict)}")
-    return exit_code([replace(stored, verdict=verdict)])
+    return exit_code([now])

@@ -76,7 +76,7 @@ def gather(folders: Sequence[Path]) -> Gathered:
         out.runs.append(run)
         out.seen.append(Seen.of(run))
     for path, what, entries in told:
-        own = _add_summary(path, entries, out, known)
+        own = _add_summary(path, entries, out, known, night=what == NIGHT)
         # A night keeps its lines a folder above its page.
         rooms = (path.parent, path.parent.parent) if what == NIGHT else (path.parent,)
         if own and not any((room / trend.NAME).is_file() for room in rooms):
@@ -147,7 +147,9 @@ def _name(folder: PurePath) -> tuple[str, str]:
     return folder.parent.name, folder.name
 
 
-def _add_summary(path: Path, entries: Sequence[Any], out: Gathered, known: set[tuple[str, str]]) -> list[Seen]:
+def _add_summary(
+    path: Path, entries: Sequence[Any], out: Gathered, known: set[tuple[str, str]], *, night: bool
+) -> list[Seen]:
     """The runs of a suite or night; those of which no folder is here are added."""
     own: list[Seen] = []
     places = {_name(seen.folder): place for place, seen in enumerate(out.seen) if seen.folder is not None}
@@ -161,7 +163,8 @@ def _add_summary(path: Path, entries: Sequence[Any], out: Gathered, known: set[t
         name = _name(PurePath(folder)) if isinstance(folder, str) else None
         if name in places:
             # An older summary does not say when a run began.
-            seen = out.seen[places[name]] = _of_a_night(out.seen[places[name]], seen)
+            there = out.seen[places[name]]
+            seen = out.seen[places[name]] = _of_a_night(there, seen) if night else there
         elif name is None or name not in known:
             out.seen.append(seen)
         own.append(seen)
