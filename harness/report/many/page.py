@@ -183,7 +183,7 @@ def _item(seen: Seen, link: Link) -> Item:
         mark=MARKS[seen.word],
         word=seen.word.value,
         name=seen.scenario + (AGAIN if seen.again else ""),
-        why=why or (f"Findings: {found}." if found else "The run says no reason."),
+        why=" ".join([*([f"Findings: {found}."] if found else []), why]).strip() or "The run says no reason.",
         expected=seen.expect if seen.wrong else "",
         known="The pipeline's own scenarios expect it." if seen.known == EXPECTED else seen.known,
         link=link(seen.folder),
