@@ -208,7 +208,7 @@ def test_an_offset_without_the_key_is_shown(run_scenario: Callable[[Scenario], R
     wrong = replace(scenario.input, source_options={"offset": "place"})
     shown = r'its offsets are not of the source record_log: \{"position": ?\d+\}'
     with pytest.raises(SetupError, match=shown):
-        run_scenario(replace(scenario, input=wrong, timeout_s=20.0))
+        run_scenario(replace(scenario, input=wrong, timeout_s=60.0))
 
 
 def test_a_run_has_a_server_of_its_own_which_ends_with_it() -> None:
