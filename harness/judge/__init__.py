@@ -23,7 +23,7 @@ from harness.judge.cause.mismatch import mismatched
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.injections import Injection, ended, numbered, read_injections
-from harness.judge.late_log import declared, late_log
+from harness.judge.late_log import declared, skipping
 from harness.judge.producer import examine_producer
 from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
@@ -64,7 +64,7 @@ def judged(folder: Path) -> Judged:
     drained, reasons = _drained(run, examined)
     controls = read_controls(run, _findings)
     hung = stalled(run, injections, controls)
-    late, own = late_log(run), declared(run)
+    late, skips = declared(run), skipping(run)
     found = [f for sink in examined for f in sink.findings]
     unmatched = {sink.position: sink.name for sink in examined if sink.unmatched}
     asked = drained and not _of(examined, "error")
@@ -87,8 +87,8 @@ def judged(folder: Path) -> Judged:
         },
         findings=(*hung.stand, *held.stand, *producer.recovered),
         doubtful=tuple(held.doubtful),
-        void=(*producer.void, *_of(examined, "void"), *filter(None, [late if late != own else ""])),
-        unplanned=own,
+        void=(*producer.void, *_of(examined, "void"), *filter(None, [skips])),
+        unplanned=late,
         unknown=(
             *reasons,
             *hung.unknown,
@@ -99,7 +99,9 @@ def judged(folder: Path) -> Judged:
         why_open=bool(noted) or bool(reasons),
         error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
         unmatched=unmatched,
-        stakes=() if late else tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
+        stakes=()
+        if late or skips
+        else tuple(stake for sink in examined for each in sink.weighed for stake in each.stakes),
         idle=_idle(run, examined),
         untried=_untried(run, examined),
         notes=(*_of(examined, "notes"), *held.notes, *_untested(examined)),
