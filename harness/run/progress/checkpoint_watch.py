@@ -69,9 +69,8 @@ class CheckpointWatch:
 
     def _idle(self) -> None:
         """Nothing is left to tell: answer who asked before the look that found nothing."""
-        if self._asked.is_set():
-            self._asked.clear()
-            self._told_all.set()
+        self._asked.clear()
+        self._told_all.set()
 
     def _guarded(self, loop: Callable[[], None]) -> None:
         # A watch that died in silence would turn every crash point into "never came".
@@ -153,6 +152,8 @@ class CheckpointWatch:
                     break  # a folder went while it was listed: look again
                 for path in paths:
                     self._tell(path)
+            else:
+                # A look that broke off has not told all.
+                if asked:
+                    self._idle()
             self._seen = {path for path in self._seen if path.exists()}
-            if asked:
-                self._idle()
