@@ -30,9 +30,9 @@ LIMIT = "--max-records"
 """A flag of our programs that is a size too."""
 HEAD = """\
 # What happens
-Made by `bench/catalogue.py` from the runs of `make prove SUITE=all`; run it again rather than edit this page. *Seen at
-the hit* is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs were, what that put at
-stake; *missed* is a fault that did not hit. [../pipelines/README.md](../pipelines/README.md) says why each program
+Made by `bench/catalogue.py` from runs of the scenarios here; run it again rather than edit this page. *Seen at the hit*
+is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs were, what that put at stake;
+*missed* is a fault that did not hit. [../pipelines/README.md](../pipelines/README.md) says why each program
 breaks or holds."""
 
 

@@ -1,5 +1,5 @@
-"""Payments from Kafka into Postgres, each under its own id. BROKEN: what the server refuses is
-logged, and the batch goes on.
+"""Payments from Kafka into Postgres, each under its own id. BROKEN: what the server refuses is logged, and the
+batch goes on.
 
 A server that is away for a moment costs the payments of that moment: Spark takes the batch for done.
 
