@@ -68,11 +68,7 @@ class Writer:
 
 
 def main() -> None:
-    args = records.arguments(__doc__, "starts")
-    payments = records.stream(args).repartition(records.tasks(args), "account")
-    writer = Writer(records.postgres())
-    query = payments.writeStream.foreach(writer).option("checkpointLocation", args.checkpoint).start()
-    query.awaitTermination()
+    records.write_rows(records.arguments(__doc__, "starts"), Writer(records.postgres()))
 
 
 if __name__ == "__main__":

@@ -63,11 +63,7 @@ class Writer:
 
 
 def main() -> None:
-    args = records.arguments(__doc__, "starts")
-    payments = records.stream(args).repartition(records.tasks(args), "account")
-    writer = Writer(records.mariadb())
-    query = payments.writeStream.foreach(writer).option("checkpointLocation", args.checkpoint).start()
-    query.awaitTermination()
+    records.write_rows(records.arguments(__doc__, "starts"), Writer(records.mariadb()))
 
 
 if __name__ == "__main__":

@@ -54,15 +54,6 @@ def stream(args: argparse.Namespace) -> DataFrame:
     return parsed.select("part", "off", "p.*")
 
 
-def tasks(args: argparse.Namespace) -> int:
-    """How many tasks a batch has: eight at the program's first start, five later. The file `args.starts` stands for a
-    cluster that comes back smaller."""
-    starts = Path(args.starts)
-    before = starts.exists()
-    starts.touch()
-    return 5 if before else 8
-
-
 def postgres() -> dict[str, Any]:
     """How to reach Postgres, from libpq's PG* variables: executors have not got the driver's environment."""
     return {key: os.environ[name] for name, key in LIBPQ.items() if name in os.environ}
@@ -105,6 +96,16 @@ def in_mariadb(call: str) -> Callable[[Iterator[Row]], None]:
             cursor.execute(call, (json.dumps([row.asDict() for row in rows], default=str),))
 
     return save
+
+
+def write_rows(args: argparse.Namespace, writer: Any) -> None:
+    """Each row by a `foreach` writer, until the program is ended. A batch has eight tasks at the program's first start
+    and five later: the file `args.starts` stands for a cluster that comes back smaller."""
+    starts = Path(args.starts)
+    before = starts.exists()
+    starts.touch()
+    payments = stream(args).repartition(5 if before else 8, "account")
+    payments.writeStream.foreach(writer).option("checkpointLocation", args.checkpoint).start().awaitTermination()
 
 
 def write(args: argparse.Namespace, save: Callable[[Iterator[Row]], None]) -> None:
