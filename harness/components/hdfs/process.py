@@ -57,6 +57,7 @@ class Hdfs(Provides):
 
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         self.folder = session.folder / "hdfs"
+        self.scratch = self.folder / "copies"
         self.cluster = f"onceproof-{secrets.token_hex(8)}"
         self._rpc, self._http, self._data, self._data_http, self._data_ipc = (
             Port(what=f"HDFS's {what}")
