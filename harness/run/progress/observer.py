@@ -51,7 +51,7 @@ class Observer:
         self._last = monotonic()
         self._watch = CheckpointWatch(root, self._saw)
         if mirror is not None:
-            mirror.start()
+            mirror.start(lambda: self._watch.told_all(within_s=BEHIND_S))
 
     def close(self) -> None:
         """Stop watching."""
