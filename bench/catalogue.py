@@ -102,11 +102,12 @@ def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str,
 
 def asked(scenario: Scenario) -> str:
     """What of a scenario decides besides program and fault: what flags its program is given that it has not by itself,
-    how the sink is read, what the source does, what is claimed."""
+    where its checkpoint lies, how the sink is read, what the source does, what is claimed."""
     read = [f"{name}: {value}" for sink in scenario.sinks for name, value in sink.options.items() if name in READ]
     fed = [f"{name}: {value}" for name, value in scenario.input.source_options.items() if name not in SIZES]
     claimed = [] if scenario.guarantee is Guarantee.EXACTLY_ONCE else [str(scenario.guarantee)]
-    return ", ".join(dict.fromkeys([*flags(scenario), *read, *fed, *claimed])) or "-"
+    kept = [f"checkpoint: {scenario.pipeline.checkpoint}"] if scenario.pipeline.checkpoint else []
+    return ", ".join(dict.fromkeys([*flags(scenario), *kept, *read, *fed, *claimed])) or "-"
 
 
 def flags(scenario: Scenario) -> list[str]:
