@@ -248,6 +248,8 @@ class Observer:
 
     def touched(self, attempt: int) -> bool:
         """Has an attempt been seen to touch a checkpoint?"""
+        if self._mirror is not None:
+            self.catch_up()
         return attempt in self._touched
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
