@@ -96,7 +96,8 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The program under test. Entry, arguments and environment may hold placeholders such as `{kafka.bootstrap}`."""
+    """The program under test. Entry, arguments and environment may hold placeholders such as `{kafka.bootstrap}`.
+    `checkpoint` is the part of a component that `{checkpoint}` lies in, such as `hdfs`; empty for the run's folder."""
 
     entry: str
     args: tuple[str, ...] = ()
@@ -108,7 +109,6 @@ class Pipeline:
     (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     checkpoint: str = ""
-    """The part of a component that `{checkpoint}` lies in, such as `hdfs`; empty for the run's own folder."""
     interval_s: float | None = None
     """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
     that a control run has to show it."""
