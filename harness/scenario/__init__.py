@@ -96,8 +96,7 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The program under test. Entry, arguments and environment may hold placeholders such as `{kafka.bootstrap}`.
-    `checkpoint` is the part of a component that `{checkpoint}` lies in, such as `hdfs`; empty for the run's folder."""
+    """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` lies in."""
 
     entry: str
     args: tuple[str, ...] = ()
@@ -110,8 +109,7 @@ class Pipeline:
     progress_in: str = ""
     checkpoint: str = ""
     interval_s: float | None = None
-    """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
-    that a control run has to show it."""
+    """The longest without a commit while records wait, such as its trigger interval; None: a control run shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
