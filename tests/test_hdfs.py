@@ -89,6 +89,17 @@ def test_without_its_datanode_names_are_there_and_no_file(server: Hdfs, own: Hdf
 
 
 @stack
+def test_a_file_whose_blocks_are_lost_is_there_by_name_alone(server: Hdfs, own: HdfsFolder) -> None:
+    own.write("kept", b"one")
+    assert server.lose_blocks() >= 1
+    assert [entry.name for entry in own.entries("")] == ["kept"]
+    with pytest.raises(StackError):
+        own.read("kept")
+    own.write("kept", b"two")
+    assert own.read("kept") == b"two"
+
+
+@stack
 def test_safe_mode_refuses_changes_until_it_is_left(server: Hdfs, own: HdfsFolder) -> None:
     own.write("kept", b"one")
     server.safe_mode(on=True)

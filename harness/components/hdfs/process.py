@@ -134,6 +134,15 @@ class Hdfs(Provides):
                 f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
             )
 
+    def lose_blocks(self) -> int:
+        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+        self.datanode.stop()
+        found = [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]
+        for path in found:
+            path.unlink()
+        self.datanode.start()
+        return sum(path.suffix != ".meta" for path in found)
+
     @property
     def _edits(self) -> Path:
         return self.folder / "name" / "current"
