@@ -84,7 +84,7 @@ class WebHdfs:
         _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", status, body)
 
     def _request(self, address: str, method: str, where: str, data: bytes | None = None) -> tuple[int, bytes]:
-        """Status and body. A connection is kept for what may be asked twice: its server may have closed it meanwhile."""
+        """Status and body. A connection is kept for what may be asked twice: its server may have closed it."""
         kept = getattr(self._own, "kept", None)
         if kept is None:
             kept = self._own.kept = {}
