@@ -54,6 +54,7 @@ class Hdfs(Provides):
     """One file system. `namenode` and `datanode` are its processes."""
 
     name = "hdfs"
+    listed_how = "over WebHDFS, at each change of the NameNode's edit log"
 
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         self.folder = session.folder / "hdfs"
