@@ -30,6 +30,7 @@ from tests.limits import PROCESS_S
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+ON_HDFS = HOUSE / "scenarios" / "hadoop" / "hdfs_upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
 MARIADB, OPENSEARCH = "mariadbd", "SimpleCompiler"
 """What stands in the command line of the server."""
@@ -275,6 +276,8 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
         ("postgres", "/postgres -D", SCENARIO),
         ("mariadb", MARIADB, into(INTO_MARIADB)),
         ("opensearch", OPENSEARCH, into(INTO_OPENSEARCH)),
+        pytest.param("namenode", "namenode.NameNode", ON_HDFS, marks=pytest.mark.prove),
+        pytest.param("datanode", "datanode.DataNode", ON_HDFS, marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else each,
 )
