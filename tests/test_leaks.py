@@ -152,15 +152,17 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
 @pytest.mark.parametrize(
     ("scenario", "program", "server"),
     [
-        (INTO_MARIADB, "kept_by_id.py", MARIADB),
-        (INTO_OPENSEARCH, "indexed_by_id.py", OPENSEARCH),
+        (into(INTO_MARIADB), "kept_by_id.py", MARIADB),
+        (into(INTO_OPENSEARCH), "indexed_by_id.py", OPENSEARCH),
+        (ON_HDFS, "upsert.py", "datanode.DataNode"),
     ],
+    ids=lambda each: each.stem if isinstance(each, Path) else "",
 )
 def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
-    temporary: Path, scenario: str, program: str, server: str
+    temporary: Path, scenario: Path, program: str, server: str
 ) -> None:
     word = temporary.name
-    harness = start(temporary, word, scenario=into(scenario))
+    harness = start(temporary, word, scenario=scenario)
 
     def runs() -> bool:
         pipeline = any(program in each for each in ours(word))
