@@ -146,7 +146,7 @@ def test_a_step_brings_the_component_that_it_needs(place: Place, when: str, do: 
 def test_mistakes_in_its_parts_are_said_as_ours(place: Place) -> None:
     text = (place.folder / "scenarios" / "orders_in_a_hash.yaml").read_text(encoding="utf-8")
     wrong = place.folder / "wrong.yaml"
-    wrong.write_text(text.replace("redis_rows: 900", "redis_rows: none").replace("workload: orders", "workload: order"))
+    wrong.write_text(text.replace("redis_rows: 3150", "redis_rows: none").replace("workload: orders", "workload: order"))
     done = place.call("validate", "wrong.yaml")
     assert done.returncode == 2
     assert "schedule[0].when.redis_rows must be a whole number from 1 to 10000000, not 'none'" in done.stderr
@@ -165,7 +165,7 @@ def test_a_broken_pipeline_is_caught_and_its_repair_holds(place: Place) -> None:
     assert set(runs) == {"held", "violated"}
     verdict = json.loads((place.folder / runs["violated"]["folder"] / "verdict.json").read_text(encoding="utf-8"))
     blamed = {fault for finding in verdict["findings"] for fault in finding["faults"]}
-    assert [fault.partition(" of batch ")[0] for fault in blamed] == ["restart redis at after 900 entries in Redis"]
+    assert [fault.partition(" of batch ")[0] for fault in blamed] == ["restart redis at after 3150 entries in Redis"]
     for word, run in runs.items():
         checked = place.call("check", str(run["folder"]))
         assert checked.returncode == 0, checked.stdout + checked.stderr
