@@ -146,7 +146,9 @@ def test_a_step_brings_the_component_that_it_needs(place: Place, when: str, do: 
 def test_mistakes_in_its_parts_are_said_as_ours(place: Place) -> None:
     text = (place.folder / "scenarios" / "orders_in_a_hash.yaml").read_text(encoding="utf-8")
     wrong = place.folder / "wrong.yaml"
-    wrong.write_text(text.replace("redis_rows: 3150", "redis_rows: none").replace("workload: orders", "workload: order"))
+    wrong.write_text(
+        text.replace("redis_rows: 3150", "redis_rows: none").replace("workload: orders", "workload: order")
+    )
     done = place.call("validate", "wrong.yaml")
     assert done.returncode == 2
     assert "schedule[0].when.redis_rows must be a whole number from 1 to 10000000, not 'none'" in done.stderr

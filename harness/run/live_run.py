@@ -42,7 +42,7 @@ from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
 from harness.workloads.base import ClosesWindows, Workload
 
-BEGINS_S, COMMITS_S = 60.0, 120.0
+BEGINS_S, COMMITS_S = 180.0, 240.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
 ENDS_AT_ONCE = 2
 """How often a program may end by itself before a query of it began, however few restarts there are."""
@@ -88,6 +88,10 @@ class Live:
         self._begins_s, self._commits_s = (min(each, scenario.timeout_s) + more for each in (BEGINS_S, COMMITS_S))
         self.deadline = Deadline(scenario.timeout_s + self._begins_s + self._commits_s)
 
+    def _longest_s(self) -> float:
+        """Without a commit: a restart may take as long as the first start did."""
+        return max(self.start_s, self.rhythm.gap_s())
+
     def close(self) -> None:
         """End the pipeline and drop what the run was given."""
         self._exit.close()
@@ -104,7 +108,7 @@ class Live:
         self._warm_up()
         self._first_look()
         self.deadline = Deadline(self.scenario.timeout_s)
-        self.stalls = StallDetector(interval_s=self.scenario.pipeline.interval_s, longest_s=self.rhythm.gap_s)
+        self.stalls = StallDetector(interval_s=self.scenario.pipeline.interval_s, longest_s=self._longest_s)
         self._phase("feeding")
         self._fed(workload)
 

@@ -22,7 +22,7 @@ from harness.wait import Deadline, Waiting, undisturbed, until
 LOOK_EVERY_S = 0.02
 UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
 STOP_WITHIN_S = 15.0
-LAUNCH_WITHIN_S = 60.0
+LAUNCH_WITHIN_S = 180.0
 RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 """What follows the frames of a Python traceback."""
 ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")

@@ -244,7 +244,7 @@ class Scenario:
     schedule: tuple[Step, ...] = ()
     restart: Restart = Restart()
     expect: Expect = Expect()
-    timeout_s: float = 120.0
+    timeout_s: float = 240.0
     quiet_period_s: float | None = None
     """How long the sink must stay unchanged before it is judged; None means: only if rows are missing, and then 8 s."""
     tags: tuple[str, ...] = ()

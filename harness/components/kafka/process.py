@@ -31,8 +31,8 @@ from harness.wait import locked
 COORDINATE = next(each for each in asked()["broker"] if each.startswith("org.apache.kafka:"))
 VERSION = COORDINATE.rpartition(":")[2]
 PORT_VARIABLE = "ONCEPROOF_KAFKA_PORT"
-START_S = 60.0
-FORMAT_S = 60.0
+START_S = 120.0
+FORMAT_S = 120.0
 SETTINGS: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "node.id": "1",
