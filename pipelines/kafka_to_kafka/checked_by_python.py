@@ -1,7 +1,8 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink, each checked by Python on its way.
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
-and come again with the batch. With `--late-log` Spark tracks its progress asynchronously: whole batches come again that
+and come again with the batch. When an executor dies in the middle of a task, the records that the task has sent are in
+the topic, and the second try sends them again. With `--late-log` Spark tracks its progress asynchronously: whole batches come again that
 no log knows.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
@@ -35,19 +36,27 @@ from pyspark.sql import functions as f
 BATCH = "streaming.sql.batchId"
 
 
-def sound(value: str, partition: int) -> bool:
-    """Is it a payment that may go on? A stand-in for a call of some library; a place to stop a task at."""
+PLACES = 2**33
+"""`monotonically_increasing_id` counts from a multiple of it in each task."""
+MIDDLE = 20
+
+
+def sound(value: str, partition: int, place: int) -> bool:
+    """Is it a payment that may go on? A stand-in for a call of some library; two places to stop a task at."""
     from harness import failpoint
 
     task = TaskContext.get()
     batch = task.getLocalProperty(BATCH) if task is not None else None
     failpoint.reach(f"partition-{partition}", batch=int(batch) if batch else None)
+    if place % PLACES == MIDDLE:
+        failpoint.reach("task-half-done", batch=int(batch) if batch else None)
     return bool(value)
 
 
 def main() -> None:
     args = payment_records.arguments(__doc__)
-    checked = payment_records.stream(args).where(f.udf(sound, "boolean")("value", "partition"))
+    payments = payment_records.stream(args).withColumn("place", f.monotonically_increasing_id())
+    checked = payments.where(f.udf(sound, "boolean")("value", "partition", "place"))
     query = (
         checked.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
