@@ -1,9 +1,9 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink, each checked by Python on its way.
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
-and come again with the batch. When an executor dies in the middle of a task, the records that the task has sent are in
-the topic, and the second try sends them again. With `--late-log` Spark tracks its progress asynchronously: whole batches come again that
-no log knows.
+and come again with the batch. When an executor dies in the middle of a task, what the task has sent is there, and the
+next try sends it again. With `--late-log` Spark tracks its progress asynchronously: whole batches come again that no
+log knows.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
