@@ -1,7 +1,7 @@
 """Open payments of each account in Postgres by MERGE, an account that is settled deleted. BROKEN: at least once.
 
 A payment opens one, a large one closes one. A row remembers the greatest offset that went into it, so that a batch that
-is run again changes no row twice. A row that is deleted takes its offset along: the batch comes again, finds no row, and
+is run again changes no row twice. A row that is deleted takes its offset along: the batch comes again, finds none, and
 makes one of what it had closed.
 
     spark-submit settled_deleted.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
