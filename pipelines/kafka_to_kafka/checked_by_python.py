@@ -36,8 +36,6 @@ from pyspark import TaskContext
 from pyspark.sql import functions as f
 
 BATCH = "streaming.sql.batchId"
-
-
 MIDDLE = 20
 
 
