@@ -29,6 +29,7 @@ Repair: read the topic without repeated origins (`drop_duplicates: origin`)
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import payment_records
@@ -39,8 +40,8 @@ BATCH = "streaming.sql.batchId"
 MIDDLE = 20
 
 
-def checker() -> Callable[[str, int], bool]:
-    """A function that counts the records of one task: each task unpacks its own."""
+def checker(call_ms: int) -> Callable[[str, int], bool]:
+    """A function that counts the records of one task, and takes so long for each: each task unpacks its own."""
     seen = 0
 
     def sound(value: str, partition: int) -> bool:
@@ -49,6 +50,7 @@ def checker() -> Callable[[str, int], bool]:
 
         nonlocal seen
         seen += 1
+        threading.Event().wait(call_ms / 1000)
         task = TaskContext.get()
         batch = task.getLocalProperty(BATCH) if task is not None else None
         failpoint.reach(f"partition-{partition}", batch=int(batch) if batch else None)
@@ -60,8 +62,8 @@ def checker() -> Callable[[str, int], bool]:
 
 
 def main() -> None:
-    args = payment_records.arguments(__doc__)
-    checked = payment_records.stream(args).where(f.udf(checker(), "boolean")("value", "partition"))
+    args = payment_records.arguments(__doc__, call_ms=True)
+    checked = payment_records.stream(args).where(f.udf(checker(args.call_ms), "boolean")("value", "partition"))
     query = (
         checked.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
