@@ -341,9 +341,8 @@ class Finding:
 class Stake:
     """What one hit put at stake in one sink. `step` counts the schedule's steps from 1, `position` the sinks from 0.
     `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
-    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `came`: it has
-    happened, and the sink's declared reader dropped each row of it. `allowed`: the guarantee lets a fault do it.
-    `note` says what was at stake, and `why` that could not be seen."""
+    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `came`: it came,
+    and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was at stake; `why`: why it is unseen."""
 
     step: int
     position: int
