@@ -340,10 +340,9 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Stake:
     """What one hit put at stake in one sink. `step` counts the schedule's steps from 1, `position` the sinks from 0.
-
     `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
-    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `allowed`: the
-    guarantee lets a fault do it. `note` says what was at stake, and `why` that could not be seen."""
+    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `came`: it came,
+    and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was at stake; `why`: why it is unseen."""
 
     step: int
     position: int
@@ -358,11 +357,12 @@ class Stake:
     batch: int | None = None
     allowed: bool = False
     why: str = ""
+    came: bool = False
 
     @property
     def counts(self) -> bool:
-        """Would a pipeline that breaks its guarantee have been seen to?"""
-        return self.shown and not self.allowed
+        """Would a pipeline that breaks its guarantee have been seen to, or was it put to the test in fact?"""
+        return (self.shown or self.came) and not self.allowed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,8 @@ class Right:
 
     `said` is a phrase of a reason (or of a note); `kinds` counts the findings, `faults` and `fits` are the hits that
     all of them together blame or admit, `batches` those that they name; None means that nothing hangs on it. `shown`
-    lists what was at stake and would have shown (`1 repetition`: in step 1), None where nothing hangs on it."""
+    lists what was at stake and would have shown, or came and was dropped (`1 repetition`: in step 1), None where
+    nothing hangs on it."""
 
     word: Word
     said: str = ""
@@ -154,7 +155,7 @@ def seen(verdict: Verdict, wants: int) -> Seen:
         fits=tuple(sorted({fault for finding in findings for fault in finding.fits})),
         batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
         without_faults=bool(findings) and all(finding.without_faults for finding in findings),
-        shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown})),
+        shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown or stake.came})),
         wants=wants,
     )
 

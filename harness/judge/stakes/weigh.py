@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined
 from harness.errors import UsageError
@@ -21,7 +22,7 @@ from harness.judge.injections import Injection, Seen, lasting
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.in_flight import feeding, handed, in_flight
 from harness.judge.stakes.scale import Scale, changed
-from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, sink_state, whole
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, dropped, same, sink_state, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.visible import Visibility
 from harness.scenario import Harm, Stake
@@ -324,14 +325,23 @@ class _Weighing:
     def _visibility(self) -> Visibility:
         # Where Spark's own word says that this batch was in the sink, and the totals are just that, they were right.
         right = self.reach.low if self.there and self.reach.after else {}
-        return Visibility(self.scale, bool(self.touched), right)
+        return Visibility(self.scale, bool(self.touched), right, self._dropped())
+
+    def _dropped(self) -> Counter[Row]:
+        """What the sink's reader has left out as repetitions since the last look; nothing where a look did not keep
+        it."""
+        last = self.injection.restart or self.injection.at
+        then = dropped(self.scale.case, last.tables[self.scale.position]) if last else None
+        now = dropped(self.scale.case, self.scale.table)
+        return Counter() if now is None or then is None else now - then
 
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:
             return
         sure = self._retried(spans)
-        why = self._visibility.why_not(Harm.REPETITION, sure) if sure else _FINISHED
-        yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())))
+        came = bool(sure) and self._visibility.came(sure)
+        why = _FINISHED if not sure else "" if came else self._visibility.why_not(Harm.REPETITION, sure)
+        yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())), came=came)
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
@@ -357,14 +367,15 @@ class _Weighing:
             return f"batch {self.reach.batch}"
         return "the slice that the saved offsets call done" if self.reach.early else "the slice after the saved offsets"
 
-    def _stake(self, harm: Harm, spans: Spans, why: str, words: str) -> Stake:
+    def _stake(self, harm: Harm, spans: Spans, why: str, words: str, *, came: bool = False) -> Stake:
         return Stake(
             step=self.injection.number,
             position=self.scale.position,
             sink=self.scale.case.sink,
             harm=harm,
             point=self.point,
-            shown=not why,
+            shown=not (why or came),
+            came=came,
             note=f"{words}: not shown, {why}" if why else words,
             records=self.scale.effects.size(cut=Cut(only=spans)),
             attempt=self.injection.outcome.attempt,
