@@ -33,7 +33,7 @@ prove: set-up
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
-	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile -rs $(ARGS) ;; \
+	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS) ;; \
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
 	    PYTHONPATH=. $(BIN)/pytest -p bench.browser_line bench/browser.py -rs $(ARGS) ;; \
 	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
@@ -44,11 +44,13 @@ ifneq ($(strip $(ARGS)),)
 test: set-up
 	@$(PYTEST) $(ARGS)
 else
-# The tests without servers side by side on every core, ruff and mypy among them, then the others, two files at once, each
-# with a stack of its own; both are run, whatever fails.
+# The tests without servers side by side on every core, ruff and mypy among them, then the others, two files at once, the
+# long ones first, each process with a stack of its own: two keep two cores busy. Both are run, whatever fails. Real runs
+# that others stand for are marked `prove`.
 test: set-up
 	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
-	$(PYTEST) -m "stack and not prove" -n 2 --dist loadfile --durations=40 --durations-min=10; stack=$$?; \
+	$(PYTEST) -m "stack and not prove" -n 2 --dist loadfile --no-loadscope-reorder \
+	  --durations=40 --durations-min=10; stack=$$?; \
 	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
 endif
 

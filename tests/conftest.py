@@ -25,9 +25,22 @@ pytest.register_assert_rewrite("tests.planted", "tests.arrow_values")
 UNCLOSED = ("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
 
+LONGEST_FIRST = """
+    proving containers leaks truth sinks shared_stack stack bad_input hostile early_errors external outsider
+    mariadb settling example_repo sabotage archives driver_start tutorial starts iceberg_sink python_sink opensearch
+    producer
+"""
+PLACE = {f"test_{name}.py": place for place, name in enumerate(LONGEST_FIRST.split())}
+"""Of the files that run for long with servers."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a test leaves open fails it, or a later one where only the collector finds it. Not where servers run: what
-    their clients leave then is collected at any time, in tests of others."""
+    their clients leave then is collected at any time, in tests of others.
+
+    A long file of real runs goes before a short one: files are dealt in this order to the processes that run them
+    (`make test`), and none of them has a long one left when the others have nothing to do."""
+    items.sort(key=lambda item: PLACE.get(item.path.name, len(PLACE)))
     for item in items:
         if item.path.is_relative_to(HERE) and item.get_closest_marker("stack") is None:
             for each in UNCLOSED:

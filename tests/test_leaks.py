@@ -151,7 +151,7 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
 @pytest.mark.parametrize(
     ("scenario", "program", "server"),
     [
-        (INTO_MARIADB, "kept_by_id.py", MARIADB),
+        pytest.param(INTO_MARIADB, "kept_by_id.py", MARIADB, marks=pytest.mark.prove),
         (INTO_OPENSEARCH, "indexed_by_id.py", OPENSEARCH),
     ],
 )
@@ -245,7 +245,11 @@ def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
     until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 
-@pytest.mark.parametrize("signals", [("SIGINT",), ("SIGINT", "SIGINT"), ("SIGTERM",)], ids="+".join)
+@pytest.mark.parametrize(
+    "signals",
+    [pytest.param(("SIGINT",), marks=pytest.mark.prove), ("SIGINT", "SIGINT"), ("SIGTERM",)],
+    ids="+".join,
+)
 def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, signals: tuple[str, ...]) -> None:
     word = temporary.name
     harness = start(temporary, word)
@@ -273,8 +277,8 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     [
         ("kafka", "kafka.Kafka", SCENARIO),
         ("postgres", "/postgres -D", SCENARIO),
-        ("mariadb", MARIADB, into(INTO_MARIADB)),
-        ("opensearch", OPENSEARCH, into(INTO_OPENSEARCH)),
+        pytest.param("mariadb", MARIADB, into(INTO_MARIADB), marks=pytest.mark.prove),
+        pytest.param("opensearch", OPENSEARCH, into(INTO_OPENSEARCH), marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else each,
 )

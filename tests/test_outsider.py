@@ -178,8 +178,10 @@ def test_a_broken_pipeline_is_caught_and_its_repair_holds(place: Place) -> None:
     assert pages.returncode == 0 and pages.stdout.count("report.html") == 2
 
 
+# In CI: real runs by pytest in test_shared_stack.py, what another environment collects in test_example_repo.py.
 @pytest.mark.stack
 @pytest.mark.slow
+@pytest.mark.prove
 def test_pytest_knows_them(place: Place) -> None:
     done = place.call("scenarios", "-q", "-p", "no:cacheprovider", module="pytest")
     assert done.returncode == 0, done.stdout + done.stderr
