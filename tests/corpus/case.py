@@ -105,16 +105,10 @@ class Adversary:
         next(self.build(run))
         return run
 
-    def other(self, path: Path) -> RunBuilder:
-        """Its twin."""
+    def other(self, path: Path) -> tuple[RunBuilder, list[str]]:
+        """Its twin, and the facts in which it differs."""
         run = run_builder(path)
-        for _ in self.build(run):
-            pass
-        return run
-
-    def differs(self, path: Path) -> list[str]:
-        """The facts in which the twin differs."""
-        return list(self.build(run_builder(path)))
+        return run, list(self.build(run))
 
 
 def adversary(item: int, right: Right, *, twin: Right, guard: bool = False) -> Callable[[Builder], Adversary]:
