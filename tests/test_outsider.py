@@ -51,7 +51,9 @@ class Place:
 
 
 def pip(python: Path, *words: str) -> None:
-    command = [str(python), "-m", "pip", *words, "--quiet", "--no-input", "--disable-pip-version-check"]
+    """Ours, working on another Python: that needs none of its own, which takes as long as all that is installed."""
+    command = [sys.executable, "-m", "pip", "--python", str(python), *words]
+    command += ["--quiet", "--no-input", "--disable-pip-version-check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -85,7 +87,7 @@ def wheels(folder: Path) -> tuple[str, str]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """Made once: ours, the package and its server are installed; what ours is installed with is borrowed."""
     folder = tmp_path_factory.mktemp("outsider")
-    venv.create(folder / "env", with_pip=True)
+    venv.create(folder / "env")
     python = folder / "env" / "bin" / "python"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = folder / "env" / "lib" / version / "site-packages"
