@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from kafka.net.inet import KafkaNetSocket
 
+from harness.run_folder.store import RunFolder
 from harness.stacks import shared
 from tests.folders import Folder, payments
 
@@ -72,6 +73,20 @@ def folder(tmp_path: Path) -> Folder:
     made = Folder(tmp_path / "run")
     made.tables = [payments(made.records)]
     return made
+
+
+@pytest.fixture(scope="session")
+def held_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that held, as the loop leaves it: judged once for all tests, which take copies of it."""
+    made = Folder(tmp_path_factory.mktemp("held") / "run")
+    made.tables = [payments(made.records)]
+    return made.sealed().path
+
+
+@pytest.fixture
+def held_run(held_once: Path, tmp_path: Path) -> RunFolder:
+    """A copy of it, to be damaged."""
+    return RunFolder.open(Path(shutil.copytree(held_once, tmp_path / "run")))
 
 
 @pytest.fixture(scope="session", autouse=True)
