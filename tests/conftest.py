@@ -16,6 +16,7 @@ from kafka.net.inet import KafkaNetSocket
 
 from harness.run_folder.store import RunFolder
 from harness.stacks import shared
+from tests.asked_once import asked_once as asked_once
 from tests.folders import Folder, payments
 
 HERE = Path(__file__).parent

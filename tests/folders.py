@@ -227,10 +227,10 @@ class Folder:
         holds = injected.planned * self.batch_size if injected.holds is None else injected.holds
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
         path = self.path / "ledger" / "source.parquet"
-        names = [tuple(name for name, _, _ in self._types(index)) for index in range(len(self.scenario.sinks))]
         effects = tuple(
             None if sink.kind == "console" else sink.effect or "from ledger" for sink in self.scenario.sinks
         )
+        names = [() if sql is None else tuple(n for n, _, _ in self._types(at)) for at, sql in enumerate(effects)]
         asked = (path.read_bytes(), columns, effects, tuple(names), holds)
         # Many runs have the same records: DuckDB is asked once for all of them.
         if asked not in _HONEST:

@@ -9,6 +9,8 @@ import pytest
 from tests.corpus import CASES, EVERY
 from tests.corpus.case import Adversary, Right, look
 
+pytestmark = pytest.mark.usefixtures("asked_once")
+
 ITEMS = range(1, 16)
 """What is wrong today, as the issue counts it."""
 CASES_MIN = 40

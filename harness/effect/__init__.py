@@ -161,9 +161,7 @@ class Effects:
     def extreme(self, sql: str, function: str) -> Table:
         """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
         its place."""
-        tree = json.dumps(syntax.instead(self._tree(sql), function))
-        query = self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0]
-        return self.table(str(query))
+        return self.table(self._query(json.dumps(syntax.instead(self._tree(sql), function))))
 
     def batches(self) -> tuple[int, ...]:
         """The batches that took records, in order."""
@@ -234,6 +232,10 @@ class Effects:
         if len(tree["statements"]) != 1:
             raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
         return tree
+
+    def _query(self, tree: str) -> str:
+        """The SQL of a tree."""
+        return str(self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0])
 
     def _narrow(self, *, committed: bool, batch: int | None, cut: Cut = WHOLE) -> None:
         tests = [*(["_committed"] if committed else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
