@@ -239,7 +239,9 @@ class Folder:
                     None if sql is None else open_effects.table(sql, cut=Cut(only=(Span(0, 0, holds),)))
                     for sql in effects
                 ]
-            _HONEST[asked] = [table and _ordered(table, wanted) for table, wanted in zip(made, names, strict=True)]
+            _HONEST[asked] = [
+                None if table is None else _ordered(table, wanted) for table, wanted in zip(made, names, strict=True)
+            ]
         return [rows if rows is None else [*rows] for rows in _HONEST[asked]]
 
     def _types(self, index: int) -> list[tuple[str, str, str]]:
