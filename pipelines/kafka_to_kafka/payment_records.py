@@ -18,15 +18,13 @@ WRITTEN = {"timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 """Without a format of its own Spark writes three decimals of a second."""
 
 
-def arguments(about: str | None, *more: str, call_ms: bool = False) -> argparse.Namespace:
+def arguments(about: str | None, *more: str) -> argparse.Namespace:
     """The command line: where Kafka is, which topics, how large a batch may be, and the named extras."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("bootstrap", "topic", "to", "checkpoint", *more):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     parser.add_argument("--late-log", type=int, metavar="MS", help="log offsets at most that often, beside the batches")
-    if call_ms:
-        parser.add_argument("--call-ms", type=int, default=0, help="how long the check of a record takes")
     return parser.parse_args()
 
 
