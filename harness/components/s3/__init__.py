@@ -5,6 +5,8 @@ address     one that is there already
 server      asks a server, by its address
 signature   signs what is asked
 run_prefix  a run's own objects, and what Spark is told of them
+source      objects of records, and sender, who puts them
+sink        objects that the pipeline writes, read back
 fault       ends it
 """
 
@@ -29,7 +31,7 @@ class S3:
         example='conf: {spark.jars: "{s3.jars}"}',
         options=Shape,
     )
-    gives = ("path", "jars")
+    gives = ("path", "checkpoint", "jars")
     bare = ()
 
     def as_processes(self, host: ProcessHost) -> Started:

@@ -13,6 +13,7 @@ from harness.errors import StackError
 from harness.machine import jars
 from harness.resources import Resources, labelled
 
+CHECKPOINT = "checkpoint"
 PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 
 
@@ -23,6 +24,11 @@ class Room:
     server: Server
     bucket: str
     prefix: str
+
+    @property
+    def uri(self) -> str:
+        """What their addresses begin with, as Spark names them; ends with a `/`."""
+        return f"s3a://{self.bucket}/{self.prefix}"
 
     def listed(self, below: str = "") -> Iterator[Entry]:
         """The objects whose names in it begin so. Raises StackError, Refused."""
@@ -36,6 +42,20 @@ class Room:
     def write(self, name: str, data: bytes, *, new: bool = False) -> bool:
         """Put one; a `new` one only if there is none: False then. Raises StackError, Refused."""
         return self.server.write(self.bucket, f"{self.prefix}{name}", data, new=new)
+
+    def checkpoint_files(self) -> Mapping[str, str]:
+        """Those below `checkpoint`, each with its tag and time. Raises StackError."""
+        try:
+            return {entry.key: f"{entry.tag} {entry.changed}" for entry in self.listed(CHECKPOINT)}
+        except Refused as refused:
+            raise StackError(str(refused)) from refused
+
+    def checkpoint_file(self, name: str) -> bytes | None:
+        """One of them. Raises StackError."""
+        try:
+            return self.read(name)
+        except Refused as refused:
+            raise StackError(str(refused)) from refused
 
     def delete(self, name: str) -> None:
         """Silent about what is not there. Raises StackError, Refused."""
@@ -58,12 +78,14 @@ class Provides:
         return {part: self._made(part, prefix(run_id, part)) for part in parts}
 
     def _made(self, part: str, prefix: str) -> Resources:
-        keys = self.server.keys
+        room = Room(server=self.server, bucket=self.bucket, prefix=prefix)
+        keys, path = self.server.keys, room.uri.rstrip("/")
         return Resources(
             label=labelled("s3", part),
-            at=Room(server=self.server, bucket=self.bucket, prefix=prefix),
+            at=room,
             placeholders={
-                "path": f"s3a://{self.bucket}/{prefix.rstrip('/')}",
+                "path": path,
+                "checkpoint": f"{path}/{CHECKPOINT}",
                 "jars": ",".join(map(str, self.connector())),
             },
             environment={"AWS_ACCESS_KEY_ID": keys.access, "AWS_SECRET_ACCESS_KEY": keys.secret},

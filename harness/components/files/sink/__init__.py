@@ -39,19 +39,24 @@ class Reader(StrEnum):
     MANIFEST = "manifest"
 
 
+AFormat = Annotated[Format, v.choice(Format), Field(Format.PARQUET, description="how rows lie in a file")]
+AReader = Annotated[
+    Reader,
+    v.choice(Reader),
+    Field(Reader.LISTING, description="listing: every file is read; manifest: those that Spark's sink committed"),
+]
+Columns = Annotated[
+    c.Columns, Field(None, description="of JSON: each as NAME TYPE, a field of a line or of the folder's name")
+]
+
+
 class Place(Shape):
     """Which folder, and how it is read."""
 
     files: Annotated[v.Label, Field(description="the name of a folder below {files.path}")]
-    format: Annotated[Format, v.choice(Format), Field(Format.PARQUET, description="how rows lie in a file")]
-    reader: Annotated[
-        Reader,
-        v.choice(Reader),
-        Field(Reader.LISTING, description="listing: every file is read; manifest: those that Spark's sink committed"),
-    ]
-    columns: Annotated[
-        c.Columns, Field(None, description="of JSON: each as NAME TYPE, a field of a line or of the folder's name")
-    ]
+    format: AFormat
+    reader: AReader
+    columns: Columns
 
 
 class Files:
