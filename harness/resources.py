@@ -8,24 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from harness.errors import UsageError
 
 Parts = Mapping[str, Mapping[str, Any]]
 """By label, what is asked of a part: `{"kafka": {"partitions": 3}, "postgres": {}}`."""
-
-
-@runtime_checkable
-class KeepsCheckpoints(Protocol):
-    """What a part is, as the harness finds it, that holds checkpoints where no watch on a folder sees them."""
-
-    def checkpoint_files(self) -> Mapping[str, str]:
-        """All files of checkpoints that are there right now, by name, such as `checkpoint/offsets/0`; and what changes
-        with each of them. Raises StackError if it does not answer."""
-
-    def checkpoint_file(self, name: str) -> bytes | None:
-        """One of them; None if it is gone. Raises StackError."""
 
 
 class NotGiven(UsageError):

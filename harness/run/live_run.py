@@ -120,7 +120,7 @@ class Live:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
         begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
-        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins, parts=own.parts)
+        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -11,9 +11,7 @@ from time import monotonic
 from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
 from harness.context import CheckpointEvent, Hook
 from harness.errors import HarnessError
-from harness.resources import Resources
 from harness.run.progress.checkpoint_watch import CheckpointWatch
-from harness.run.progress.mirror import mirrors
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
@@ -25,15 +23,7 @@ BEHIND_S = 2.0
 class Observer:
     """What is known of the run's checkpoints. Thread-safe."""
 
-    def __init__(
-        self,
-        root: Path,
-        reads: OffsetReader,
-        journal: Journal,
-        *,
-        begins: Beginnings | None = None,
-        parts: Mapping[str, Resources] | None = None,
-    ) -> None:
+    def __init__(self, root: Path, reads: OffsetReader, journal: Journal, *, begins: Beginnings | None = None) -> None:
         self._root = root
         self._reads = reads
         self._begins = begins
@@ -49,23 +39,14 @@ class Observer:
         self.attempt = 0
         self._last = monotonic()
         self._watch = CheckpointWatch(root, self._saw)
-        self._mirrors = mirrors({label: each.at for label, each in (parts or {}).items()}, root)
 
     def close(self) -> None:
         """Stop watching."""
-        for mirror in self._mirrors:
-            mirror.close()
         self._watch.close()
-
-    def _fresh(self) -> None:
-        """What lies elsewhere is seen as it is now. Raises StackError."""
-        for mirror in self._mirrors:
-            mirror.fresh()
 
     def catch_up(self) -> None:
         """Have everything recorded that lies in the checkpoints by now, as the work of the present attempt: before the
-        next one begins. Raises StackError."""
-        self._fresh()
+        next one begins."""
         self._watch.told_all(within_s=BEHIND_S)
 
     def listen(self, listener: Callable[[CheckpointEvent], None]) -> None:
@@ -144,11 +125,10 @@ class Observer:
     def healthy(self) -> None:
         """Raise HarnessError if the watch died, or the source could not tell what a batch holds: from then on no crash
         point could be seen."""
-        for watch in (self._watch, *self._mirrors):
-            if isinstance(watch.failure, HarnessError):
-                raise watch.failure
-            if watch.failure is not None:
-                raise HarnessError(f"the watch on the checkpoint died: {watch.failure!r}")
+        if isinstance(self._watch.failure, HarnessError):
+            raise self._watch.failure
+        if self._watch.failure is not None:
+            raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
 
     def other(self) -> str:
         """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
@@ -227,8 +207,7 @@ class Observer:
             return tuple(progress.query(self.name(progress.folder)) for progress in self._every)
 
     def states(self) -> tuple[QueryState, ...]:
-        """Where each of them stands right now, in the same order. Raises StackError."""
-        self._fresh()
+        """Where each of them stands right now, in the same order."""
         with self._lock:
             return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
 
@@ -248,9 +227,7 @@ class Observer:
         return attempt in self._touched
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
-        """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named. Raises
-        StackError where it lies elsewhere and nobody answers."""
-        self._fresh()
+        """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""
         folder = folder or self.folder()
         return listing(folder) if folder else {}
 
