@@ -105,7 +105,12 @@ class Checkpoints(Protocol):
         """Call `hook` in the watching thread with every event of our queries, or of the one whose folder is `query`."""
 
     def listing(self, folder: Path | None = None) -> Listing:
-        """Batches that it lists right now, straight from the disk; by default those of the attempt's first query."""
+        """Batches that it lists right now, straight from the disk, or from the server that keeps it; by default those
+        of the attempt's first query. Raises StackError."""
+
+    def settled(self, folder: Path | None = None) -> Listing:
+        """The same of one whose writer is stopped or dead, once nothing that it has asked a server for is on its way
+        any more."""
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the source?"""

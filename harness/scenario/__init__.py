@@ -107,6 +107,8 @@ class Pipeline:
     """How far it says it is: `checkpoint` or `async` (Spark's), `group` (what `{group}` committed), or a query giving
     (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
+    checkpoint: str = ""
+    """The part of a component that `{checkpoint}` lies in, such as `hdfs`; empty for the run's own folder."""
     interval_s: float | None = None
     """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
     that a control run has to show it."""
