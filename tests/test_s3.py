@@ -168,20 +168,24 @@ def room(own: Own) -> Room:
 @pytest.mark.stack
 def test_an_object_is_there_under_its_name_after_a_kill(server: S3Server, own: Own) -> None:
     there = room(own)
-    assert there.write("checkpoint/commits/.0.x y.tmp", b"v1") is True
+    there.write("checkpoint/commits/.0.x y.tmp", b"v1")
     server.stop()
     with pytest.raises(StackError, match=r"give onceproof/.*; saw"):
         there.read("checkpoint/commits/.0.x y.tmp")
     server.start()
     assert there.read("checkpoint/commits/.0.x y.tmp") == b"v1"
     assert [entry.key for entry in there.listed("checkpoint/")] == ["checkpoint/commits/.0.x y.tmp"]
+    assert [(entry.name, entry.folder) for entry in there.entries("checkpoint")] == [("commits", True)]
+    assert [(entry.name, entry.size) for entry in there.entries("checkpoint/commits")] == [(".0.x y.tmp", 2)]
+    assert there.entries("nothing") == []
 
 
 @pytest.mark.stack
 def test_what_is_put_only_if_it_is_new_is_put_once(own: Own) -> None:
     there = room(own)
-    assert [there.write("0", text, new=True) for text in (b"first", b"second")] == [True, False]
-    assert there.read("0") == b"first"
+    key = f"{there.prefix}0"
+    asked = [there.server.write(there.bucket, key, text, new=True) for text in (b"first", b"second")]
+    assert (asked, there.read("0")) == ([True, False], b"first")
 
 
 @pytest.mark.stack

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Server, Started
 from harness.fields.shape import Shape
 from harness.kinds import About
+from harness.resources import Resources
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
+    from harness.remote import RemoteFolder
 
 
 class S3:
@@ -31,7 +33,7 @@ class S3:
         example='conf: {spark.jars: "{s3.jars}"}',
         options=Shape,
     )
-    gives = ("path", "checkpoint", "jars")
+    gives = ("path", "jars")
     bare = ()
 
     def as_processes(self, host: ProcessHost) -> Started:
@@ -52,6 +54,13 @@ class S3:
         from harness.components.s3.address import S3There
 
         return S3There(text, ours=True)
+
+    def checkpoints(self, own: Resources) -> RemoteFolder:
+        """The folder that `{checkpoint}` stands for."""
+        from harness.components.s3.run_prefix import CHECKPOINT
+
+        found: RemoteFolder = own.at.below(CHECKPOINT)
+        return found
 
 
 KIND = S3()

@@ -3,63 +3,91 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.components.s3.server import Entry, Refused, Server
 from harness.errors import StackError
 from harness.machine import jars
+from harness.remote import Entry as Folder
 from harness.resources import Resources, labelled
 
 CHECKPOINT = "checkpoint"
+"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
+POLL_S = 0.005
 PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """How the harness finds them: `prefix` ends with a `/`."""
+    """Those whose keys begin with `prefix`, which ends with a `/`, as `harness.remote` wants a folder."""
 
     server: Server
     bucket: str
     prefix: str
 
     @property
-    def uri(self) -> str:
-        """What their addresses begin with, as Spark names them; ends with a `/`."""
-        return f"s3a://{self.bucket}/{self.prefix}"
+    def url(self) -> str:
+        """Its address, as Spark takes it."""
+        return f"s3a://{self.bucket}/{self.prefix.rstrip('/')}"
 
-    def listed(self, below: str = "") -> Iterator[Entry]:
-        """The objects whose names in it begin so. Raises StackError, Refused."""
-        for entry in self.server.listed(self.bucket, f"{self.prefix}{below}"):
-            yield entry._replace(key=entry.key.removeprefix(self.prefix))
+    def below(self, place: str) -> Room:
+        """A folder in it."""
+        return replace(self, prefix=f"{self.prefix}{place}/")
 
-    def read(self, name: str) -> bytes | None:
-        """One of them; None if there is none. Raises StackError, Refused."""
-        return self.server.read(self.bucket, f"{self.prefix}{name}")
+    def entries(self, place: str) -> list[Folder]:
+        """The names in a folder; none where it is not there. A mark of the folder itself is none."""
+        below = f"{place}/" if place else ""
+        found = [each._replace(key=each.key.removeprefix(below)) for each in self._asked(below, deep=False)]
+        return [_entry(each) for each in found if each.key]
 
-    def write(self, name: str, data: bytes, *, new: bool = False) -> bool:
-        """Put one; a `new` one only if there is none: False then. Raises StackError, Refused."""
-        return self.server.write(self.bucket, f"{self.prefix}{name}", data, new=new)
+    def listed(self, below: str = "") -> list[Entry]:
+        """The objects whose names in it begin so, with all of their names; no marks of folders."""
+        return [each for each in self._asked(below, deep=True) if not each.key.endswith("/")]
 
-    def checkpoint_files(self) -> Mapping[str, str]:
-        """Those below `checkpoint`, each with its tag and time. Raises StackError."""
-        try:
-            return {entry.key: f"{entry.tag} {entry.changed}" for entry in self.listed(CHECKPOINT)}
-        except Refused as refused:
-            raise StackError(str(refused)) from refused
+    def read(self, place: str) -> bytes | None:
+        """An object; None if there is none."""
+        with refusals():
+            return self.server.read(self.bucket, f"{self.prefix}{place}")
 
-    def checkpoint_file(self, name: str) -> bytes | None:
-        """One of them. Raises StackError."""
-        try:
-            return self.read(name)
-        except Refused as refused:
-            raise StackError(str(refused)) from refused
+    def write(self, place: str, data: bytes) -> None:
+        """An object is whole, or not there."""
+        with refusals():
+            self.server.write(self.bucket, f"{self.prefix}{place}", data)
 
-    def delete(self, name: str) -> None:
-        """Silent about what is not there. Raises StackError, Refused."""
-        self.server.delete(self.bucket, f"{self.prefix}{name}")
+    def delete(self, place: str) -> None:
+        """An object, or all that is below such a folder; silent about what is not there."""
+        with refusals():
+            for each in list(self._asked(f"{place}/" if place else "", deep=True)):
+                self.server.delete(self.bucket, f"{self.prefix}{each.key}")
+            if place:
+                self.server.delete(self.bucket, f"{self.prefix}{place}")
+
+    def changed(self, within_s: float) -> None:
+        """Ask again soon: nobody tells."""
+        threading.Event().wait(min(POLL_S, within_s))
+
+    def _asked(self, below: str, *, deep: bool) -> list[Entry]:
+        with refusals():
+            found = list(self.server.listed(self.bucket, f"{self.prefix}{below}", deep=deep))
+        return [each._replace(key=each.key.removeprefix(self.prefix)) for each in found]
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """What the server refuses of the harness is no mistake of the user's. Raises StackError."""
+    try:
+        yield
+    except Refused as refused:
+        raise StackError(str(refused)) from refused
+
+
+def _entry(found: Entry) -> Folder:
+    name = found.key.rstrip("/")
+    return Folder(name, found.key.endswith("/"), found.size, f"{found.tag} {found.changed}")
 
 
 class Provides:
@@ -74,20 +102,19 @@ class Provides:
         return jars.fetched("spark-s3")
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A prefix for each part; there is nothing to make."""
-        return {part: self._made(part, prefix(run_id, part)) for part in parts}
+        """A prefix for each part; there is nothing to make. The one that is asked for the checkpoint gives
+        `{checkpoint}` too."""
+        return {part: self._made(part, prefix(run_id, part), asked) for part, asked in parts.items()}
 
-    def _made(self, part: str, prefix: str) -> Resources:
+    def _made(self, part: str, prefix: str, asked: Mapping[str, Any]) -> Resources:
         room = Room(server=self.server, bucket=self.bucket, prefix=prefix)
-        keys, path = self.server.keys, room.uri.rstrip("/")
+        there = {CHECKPOINT: room.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
+        keys = self.server.keys
         return Resources(
             label=labelled("s3", part),
             at=room,
-            placeholders={
-                "path": path,
-                "checkpoint": f"{path}/{CHECKPOINT}",
-                "jars": ",".join(map(str, self.connector())),
-            },
+            placeholders={"path": room.url, "jars": ",".join(map(str, self.connector())), **there},
+            bare=tuple(there),
             environment={"AWS_ACCESS_KEY_ID": keys.access, "AWS_SECRET_ACCESS_KEY": keys.secret},
             conf=settings(self.server),
             secrets=(keys.secret,),
@@ -98,7 +125,8 @@ class Provides:
         """Delete the objects. Raises StackError, once everything was tried."""
         with contextlib.ExitStack() as steps:
             for part in names:
-                steps.callback(_drop, Room(server=self.server, bucket=self.bucket, prefix=prefix(run_id, part)))
+                room = Room(server=self.server, bucket=self.bucket, prefix=prefix(run_id, part))
+                steps.callback(room.delete, "")
 
 
 def settings(server: Server) -> dict[str, str]:
@@ -111,14 +139,6 @@ def settings(server: Server) -> dict[str, str]:
         "aws.credentials.provider": PROVIDER,
     }
     return {f"spark.hadoop.fs.s3a.{name}": value for name, value in said.items()}
-
-
-def _drop(room: Room) -> None:
-    try:
-        for entry in list(room.listed()):
-            room.delete(entry.key)
-    except Refused as refused:
-        raise StackError(str(refused)) from refused
 
 
 def prefix(run_id: str, part: str) -> str:

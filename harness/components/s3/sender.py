@@ -45,9 +45,10 @@ class ObjectSender(FileSender):
 
         def put() -> bool | wait.Waiting:
             try:
-                return self._room.write(name, data)
+                self._room.write(name, data)
             except StackError as failure:
                 return wait.Waiting(str(failure))
+            return True
 
         try:
             wait.until(f"{name} to be put", put, within_s=WITHIN_S)

@@ -82,14 +82,17 @@ class Server:
             if refused.kind != "BucketAlreadyOwnedByYou":
                 raise
 
-    def listed(self, bucket: str, prefix: str) -> Iterator[Entry]:
-        """The objects whose keys begin so, by key. Raises Refused, StackError."""
-        asked = {"list-type": "2", "prefix": prefix, "encoding-type": "url"}
+    def listed(self, bucket: str, prefix: str, *, deep: bool = True) -> Iterator[Entry]:
+        """The objects whose keys begin so, by key. Not `deep`: those whose keys go on without a `/`, and, with one at
+        the end, what the other ones go on with up to there. Raises Refused, StackError."""
+        asked = {"list-type": "2", "prefix": prefix, "encoding-type": "url", **({} if deep else {"delimiter": "/"})}
         while True:
             found = self._ask(f"list {bucket}/{prefix}", Request("GET", _path(bucket), query(asked)))
             tree = _tree(found.data)
             coded = tree.findtext("EncodingType") == "url"
             yield from (_entry(each, coded=coded) for each in tree.iter("Contents"))
+            folders = [each.findtext("Prefix") or "" for each in tree.iter("CommonPrefixes")]
+            yield from (Entry(unquote_plus(key) if coded else key, 0, "", "") for key in folders)
             if tree.findtext("IsTruncated") != "true":
                 return
             asked["continuation-token"] = tree.findtext("NextContinuationToken") or ""

@@ -54,10 +54,9 @@ class OpenPrefix:
         return ""
 
     def _listed(self) -> dict[str, str]:
-        """By name below the sink's its tag; no marks of folders."""
+        """By name below the sink's its size and tag."""
         below = f"{self.name}/"
-        found = {entry.key.removeprefix(below): f"{entry.size} {entry.tag}" for entry in self.room.listed(below)}
-        return {name: tag for name, tag in found.items() if name and not name.endswith("/")}
+        return {entry.key.removeprefix(below): f"{entry.size} {entry.tag}" for entry in self.room.listed(below)}
 
     @contextmanager
     def _fetched(self) -> Iterator[tuple[OpenFolder, str]]:
@@ -78,7 +77,7 @@ class OpenPrefix:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.parent == folder / LOG:
             # What it names is read where it was fetched to.
-            data = data.replace(f'"{self.room.uri}{self.name}/'.encode(), f'"{folder.as_uri()}/'.encode())
+            data = data.replace(f'"{self.room.url}/{self.name}/'.encode(), f'"{folder.as_uri()}/'.encode())
         path.write_bytes(data)
         return True
 
