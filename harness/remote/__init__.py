@@ -8,6 +8,7 @@ checkpoint  what its listing says of a checkpoint of Spark's, straight from the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 
@@ -29,6 +30,11 @@ class RemoteFolder(Protocol):
     @property
     def url(self) -> str:
         """Its address, as Spark takes it, without a `/` at its end."""
+
+    @property
+    def scratch(self) -> Path | None:
+        """A folder of the harness's own for copies, which goes with its session and need not be there yet; None: that
+        of the system."""
 
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder, as they were at one moment; none where it is not there."""

@@ -3,6 +3,8 @@
 process     one as a child process, at the one port that Hadoop's connector knows
 blob        asks it
 run_prefix  a run's own blobs, and what Spark is told of them
+source      blobs of records put below a prefix
+sink        blobs that the pipeline writes, read back
 fault       ends it
 """
 

@@ -42,6 +42,7 @@ class Azurite(Provides, DatabaseProcess):
         self._node, self._npm = program("node"), program("npm")
         self._held = ExitStack()
         self.folder = session.folder / "azure"
+        self.scratch = self.folder / "copies"
         self.service = BlobService()
         self.log = logs / "azure.log"
 
@@ -58,7 +59,7 @@ class Azurite(Provides, DatabaseProcess):
             raise StackError(f"{self._port} was asked for Azurite, but another program listens there; end that one")
         self.folder.mkdir(mode=0o700, exist_ok=True)
         argv = [str(self._node), str(main), "--blobHost", LOOPBACK, "--blobPort", str(PORT)]
-        argv += ["--location", str(self.folder), "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
+        argv += ["--location", str(self.folder / "data"), "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
         self._process = self._session.spawn(
             argv, name=self.name, log=self.log, env=service.environment(HOME=str(self.folder)), cwd=self.folder
         )

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from harness.components.azure.blob import ACCOUNT, BlobService
@@ -27,6 +28,7 @@ class Room:
 
     service: BlobService
     prefix: str
+    scratch: Path | None = None
 
     @property
     def url(self) -> str:
@@ -74,6 +76,7 @@ class Provides:
     """What the emulator does for a run."""
 
     service: BlobService
+    scratch: Path | None = None
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
         """A prefix for each part; there is nothing to make. The one that is asked for the checkpoint gives
@@ -98,4 +101,4 @@ class Provides:
                 steps.callback(self._room(run_id, part).delete, "")
 
     def _room(self, run_id: str, part: str) -> Room:
-        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/")
+        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch)

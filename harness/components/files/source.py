@@ -35,7 +35,7 @@ PER_FILE = 20
 
 
 PerFile = Annotated[int, v.whole(1, 100_000)]
-AFormat = Annotated[
+FormatOf = Annotated[
     Format,
     v.choice(Format),
     Field(Format.LINES, description="a record a line, or each in the column `value` (binary) of a Parquet file"),
@@ -50,7 +50,7 @@ class Cut(Shape):
         v.Flag,
         Field(False, description="true: a file is seen when half of it is written (a writer that does not rename)"),
     ]
-    format: AFormat
+    format: FormatOf
     afterwards: Annotated[
         Afterwards,
         v.choice(Afterwards),

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.remote import Entry, joined
@@ -21,12 +22,13 @@ def soon(within_s: float) -> None:
 @dataclass(frozen=True)
 class HdfsFolder:
     """The folder `path` of the file system that `server` asks and pipelines reach as `scheme` (`hdfs://host:port`).
-    `wait` returns once the NameNode may have noted a change."""
+    `wait` returns once the NameNode may have noted a change; `scratch` is for copies."""
 
     server: WebHdfs
     scheme: str
     path: str
     wait: Callable[[float], None] = field(default=soon, compare=False)
+    scratch: Path | None = None
 
     @property
     def url(self) -> str:
@@ -53,14 +55,6 @@ class HdfsFolder:
         self.server.create(hidden, data)
         self.delete(place)
         self.server.ask("PUT", "RENAME", hidden, destination=self._at(place))
-
-    def append(self, place: str, data: bytes) -> None:
-        """Write on at the end of a file."""
-        self.server.append(self._at(place), data)
-
-    def rename(self, place: str, to: str) -> None:
-        """Give a file another name."""
-        self.server.ask("PUT", "RENAME", self._at(place), destination=self._at(to))
 
     def make(self) -> None:
         """Make the folder itself."""

@@ -27,6 +27,7 @@ from harness.session.session import Session
 
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 HEAP = "-Xmx160m"
 OPERATIONAL = "Operational"
 SETTINGS: Mapping[str, str] = {
@@ -56,19 +57,21 @@ class Hdfs(Provides):
 
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         self.folder = session.folder / "hdfs"
+        self.scratch = self.folder / "copies"
         self.cluster = f"onceproof-{secrets.token_hex(8)}"
         self._rpc, self._http, self._data, self._data_http, self._data_ipc = (
             Port(what=f"HDFS's {what}")
             for what in ("NameNode", "NameNode over HTTP", "DataNode", "DataNode over HTTP", "DataNode's own calls")
         )
         self.files, self.scheme = WebHdfs(str(self._http)), f"hdfs://{self._rpc}"
-        self._format_log, self._own = logs / "hdfs-namenode.log", threading.local()
+        self._log, self._admin_log = logs / "hdfs-namenode.log", logs / "hdfs-admin.log"
+        self._own = threading.local()
         conf = self.folder / "conf"
         rooms = [
             Room(session=session, java=java, conf=conf, work=self.folder / name) for name in ("namenode", "datanode")
         ]
         self.namenode = Daemon(
-            rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._format_log,
+            rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
             ready=self._named, heap=HEAP,
         )  # fmt: skip
         self.datanode = Daemon(
@@ -80,9 +83,7 @@ class Hdfs(Provides):
         """Start both, and return when a file that is written is read back. Raises StackError."""
         lay_out(self.folder / "conf", {"core": {"fs.defaultFS": self.scheme}, "hdfs": self._settings()})
         self.namenode.room.work.mkdir(mode=0o700, exist_ok=True)
-        self.namenode.room.finish(
-            NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._format_log
-        )
+        self.namenode.room.finish(NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._log)
         together([self.namenode.spawn, self.datanode.spawn])
         self.namenode.await_ready()
         self.datanode.await_ready()
@@ -118,6 +119,15 @@ class Hdfs(Provides):
             notify = self._own.notify = INotify()
             notify.add_watch(self._edits, flags.MODIFY | flags.CREATE | flags.MOVED_TO)
         notify.read(timeout=int(within_s * 1000))
+
+    def safe_mode(self, *, on: bool) -> None:
+        """Have the NameNode refuse every change, or no longer. Raises StackError."""
+        self.namenode.room.finish(ADMIN, "-safemode", "enter" if on else "leave", log=self._admin_log)
+        seen = self.files.jmx("FSNamesystemState")
+        if not seen or (seen["FSState"] == OPERATIONAL) is on:
+            raise StackError(
+                f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
+            )
 
     @property
     def _edits(self) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from harness.components.hdfs.folder import HdfsFolder, soon
@@ -17,11 +18,12 @@ CHECKPOINT = "checkpoint"
 
 class Provides:
     """What every file system does for a run. `files` is how the harness asks it, `scheme` how a pipeline reaches it;
-    `root` is the folder in it that holds the runs' folders."""
+    `root` is the folder in it that holds the runs' folders, `scratch` one of the harness's own for copies."""
 
     files: WebHdfs
     scheme: str
     root = "/onceproof"
+    scratch: Path | None = None
     shared = False
 
     def wait(self, within_s: float) -> None:
@@ -52,7 +54,7 @@ class Provides:
 
     def _folder(self, run_id: str, part: str) -> HdfsFolder:
         wait: Callable[[float], None] = self.wait
-        return HdfsFolder(self.files, self.scheme, f"{self.root}/{run_id}/{part or 'files'}", wait)
+        return HdfsFolder(self.files, self.scheme, f"{self.root}/{run_id}/{part or 'files'}", wait, self.scratch)
 
 
 def version(files: WebHdfs) -> str:

@@ -71,10 +71,6 @@ class WebHdfs:
         """Write a file, which others see at once, and grow. Raises StackError."""
         self._send("PUT", "CREATE", path, data, overwrite=str(overwrite).lower())
 
-    def append(self, path: str, data: bytes) -> None:
-        """Write on. Raises StackError."""
-        self._send("POST", "APPEND", path, data)
-
     def jmx(self, name: str) -> Any:
         """What the NameNode says of itself under the name `NameNodeInfo`, say; None if nothing. Raises StackError."""
         where = f"/jmx?{urlencode({'qry': f'Hadoop:service=NameNode,name={name}'})}"

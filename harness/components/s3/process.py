@@ -55,6 +55,7 @@ class S3Server(Provides, DatabaseProcess):
         self._session, self._java = session, java
         self._port = Port(what="S3")
         self.folder = session.folder / "s3"
+        self.scratch = self.folder / "copies"
         keys = Keys(f"onceproof{secrets.token_hex(4)}", secrets.token_hex(16), REGION)
         self.server = Server(LOOPBACK, self._port.number, keys)
         self.log = logs / "s3.log"

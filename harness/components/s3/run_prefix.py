@@ -28,6 +28,7 @@ class Room:
     server: Server
     bucket: str
     prefix: str
+    scratch: Path | None = None
 
     @property
     def url(self) -> str:
@@ -43,10 +44,6 @@ class Room:
         below = f"{place}/" if place else ""
         found = [each._replace(key=each.key.removeprefix(below)) for each in self._asked(below, deep=False)]
         return [_entry(each) for each in found if each.key]
-
-    def listed(self, below: str = "") -> list[Entry]:
-        """The objects whose names in it begin so, with all of their names; no marks of folders."""
-        return [each for each in self._asked(below, deep=True) if not each.key.endswith("/")]
 
     def read(self, place: str) -> bytes | None:
         """An object; None if there is none."""
@@ -91,10 +88,11 @@ def _entry(found: Entry) -> Folder:
 
 
 class Provides:
-    """What every server does for a run; `shared` says that it has other users."""
+    """What every server does for a run; `shared` says that it has other users, `scratch` is for copies."""
 
     server: Server
     bucket: str
+    scratch: Path | None = None
     shared = False
 
     def connector(self) -> tuple[Path, ...]:
@@ -107,7 +105,7 @@ class Provides:
         return {part: self._made(part, prefix(run_id, part), asked) for part, asked in parts.items()}
 
     def _made(self, part: str, prefix: str, asked: Mapping[str, Any]) -> Resources:
-        room = Room(server=self.server, bucket=self.bucket, prefix=prefix)
+        room = self._room(prefix)
         there = {CHECKPOINT: room.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
         keys = self.server.keys
         return Resources(
@@ -125,8 +123,10 @@ class Provides:
         """Delete the objects. Raises StackError, once everything was tried."""
         with contextlib.ExitStack() as steps:
             for part in names:
-                room = Room(server=self.server, bucket=self.bucket, prefix=prefix(run_id, part))
-                steps.callback(room.delete, "")
+                steps.callback(self._room(prefix(run_id, part)).delete, "")
+
+    def _room(self, prefix: str) -> Room:
+        return Room(server=self.server, bucket=self.bucket, prefix=prefix, scratch=self.scratch)
 
 
 def settings(server: Server) -> dict[str, str]:
