@@ -188,6 +188,15 @@ def test_what_is_put_only_if_it_is_new_is_put_once(own: Own) -> None:
 
 
 @pytest.mark.stack
+def test_the_mark_of_a_folder_is_no_file(own: Own) -> None:
+    there = room(own)
+    there.write("folder/", b"")
+    assert (there.read("folder"), there.read("folder/")) == (None, b"")
+    assert [(entry.name, entry.folder) for entry in there.entries("")] == [("folder", True)]
+    assert there.entries("folder") == []
+
+
+@pytest.mark.stack
 def test_other_keys_open_nothing(server: S3Server) -> None:
     keys = Keys(server.server.keys.access, "guessed", "us-east-1")
     with pytest.raises(Refused, match="SignatureDoesNotMatch"):

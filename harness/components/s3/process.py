@@ -23,7 +23,7 @@ from harness.machine import jars
 from harness.machine.java import Java
 from harness.session.session import Session
 
-VERSION = "S3Proxy 2.9.0"
+VERSION = "S3Proxy 4.1.0"
 BUCKET = "onceproof"
 REGION = "us-east-1"
 SETTINGS: Mapping[str, str] = {
