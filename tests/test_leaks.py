@@ -31,7 +31,8 @@ pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
-MARIADB, OPENSEARCH = "mariadbd", "SimpleCompiler"
+ON_S3 = "../s3/checkpoint_upsert_mid_batch"
+MARIADB, OPENSEARCH, S3 = "mariadbd", "SimpleCompiler", "s3proxy.Main"
 """What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
 MARK = b"ONCEPROOF_LEAK_TEST="
@@ -40,7 +41,7 @@ LISTENS = "0A"
 
 
 def into(name: str) -> Path:
-    """A scenario of another sink than Postgres."""
+    """A scenario that asks for another server."""
     return HOUSE / "scenarios" / "sinks" / f"{name}.yaml"
 
 
@@ -153,6 +154,7 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
     [
         (INTO_MARIADB, "kept_by_id.py", MARIADB),
         (INTO_OPENSEARCH, "indexed_by_id.py", OPENSEARCH),
+        (ON_S3, "upsert.py", S3),
     ],
 )
 def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
@@ -275,6 +277,7 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
         ("postgres", "/postgres -D", SCENARIO),
         ("mariadb", MARIADB, into(INTO_MARIADB)),
         ("opensearch", OPENSEARCH, into(INTO_OPENSEARCH)),
+        ("s3", S3, into(ON_S3)),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else each,
 )
