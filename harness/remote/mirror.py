@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -36,6 +36,8 @@ class Mirror:
 
     def __init__(self, remote: RemoteFolder, folder: Path, *, scratch: Path) -> None:
         self.remote, self.folder, self._scratch = remote, folder, scratch
+        self._seen: Callable[[], object] = lambda: None
+        scratch.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, str] = {}
         """The stamp of each file that is here."""
         self._checkpoints: set[str] = set()
@@ -47,9 +49,10 @@ class Mirror:
         self._why = ""
         self._thread = threading.Thread(target=self._follow, name="remote checkpoint", daemon=True)
 
-    def start(self) -> None:
-        """Follow it in a thread of its own until `close`."""
-        self._scratch.mkdir(parents=True, exist_ok=True)
+    def start(self, seen: Callable[[], object] = lambda: None) -> None:
+        """Follow it in a thread of its own until `close`. `seen` returns once whoever watches has seen the folders that
+        were made: what comes into one before it is watched is told of in any order."""
+        self._seen = seen
         self._thread.start()
 
     def close(self) -> None:
@@ -116,19 +119,28 @@ class Mirror:
             self._sources(place)
         files = [(joined(place, "offsets", name), entry) for name, entry in planned.items()]
         files += [(joined(place, "commits", name), entry) for name, entry in done.items()]
+        self._make(joined(place, log) for log in LOGS)
         for path, entry in sorted(files, key=lambda each: _order(each[0])):
             self._take(path, entry)
         for log, names in zip(LOGS, (planned, done), strict=True):
             self._drop(joined(place, log), names)
 
     def _sources(self, place: str) -> None:
-        for source in self.remote.entries(joined(place, "sources")):
-            inside = joined(place, "sources", source.name)
+        insides = [joined(place, "sources", source.name) for source in self.remote.entries(joined(place, "sources"))]
+        self._make(insides)
+        for inside in insides:
             found = {entry.name: entry for entry in self.remote.entries(inside) if not entry.folder}
             for name, entry in sorted(found.items(), key=lambda each: _number(each[0])):
                 if not name.startswith("."):
                     self._take(joined(inside, name), entry)
             self._drop(inside, found)
+
+    def _make(self, folders: Iterable[str]) -> None:
+        new = [self.folder / each for each in folders if not (self.folder / each).is_dir()]
+        for each in new:
+            each.mkdir(parents=True)
+        if new:
+            self._seen()
 
     def _is_new(self, path: str, entry: Entry) -> bool:
         # One that is being written changes, and stays the same event.
@@ -142,7 +154,6 @@ class Mirror:
         if data is None:
             return
         to, beside = self.folder / path, self._scratch / "next"
-        to.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(data)
         if path in self._known:
             to.unlink(missing_ok=True)  # another one in its place is told of again

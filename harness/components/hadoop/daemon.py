@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class Room:
 
     def command(self, main: str, *words: str, heap: str = HEAP) -> list[str]:
         """How a main class of Hadoop's is run. Raises StackError where its jars cannot be had."""
-        found = jars.fetched("hadoop", self.java)
+        found = class_path(self.java)
         flags = [heap, *service.JVM, *OPENED, "-Djava.awt.headless=true", f"-Djava.io.tmpdir={self.work}"]
         flags += [f"-Dhadoop.log.dir={self.work}", "-cp", os.pathsep.join(map(str, (self.conf, *found)))]
         return [str(self.java.executable), *flags, main, *words]
@@ -46,6 +47,13 @@ class Room:
         """Run a tool of Hadoop's to its end. Raises StackError with the end of its log unless it exits with 0."""
         name = main.rpartition(".")[2]
         service.finish(self.session, self.command(main, *words), name=name, log=log, within_s=within_s)
+
+
+@cache
+def class_path(java: Java) -> tuple[Path, ...]:
+    """The jars, 104 MB, checked once by each harness: a daemon is started again while a pipeline waits for it. Raises
+    StackError."""
+    return jars.fetched("hadoop", java)
 
 
 class Daemon(DatabaseProcess):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.components.hdfs.webhdfs import WebHdfs
+from harness.errors import StackError
 from harness.remote import Entry, joined
 
 POLL_S = 0.005
@@ -54,7 +55,9 @@ class HdfsFolder:
         hidden = self._at(joined(folder, f".{name}.{secrets.token_hex(4)}.tmp"))
         self.server.create(hidden, data)
         self.delete(place)
-        self.server.ask("PUT", "RENAME", hidden, destination=self._at(place))
+        said = self.server.ask("PUT", "RENAME", hidden, destination=self._at(place))
+        if not said["boolean"]:
+            raise StackError(f"asked HDFS to rename {hidden} to {self._at(place)}; it did not. Who else writes there?")
 
     def make(self) -> None:
         """Make the folder itself."""

@@ -88,6 +88,11 @@ class Hdfs(Provides):
         self.namenode.await_ready()
         self.datanode.await_ready()
 
+    def stop(self) -> None:
+        """End both; their data stays. Until they are started again nobody misses them."""
+        self.namenode.stop()
+        self.datanode.stop()
+
     def check(self) -> None:
         """Raise StackError if one of them is dead that no fault has stopped."""
         self.namenode.check()
@@ -128,6 +133,15 @@ class Hdfs(Provides):
             raise StackError(
                 f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
             )
+
+    def lose_blocks(self) -> int:
+        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+        self.datanode.stop()
+        found = [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]
+        for path in found:
+            path.unlink()
+        self.datanode.start()
+        return sum(path.suffix != ".meta" for path in found)
 
     @property
     def _edits(self) -> Path:

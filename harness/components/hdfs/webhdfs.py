@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import http.client
 import json
-import socket
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,11 +84,11 @@ class WebHdfs:
         _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", status, body)
 
     def _request(self, address: str, method: str, where: str, data: bytes | None = None) -> tuple[int, bytes]:
-        """Status and body. A connection that its server has closed meanwhile is made anew, for what may be repeated."""
+        """Status and body. A connection is kept for what may be asked twice: its server may have closed it."""
         kept = getattr(self._own, "kept", None)
         if kept is None:
             kept = self._own.kept = {}
-        for fresh in (address not in kept, True):
+        for fresh in (address not in kept or method != "GET", True):
             if fresh:
                 kept[address] = http.client.HTTPConnection(address, timeout=ANSWER_S)
             try:
@@ -98,7 +97,7 @@ class WebHdfs:
                 return answer.status, answer.read()
             except (OSError, http.client.HTTPException) as failure:
                 kept.pop(address).close()
-                if fresh or method != "GET" or isinstance(failure, socket.timeout):
+                if fresh or isinstance(failure, TimeoutError):
                     words = " ".join(str(failure).split()) or type(failure).__name__
                     raise StackError(
                         f"asked HDFS at {address} to {method} {where.partition('?')[0]}; {words}"

@@ -51,7 +51,7 @@ class Observer:
         self._last = monotonic()
         self._watch = CheckpointWatch(root, self._saw)
         if mirror is not None:
-            mirror.start()
+            mirror.start(lambda: self._watch.told_all(within_s=BEHIND_S))
 
     def close(self) -> None:
         """Stop watching."""
@@ -248,6 +248,8 @@ class Observer:
 
     def touched(self, attempt: int) -> bool:
         """Has an attempt been seen to touch a checkpoint?"""
+        if self._mirror is not None:
+            self.catch_up()
         return attempt in self._touched
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:

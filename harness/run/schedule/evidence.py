@@ -28,7 +28,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             if open_still:
                 done = _injected(run, step, hit, attempt)
             # Before anything is released: this is how the fault left it.
-            after = run.observer.settled(hit.folder) if done.signalled else run.observer.listing(hit.folder)
+            ended = run.supervisor.ended(attempt)
+            after = run.observer.settled(hit.folder) if ended else run.observer.listing(hit.folder)
             if done.signalled and not done.looked:
                 run.look(hit)
         finally:
