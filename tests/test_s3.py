@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.checkpoint import listing
 from harness.components.s3.address import S3There
 from harness.components.s3.process import BUCKET, S3Server
 from harness.components.s3.run_prefix import Room, prefix
@@ -17,6 +18,8 @@ from harness.components.s3.server import Entry, Refused, Server
 from harness.components.s3.signature import Keys, Request, query, signed
 from harness.errors import StackError, UsageError
 from harness.machine import java
+from harness.remote import checkpoint as remote
+from harness.remote.mirror import Mirror
 from harness.session.session import Session
 from tests.provided import Own, parts_of, running
 
@@ -111,7 +114,7 @@ def told() -> Iterator[tuple[Server, type[Told]]]:
             thread.join()
 
 
-def listing(*keys: str, token: str = "") -> str:
+def listed(*keys: str, token: str = "") -> str:
     more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>" if token else ""
     named = "".join(ONE.format(key=key) for key in keys)
     return f'<L xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><EncodingType>url</EncodingType>{more}{named}</L>'
@@ -121,7 +124,7 @@ def test_a_listing_is_read_to_its_end(told: tuple[Server, type[Told]]) -> None:
     server, kind = told
     first = "/mine?encoding-type=url&list-type=2&prefix=a%2F"
     second = "/mine?continuation-token=t%3D&encoding-type=url&list-type=2&prefix=a%2F"
-    kind.answers = {first: (200, listing("a/%C3%BC+1", token="t=")), second: (200, listing("a/2"))}
+    kind.answers = {first: (200, listed("a/%C3%BC+1", token="t=")), second: (200, listed("a/2"))}
     assert list(server.listed("mine", "a/")) == [Entry("a/ü 1", 3, "e", "now"), Entry("a/2", 3, "e", "now")]
 
 
@@ -185,6 +188,24 @@ def test_what_is_put_only_if_it_is_new_is_put_once(own: Own) -> None:
     key = f"{there.prefix}0"
     asked = [there.server.write(there.bucket, key, text, new=True) for text in (b"first", b"second")]
     assert (asked, there.read("0")) == ([True, False], b"first")
+
+
+@pytest.mark.stack
+def test_a_checkpoint_is_copied_in_the_words_of_spark(own: Own, tmp_path: Path) -> None:
+    there = room(own).below("checkpoint")
+    for place in ("metadata", "offsets/0", "commits/.0.x.tmp", "state/0/0/1.delta", "sources/0/0"):
+        there.write(place, place.encode())
+    mirror = Mirror(there, tmp_path / "checkpoint", scratch=tmp_path / "scratch")
+    mirror.look()
+    seen = (listing(mirror.folder), remote.listing(there, ""), remote.settled(there, ""))
+    assert seen == ({"offsets": (0,), "commits": (), "begun": (0,)},) * 3
+    assert (mirror.folder / "sources" / "0" / "0").read_bytes() == b"sources/0/0"
+    # As a rename does it there: a copy, and a deletion.
+    there.write("commits/0", b"v1")
+    there.delete("commits/.0.x.tmp")
+    mirror.look()
+    assert listing(mirror.folder) == {"offsets": (0,), "commits": (0,), "begun": ()}
+    assert (mirror.folder / "state").is_dir()
 
 
 @pytest.mark.stack
