@@ -81,6 +81,8 @@ class Told(BaseHTTPRequestHandler):
 
     answers: dict[str, tuple[int, str]]
     seen: list[str]
+    closes = False
+    """Whether the connection is closed after an answer, which does not say so: as after some idle seconds."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -91,6 +93,7 @@ class Told(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+        self.close_connection = self.closes
 
     do_PUT = do_DELETE = do_GET
 
@@ -143,6 +146,14 @@ def test_what_a_server_refuses_and_what_it_cannot_are_told_apart(told: tuple[Ser
         server.read("gone", "none")
     with pytest.raises(StackError, match="give mine/other; it could not: status 500, InternalError"):
         server.read("mine", "other")
+
+
+def test_a_connection_that_the_server_has_closed_is_opened_anew(told: tuple[Server, type[Told]]) -> None:
+    server, kind = told
+    kind.answers = {"/mine/there": (200, "x")}
+    kind.closes = True
+    assert [server.read("mine", "there") for _ in range(3)] == [b"x"] * 3
+    assert kind.seen == ["/mine/there"] * 3
 
 
 def test_nobody_there_is_said() -> None:

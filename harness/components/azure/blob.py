@@ -1,12 +1,10 @@
-"""Asks Azure's blob service as its emulator has it: requests signed by Shared Key, one connection a thread."""
+"""Asks Azure's blob service as its emulator has it: requests signed by Shared Key."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
-import http.client
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,13 +15,13 @@ from xml.etree import ElementTree
 
 from harness.errors import StackError
 from harness.hosts.ports import LOOPBACK
+from harness.remote.http import Http, NoAnswer
 
 ACCOUNT = "devstoreaccount1"
 # The emulator's own, which its makers publish: no secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 PORT = 10000
 VERSION = "2019-12-12"
-ANSWER_S = 30.0
 GONE, CONFLICT = 404, 409
 
 
@@ -39,7 +37,7 @@ class Blob(NamedTuple):
 class BlobService:
     """The emulator's, on its one port."""
 
-    _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    _http: Http = field(default_factory=lambda: Http(LOOPBACK, PORT), repr=False, compare=False)
     url = f"http://{LOOPBACK}:{PORT}/{ACCOUNT}"
 
     def containers(self) -> list[str]:
@@ -108,21 +106,11 @@ class BlobService:
         length = str(len(body)) if body else ""
         headers["Authorization"] = f"SharedKey {ACCOUNT}:{signature(method, path, query, headers, length)}"
         whole = f"/{ACCOUNT}{path or '/'}" + (f"?{urlencode(query)}" if query else "")
-        connection = self._connection()
         try:
-            connection.request(method, whole, body=body if method == "PUT" else None, headers=headers)
-            with connection.getresponse() as found:
-                return found.status, found.read()
-        except (OSError, http.client.HTTPException) as failure:
-            connection.close()
-            words = " ".join(str(failure).split()) or type(failure).__name__
-            raise StackError(f"asked Azurite at {self.url}; saw {words}. See logs/azure.log") from failure
-
-    def _connection(self) -> http.client.HTTPConnection:
-        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if found is None:
-            found = self._own.connection = http.client.HTTPConnection(LOOPBACK, PORT, timeout=ANSWER_S)
-        return found
+            found = self._http.ask(method, whole, headers, body if method == "PUT" else None)
+        except NoAnswer as failure:
+            raise StackError(f"asked Azurite at {self.url}; saw {failure}. See logs/azure.log") from failure
+        return found.status, found.data
 
 
 def signature(method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], length: str) -> str:

@@ -1,25 +1,23 @@
-"""Asks an S3 server: signed requests, one connection a thread."""
+"""Asks an S3 server: signed requests."""
 
 from __future__ import annotations
 
-import http.client
-import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
 from harness.components.s3.signature import Keys, Request, query, quoted, signed
 from harness.errors import StackError, UsageError
+from harness.remote.http import Answer, Http, NoAnswer
 
-ANSWER_S = 30.0
 GONE = 404
 CONFLICT = (409, 412)
 OWN_FAULT = 500
 """From here on it is the server that failed, and not who asked."""
-RETRIED = (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest)
 
 
 class Refused(UsageError):
@@ -40,14 +38,6 @@ class Entry(NamedTuple):
     changed: str
 
 
-class Answer(NamedTuple):
-    """What came back of a request that was not refused."""
-
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
-
-
 @dataclass(frozen=True)
 class Server:
     """One, at a host and port. Paths name the bucket: `http://host:port/bucket/key`."""
@@ -56,7 +46,10 @@ class Server:
     port: int
     keys: Keys
     secure: bool = False
-    _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+
+    @cached_property
+    def _http(self) -> Http:
+        return Http(self.host, self.port, self.secure)
 
     @property
     def url(self) -> str:
@@ -127,48 +120,22 @@ class Server:
 
     def close(self) -> None:
         """This thread's connection."""
-        self._connection().close()
+        self._http.close()
 
     def _ask(self, what: str, request: Request, more: Mapping[str, str] | None = None) -> Answer:
         asked = f"asked S3 at {self.url} to {what}"
+        usual = 443 if self.secure else 80
+        host = self.host if self.port == usual else f"{self.host}:{self.port}"
+        headers = {**signed(request, host, self.keys, datetime.now(UTC)), **(more or {})}
+        target = f"{request.path}?{request.query}" if request.query else request.path
         try:
-            answer = self._sent(request, more or {})
-        except (OSError, http.client.HTTPException) as failure:
-            self._connection().close()
-            words = " ".join(str(failure).split()) or type(failure).__name__
-            raise StackError(f"{asked}; saw {words}. See logs/s3.log") from failure
+            # What is put only if it is new would be refused the second time.
+            answer = self._http.ask(request.method, target, headers, request.body or None, again=not more)
+        except NoAnswer as failure:
+            raise StackError(f"{asked}; saw {failure}. See logs/s3.log") from failure
         if answer.status >= 300:
             raise _refusal(asked, answer)
         return answer
-
-    def _sent(self, request: Request, more: Mapping[str, str]) -> Answer:
-        """Once more where the server had closed a connection that was idle. All that is asked may be asked twice: what
-        is put only if it is new is then refused."""
-        connection = self._connection()
-        fresh = connection.sock is None
-        try:
-            return self._once(connection, request, more)
-        except RETRIED:
-            connection.close()
-            if fresh or "If-None-Match" in more:
-                raise
-        return self._once(connection, request, more)
-
-    def _once(self, connection: http.client.HTTPConnection, request: Request, more: Mapping[str, str]) -> Answer:
-        usual = 443 if self.secure else 80
-        host = self.host if self.port == usual else f"{self.host}:{self.port}"
-        headers = {**signed(request, host, self.keys, datetime.now(UTC)), **more}
-        whole = f"{request.path}?{request.query}" if request.query else request.path
-        connection.request(request.method, whole, body=request.body or None, headers=headers)
-        with connection.getresponse() as found:
-            return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
-
-    def _connection(self) -> http.client.HTTPConnection:
-        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if found is None:
-            kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
-            found = self._own.connection = kind(self.host, self.port, timeout=ANSWER_S)
-        return found
 
 
 def _path(bucket: str, key: str = "") -> str:
