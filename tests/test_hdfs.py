@@ -59,10 +59,12 @@ def test_what_is_written_is_listed_read_and_deleted(own: HdfsFolder) -> None:
 @stack
 def test_a_change_wakes_who_waits_for_one(own: HdfsFolder) -> None:
     own.changed(0.1)
-    threading.Timer(0.3, own.write, ("new", b"")).start()
+    writer = threading.Timer(0.3, own.write, ("new", b""))
+    writer.start()
     began = monotonic()
     own.changed(30)
     assert monotonic() - began < 25
+    writer.join()
 
 
 @stack

@@ -30,8 +30,9 @@ from tests.limits import PROCESS_S
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+ON_S3 = HOUSE / "scenarios" / "s3" / "checkpoint_upsert_mid_batch.yaml"
+ON_HDFS = HOUSE / "scenarios" / "hadoop" / "hdfs_upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
-ON_S3 = "../s3/checkpoint_upsert_mid_batch"
 MARIADB, OPENSEARCH, S3 = "mariadbd", "SimpleCompiler", "s3proxy.Main"
 """What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
@@ -152,16 +153,18 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
 @pytest.mark.parametrize(
     ("scenario", "program", "server"),
     [
-        (INTO_MARIADB, "kept_by_id.py", MARIADB),
-        (INTO_OPENSEARCH, "indexed_by_id.py", OPENSEARCH),
+        (into(INTO_MARIADB), "kept_by_id.py", MARIADB),
+        (into(INTO_OPENSEARCH), "indexed_by_id.py", OPENSEARCH),
+        (ON_HDFS, "upsert.py", "datanode.DataNode"),
         (ON_S3, "upsert.py", S3),
     ],
+    ids=lambda each: each.stem if isinstance(each, Path) else "",
 )
 def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
-    temporary: Path, scenario: str, program: str, server: str
+    temporary: Path, scenario: Path, program: str, server: str
 ) -> None:
     word = temporary.name
-    harness = start(temporary, word, scenario=into(scenario))
+    harness = start(temporary, word, scenario=scenario)
 
     def runs() -> bool:
         pipeline = any(program in each for each in ours(word))
@@ -277,7 +280,9 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
         ("postgres", "/postgres -D", SCENARIO),
         ("mariadb", MARIADB, into(INTO_MARIADB)),
         ("opensearch", OPENSEARCH, into(INTO_OPENSEARCH)),
-        ("s3", S3, into(ON_S3)),
+        pytest.param("s3", S3, ON_S3, marks=pytest.mark.prove),
+        pytest.param("namenode", "namenode.NameNode", ON_HDFS, marks=pytest.mark.prove),
+        pytest.param("datanode", "datanode.DataNode", ON_HDFS, marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else each,
 )

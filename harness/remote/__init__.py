@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,15 @@ class RemoteFolder(Protocol):
     def changed(self, within_s: float) -> None:
         """Return once something may have changed since the last call, or the time is up; at once where nobody can
         tell but by asking again soon."""
+
+
+@runtime_checkable
+class SaysHow(Protocol):
+    """One that says by what means it is listed, such as `over WebHDFS`; else it is asked again and again."""
+
+    @property
+    def listed_how(self) -> str:
+        """In words."""
 
 
 def joined(*parts: str) -> str:

@@ -121,9 +121,8 @@ class Live:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
         begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
-        self.observer = Observer(
-            own.folder, self.source.offsets, journal, begins=begins, mirror=mirror(self.scenario, own)
-        )
+        self._mirror = mirror(self.scenario, own)
+        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins, mirror=self._mirror)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
@@ -187,6 +186,7 @@ class Live:
             has_progress=self.has_progress,
             snapshots=self.snapshots,
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
+            watched=self._mirror.told if self._mirror else "",
         )
 
     def _looked_at(self) -> Parts:

@@ -31,6 +31,11 @@ class Room:
     scratch: Path | None = None
 
     @property
+    def listed_how(self) -> str:
+        """In words."""
+        return "by the protocol of Azure's blobs, again and again"
+
+    @property
     def url(self) -> str:
         """Its address, as Spark takes it."""
         return f"wasb://{CONTAINER}@{ACCOUNT}/{self.prefix.rstrip('/')}"

@@ -67,6 +67,11 @@ class Daemon(DatabaseProcess):
         self.room, self.name, self.log = room, name, log
         self._main, self._ready, self._heap = main, ready, heap
 
+    @property
+    def alive(self) -> bool:
+        """Does its process live?"""
+        return self._process is not None and self._process.poll() is None
+
     def start(self, words: Sequence[str] = ()) -> None:
         """Start it and return when it is ready. Raises StackError."""
         self.spawn(words)

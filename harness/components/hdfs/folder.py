@@ -30,6 +30,7 @@ class HdfsFolder:
     path: str
     wait: Callable[[float], None] = field(default=soon, compare=False)
     scratch: Path | None = None
+    listed_how: str = "over WebHDFS, again and again"
 
     @property
     def url(self) -> str:

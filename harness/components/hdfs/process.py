@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Hdfs(Provides):
     """One file system. `namenode` and `datanode` are its processes."""
 
     name = "hdfs"
+    listed_how = "over WebHDFS, at each change of the NameNode's edit log"
 
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         self.folder = session.folder / "hdfs"
@@ -97,6 +98,12 @@ class Hdfs(Provides):
         """Raise StackError if one of them is dead that no fault has stopped."""
         self.namenode.check()
         self.datanode.check()
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Delete the folders. Of a NameNode that is gone nothing is left but its data, which goes with the session.
+        Raises StackError."""
+        if self.namenode.alive:
+            super().drop(run_id, names)
 
     def lent(self) -> str:
         """How others find it."""

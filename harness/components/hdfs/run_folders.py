@@ -24,6 +24,7 @@ class Provides:
     scheme: str
     root = "/onceproof"
     scratch: Path | None = None
+    listed_how = "over WebHDFS, again and again"
     shared = False
 
     def wait(self, within_s: float) -> None:
@@ -54,7 +55,8 @@ class Provides:
 
     def _folder(self, run_id: str, part: str) -> HdfsFolder:
         wait: Callable[[float], None] = self.wait
-        return HdfsFolder(self.files, self.scheme, f"{self.root}/{run_id}/{part or 'files'}", wait, self.scratch)
+        path = f"{self.root}/{run_id}/{part or 'files'}"
+        return HdfsFolder(self.files, self.scheme, path, wait, scratch=self.scratch, listed_how=self.listed_how)
 
 
 def version(files: WebHdfs) -> str:

@@ -90,6 +90,8 @@ class WebHdfs:
             kept = self._own.kept = {}
         for fresh in (address not in kept or method != "GET", True):
             if fresh:
+                if address in kept:
+                    kept[address].close()
                 kept[address] = http.client.HTTPConnection(address, timeout=ANSWER_S)
             try:
                 kept[address].request(method, where, body=data, headers={"Content-Type": "application/octet-stream"})

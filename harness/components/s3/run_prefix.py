@@ -31,6 +31,11 @@ class Room:
     scratch: Path | None = None
 
     @property
+    def listed_how(self) -> str:
+        """In words."""
+        return "by S3's protocol, again and again"
+
+    @property
     def url(self) -> str:
         """Its address, as Spark takes it."""
         return f"s3a://{self.bucket}/{self.prefix.rstrip('/')}"

@@ -58,7 +58,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             in_flight=in_flight,
             asked=step.do.impact is Impact.DRIVER_STOPPED,
             unfelt=unfelt(done, why, borne_out),
-            note="; ".join([*filter(None, (why, beside(run, hit))), *notes(step, hit, done, after)]),
+            note="; ".join([*filter(None, (why, beside(run, hit), run.watched)), *notes(step, hit, done, after)]),
         ),
         at_s=round(run.journal.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,
