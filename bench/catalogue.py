@@ -36,6 +36,9 @@ is what the snapshot taken at the hit showed: what the sink held, how far Spark'
 breaks or holds."""
 
 
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+
+
 class Row(NamedTuple):
     """One line of the page."""
 
@@ -102,11 +105,13 @@ def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str,
 
 def asked(scenario: Scenario) -> str:
     """What of a scenario decides besides program and fault: what flags its program is given that it has not by itself,
-    how the sink is read, what the source does, what is claimed."""
+    where its checkpoint lies and how it is put there, how the sink is read, what the source does, what is claimed."""
+    kept = [f"checkpoint: {scenario.pipeline.checkpoint}"] if scenario.pipeline.checkpoint else []
+    kept += [each.rpartition(".")[2] for name, each in scenario.pipeline.conf.items() if name == MANAGER]
     read = [f"{name}: {value}" for sink in scenario.sinks for name, value in sink.options.items() if name in READ]
     fed = [f"{name}: {value}" for name, value in scenario.input.source_options.items() if name not in SIZES]
     claimed = [] if scenario.guarantee is Guarantee.EXACTLY_ONCE else [str(scenario.guarantee)]
-    return ", ".join(dict.fromkeys([*flags(scenario), *read, *fed, *claimed])) or "-"
+    return ", ".join(dict.fromkeys([*flags(scenario), *kept, *read, *fed, *claimed])) or "-"
 
 
 def flags(scenario: Scenario) -> list[str]:

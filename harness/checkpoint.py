@@ -10,7 +10,7 @@ than once (a self-join, a union) is as far as the slowest of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,22 +30,28 @@ def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
     """The batch numbers under `offsets` and `commits`, and under `begun` those whose `commits/.N.<uuid>.tmp` was begun
     and not renamed yet; sorted, empty where the folder is not there."""
     # In this order: a commit that is renamed between two looks is seen in one of them.
-    begun = _begun(checkpoint / "commits")
-    return {**{name: tuple(sorted(_numbers(checkpoint / name))) for name in ("offsets", "commits")}, "begun": begun}
+    begun = _names(checkpoint / "commits")
+    return {**listed(_names(checkpoint / "offsets"), _names(checkpoint / "commits")), "begun": _begun(begun)}
 
 
-def _numbers(folder: Path) -> Iterable[int]:
+def listed(offsets: Iterable[str], commits: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """The same, of the names in both folders."""
+    numbers = {"offsets": _numbers(offsets), "commits": _numbers(commits)}
+    return {**{name: tuple(sorted(each)) for name, each in numbers.items()}, "begun": _begun(commits)}
+
+
+def _names(folder: Path) -> list[str]:
     try:
-        return [int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal()]
+        return [entry.name for entry in folder.iterdir()]
     except OSError:
         return []
 
 
-def _begun(commits: Path) -> tuple[int, ...]:
-    try:
-        names = [entry.name for entry in commits.iterdir()]
-    except OSError:
-        return ()
+def _numbers(names: Iterable[str]) -> list[int]:
+    return [int(name) for name in names if name.isdecimal()]
+
+
+def _begun(names: Iterable[str]) -> tuple[int, ...]:
     found = {int(n.split(".")[1]) for n in names if n.endswith(".tmp") and n.split(".")[1].isdecimal()}
     return tuple(sorted(found))
 
@@ -75,7 +81,7 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
     None for a query without state, or where the log does not say. Spark takes the number from there at a restart."""
     if not (checkpoint / "state").is_dir():
         return None
-    text = _read(checkpoint / "offsets" / str(max(_numbers(checkpoint / "offsets"), default=-1)))
+    text = _read(checkpoint / "offsets" / str(max(_numbers(_names(checkpoint / "offsets")), default=-1)))
     settings = _metadata(text or "").get("conf")
     given = str(settings.get("spark.sql.shuffle.partitions", "")) if isinstance(settings, dict) else ""
     return int(given) if given.isascii() and given.isdigit() else None

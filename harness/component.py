@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.images import Image
     from harness.hosts.processes import ProcessHost
+    from harness.remote import RemoteFolder
     from harness.session.session import Session
 
 
@@ -207,6 +208,15 @@ class KeepsGroups(Protocol):
 
     def group(self, own: Resources) -> Followed:
         """The group that the run was given. Raises StackError."""
+
+
+@runtime_checkable
+class KeepsCheckpoints(Protocol):
+    """A pipeline's checkpoint can lie in it. A part that is asked for it (`{"checkpoint": True}`) gives the bare
+    placeholder `{checkpoint}`, as the address of a folder that is not there yet."""
+
+    def checkpoints(self, own: Resources) -> RemoteFolder:
+        """That folder. Raises StackError."""
 
 
 @runtime_checkable

@@ -105,7 +105,12 @@ class Checkpoints(Protocol):
         """Call `hook` in the watching thread with every event of our queries, or of the one whose folder is `query`."""
 
     def listing(self, folder: Path | None = None) -> Listing:
-        """Batches that it lists right now, straight from the disk; by default those of the attempt's first query."""
+        """Batches that it lists right now, straight from the disk, or from the server that keeps it; by default those
+        of the attempt's first query. Raises StackError."""
+
+    def settled(self, folder: Path | None = None) -> Listing:
+        """The same of one whose writer is stopped or dead, once nothing that it has asked a server for is on its way
+        any more."""
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the source?"""
@@ -180,7 +185,8 @@ class RunContext:
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the current attempt of the driver has done something; before that there is nothing to hit. `feeds`:
     the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
-    `began_s`: when the schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
+    `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `began_s`: when the
+    schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
 
     stack: Stack
     own: RunResources
@@ -194,6 +200,7 @@ class RunContext:
     has_progress: Callable[[], bool]
     snapshots: Snapshots | None = None
     feeds: str | None = None
+    watched: str = ""
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from harness.component import COMPONENTS, AnswersQueries, SetsUp
+from harness.component import COMPONENTS, AnswersQueries, KeepsCheckpoints, SetsUp
 from harness.fields.hints import did_you_mean, seen
 from harness.fields.placeholders import NAME, wrong_in
 from harness.scenario import CrashPoint, Guarantee, Kind, Victim, Word
@@ -242,6 +242,10 @@ def _queried(value: object) -> str:
     return _component(value, AnswersQueries)
 
 
+def _kept(value: object) -> str:
+    return _component(value, KeepsCheckpoints)
+
+
 def _component(value: object, ability: type[Any]) -> str:
     able = [kind.about.name for kind in COMPONENTS if isinstance(kind, ability)]
     name, dot, part = str(value).partition(".")
@@ -279,6 +283,7 @@ TableOrQuery = Annotated[str, typed(_table_or_query, A_PLACE, type="string", min
 Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{QUERY.pattern}")]
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
+Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]
 Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
 Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]

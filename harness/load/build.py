@@ -61,7 +61,7 @@ def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
 
 def pipeline(claim: Claim) -> Pipeline:
     """The program under test."""
-    keys = ("env", "conf", "executors", "progress", "progress_in")
+    keys = ("env", "conf", "executors", "progress", "progress_in", "checkpoint")
     known = {key: claim.get(key) for key in keys if claim.get(key) is not None}
     args = tuple(claim.get("args", ()))
     return Pipeline(entry=claim.pipeline.get("entry"), args=args, interval_s=claim.get("interval"), **known)

@@ -117,6 +117,7 @@ def pipeline(p: Pipeline) -> CommentedMap:
         executors=p.executors,
         progress=p.progress,
         progress_in=p.progress_in or None,
+        checkpoint=p.checkpoint or None,
         interval=lasting(p.interval_s),
     )
 

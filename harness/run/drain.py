@@ -226,6 +226,8 @@ class Drain:
 
     def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
+        if last:
+            live.observer.catch_up()
         for index, sink in enumerate(live.scenario.sinks):
             store(live.folder.path, index, sink, live.own.parts, after=live.since if last else None)
         live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})

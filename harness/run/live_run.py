@@ -9,10 +9,11 @@ from pathlib import Path
 from time import monotonic
 
 from harness.checkpoint import Offsets, caught_up, count
-from harness.component import SetsUp, able
+from harness.component import KeepsCheckpoints, SetsUp, able
 from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
+from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder, enough, portions
@@ -124,7 +125,8 @@ class Live:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
         begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
-        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins)
+        self._mirror = mirror(self.scenario, own)
+        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins, mirror=self._mirror)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
@@ -188,6 +190,7 @@ class Live:
             has_progress=self.has_progress,
             snapshots=self.snapshots,
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
+            watched=self._mirror.told if self._mirror else "",
         )
 
     def _looked_at(self) -> Parts:
@@ -351,6 +354,15 @@ class Live:
             )
 
         until("the input and the schedule", look, within_s=self.deadline.left_s() + 60.0)
+
+
+def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
+    """The local copy of a checkpoint that a component keeps; None for one in the run's own folder."""
+    label = scenario.pipeline.checkpoint
+    if not label:
+        return None
+    kept: KeepsCheckpoints = able(label, KeepsCheckpoints, "keeps no checkpoints")
+    return Mirror(kept.checkpoints(own.part(label)), own.checkpoint, scratch=own.folder / "copied")
 
 
 def resolved(pipeline: Pipeline, own: RunResources, root: Path) -> Pipeline:

@@ -96,7 +96,7 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The program under test. Entry, arguments and environment may hold placeholders such as `{kafka.bootstrap}`."""
+    """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` lies in."""
 
     entry: str
     args: tuple[str, ...] = ()
@@ -107,9 +107,9 @@ class Pipeline:
     """How far it says it is: `checkpoint` or `async` (Spark's), `group` (what `{group}` committed), or a query giving
     (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
+    checkpoint: str = ""
     interval_s: float | None = None
-    """The longest that it may go without a commit while records wait for it, such as its trigger interval; None means
-    that a control run has to show it."""
+    """The longest without a commit while records wait, such as its trigger interval; None: a control run shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)

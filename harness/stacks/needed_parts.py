@@ -24,6 +24,8 @@ from harness.triggers import TRIGGERS
 def parts(scenario: Scenario) -> Parts:
     """By label, what is asked of each part: the source's first."""
     out = {**_source(scenario), **_made(scenario)}
+    if kept := scenario.pipeline.checkpoint:
+        out[kept] = {**out.get(kept, {}), "checkpoint": True}
     progress = [asked(scenario)] if scenario.pipeline.progress not in OWN_PROGRESS else []
     for each in (*_named(scenario), *progress, *_scheduled(scenario)):
         out.setdefault(each, {})
@@ -75,6 +77,7 @@ def _named(scenario: Scenario) -> Iterator[str]:
     named = ((kind.component, part) for kind, part in kinds if kind.component and not isinstance(kind, MakesPart))
     yield from (labelled(component, part) for component, part in named)
     yield from scenario.setup
+    yield from filter(None, (scenario.pipeline.checkpoint,))
     for text in (*_texts(scenario.pipeline), *scenario.setup.values()):
         yield from filter(None, (label(name) for name in used(text)))
 

@@ -63,7 +63,7 @@ class CrashPointTrigger:
                 signals.thaw(hit.frozen)
                 return None
             hit.batch, hit.folder = seen.batch, seen.folder
-            hit.before = run.observer.listing(seen.folder)
+            hit.before = run.observer.settled(seen.folder) if hit.frozen else run.observer.listing(seen.folder)
             return met.set
 
         def look() -> bool:

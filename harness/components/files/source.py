@@ -34,19 +34,23 @@ LABEL = "files.input"
 PER_FILE = 20
 
 
+PerFile = Annotated[int, v.whole(1, 100_000)]
+FormatOf = Annotated[
+    Format,
+    v.choice(Format),
+    Field(Format.LINES, description="a record a line, or each in the column `value` (binary) of a Parquet file"),
+]
+
+
 class Cut(Shape):
     """How the records are cut into files."""
 
-    records_per_file: Annotated[int, v.whole(1, 100_000)] = PER_FILE
+    records_per_file: PerFile = PER_FILE
     in_place: Annotated[
         v.Flag,
         Field(False, description="true: a file is seen when half of it is written (a writer that does not rename)"),
     ]
-    format: Annotated[
-        Format,
-        v.choice(Format),
-        Field(Format.LINES, description="a record a line, or each in the column `value` (binary) of a Parquet file"),
-    ]
+    format: FormatOf
     afterwards: Annotated[
         Afterwards,
         v.choice(Afterwards),

@@ -53,20 +53,22 @@ class Connects(Protocol):
 
 @dataclass(frozen=True)
 class KillServer:
-    """SIGKILL to the server of a component. Who writes at that moment loses the connection, and does not know what was
-    done."""
+    """SIGKILL to the server of a component, or to that one of its processes which the server has as `daemon`. Who
+    writes at that moment loses the connection, and does not know what was done."""
 
     component: str
+    daemon: str = ""
     impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
 
     @property
     def about(self) -> About:
         """Who it is."""
+        victim = self.daemon or self.component
         return About(
-            name=f"kill {self.component}",
-            summary=f"SIGKILL to the {self.component} of the stack, which is started again on its data after a while",
-            example=f"{{when: {{rows: 150}}, do: kill {self.component}, for: 3s}}",
+            name=f"kill {victim}",
+            summary=f"SIGKILL to the {victim} of the stack, which is started again on its data after a while",
+            example=f"{{when: {{rows: 150}}, do: kill {victim}, for: 3s}}",
             options=lasting.For,
         )
 
@@ -82,8 +84,9 @@ class KillServer:
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Look with everybody stopped, kill it, let them go on without it, bring it back."""
         server, for_s = run.stack.servers.get(self.component), lasting.lasts_s(step.do)
+        server, victim = (getattr(server, self.daemon, None) if self.daemon else server), self.daemon or self.component
         if not isinstance(server, Restartable):
-            return Injection(signalled={}, note=f"the stack has no {self.component} of its own")
+            return Injection(signalled={}, note=f"the stack has no {victim} of its own")
         driver, pipeline = run.supervisor.driver, everyone(run)
         hit.frozen += signals.freeze(pipeline)
         try:
@@ -106,9 +109,7 @@ class KillServer:
         died = driver is not None and run.supervisor.ended(driver.number)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
         unfelt = not (lost or died)
-        return Injection(
-            signalled={self.component: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt
-        )
+        return Injection(signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
 from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
 from harness.context import CheckpointEvent, Hook
-from harness.errors import HarnessError
+from harness.errors import HarnessError, StackError
+from harness.remote import checkpoint as remote
+from harness.remote.mirror import Mirror
 from harness.run.progress.checkpoint_watch import CheckpointWatch
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
@@ -23,8 +25,17 @@ BEHIND_S = 2.0
 class Observer:
     """What is known of the run's checkpoints. Thread-safe."""
 
-    def __init__(self, root: Path, reads: OffsetReader, journal: Journal, *, begins: Beginnings | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        reads: OffsetReader,
+        journal: Journal,
+        *,
+        begins: Beginnings | None = None,
+        mirror: Mirror | None = None,
+    ) -> None:
         self._root = root
+        self._mirror = mirror
         self._reads = reads
         self._begins = begins
         self._journal = journal
@@ -39,14 +50,22 @@ class Observer:
         self.attempt = 0
         self._last = monotonic()
         self._watch = CheckpointWatch(root, self._saw)
+        if mirror is not None:
+            mirror.start(lambda: self._watch.told_all(within_s=BEHIND_S))
 
     def close(self) -> None:
         """Stop watching."""
+        if self._mirror is not None:
+            self._mirror.close()
         self._watch.close()
 
     def catch_up(self) -> None:
         """Have everything recorded that lies in the checkpoints by now, as the work of the present attempt: before the
         next one begins."""
+        if self._mirror is not None:
+            # A server that is away has nothing new, and the next attempt waits for it too.
+            with suppress(StackError):
+                self._mirror.look()
         self._watch.told_all(within_s=BEHIND_S)
 
     def listen(self, listener: Callable[[CheckpointEvent], None]) -> None:
@@ -129,6 +148,8 @@ class Observer:
             raise self._watch.failure
         if self._watch.failure is not None:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
+        if self._mirror is not None:
+            self._mirror.healthy()
 
     def other(self) -> str:
         """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
@@ -207,7 +228,10 @@ class Observer:
             return tuple(progress.query(self.name(progress.folder)) for progress in self._every)
 
     def states(self) -> tuple[QueryState, ...]:
-        """Where each of them stands right now, in the same order."""
+        """Where each of them stands right now, in the same order. Raises StackError where a server that keeps the
+        checkpoint does not answer."""
+        if self._mirror is not None:
+            self._mirror.look()
         with self._lock:
             return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
 
@@ -224,12 +248,26 @@ class Observer:
 
     def touched(self, attempt: int) -> bool:
         """Has an attempt been seen to touch a checkpoint?"""
+        if self._mirror is not None:
+            self.catch_up()
         return attempt in self._touched
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
-        """Batches under `offsets` and `commits` right now, straight from the disk; of `folder` if one is named."""
+        """Batches under `offsets` and `commits` right now, straight from the disk, or from the server that keeps them;
+        of `folder` if one is named. Raises StackError."""
         folder = folder or self.folder()
-        return listing(folder) if folder else {}
+        if folder is None:
+            return {}
+        place = self._mirror.place(folder) if self._mirror else None
+        return listing(folder) if self._mirror is None or place is None else remote.listing(self._mirror.remote, place)
+
+    def settled(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
+        """The same, once nothing is on its way any more that a stopped or dead writer has asked a server for."""
+        folder = folder or self.folder()
+        place = self._mirror.place(folder) if self._mirror and folder else None
+        if self._mirror is None or place is None:
+            return self.listing(folder)
+        return remote.settled(self._mirror.remote, place)
 
     def newest_batch(self) -> int:
         """The highest batch planned so far; -1 before the first."""

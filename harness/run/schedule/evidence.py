@@ -28,7 +28,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             if open_still:
                 done = _injected(run, step, hit, attempt)
             # Before anything is released: this is how the fault left it.
-            after = run.observer.listing(hit.folder)
+            ended = run.supervisor.ended(attempt)
+            after = run.observer.settled(hit.folder) if ended else run.observer.listing(hit.folder)
             if done.signalled and not done.looked:
                 run.look(hit)
         finally:
@@ -57,7 +58,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             in_flight=in_flight,
             asked=step.do.impact is Impact.DRIVER_STOPPED,
             unfelt=unfelt(done, why, borne_out),
-            note="; ".join([*filter(None, (why, beside(run, hit))), *notes(step, hit, done, after)]),
+            note="; ".join([*filter(None, (why, beside(run, hit), run.watched)), *notes(step, hit, done, after)]),
         ),
         at_s=round(run.journal.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,

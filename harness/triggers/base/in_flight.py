@@ -55,17 +55,17 @@ def _caught(run: RunContext, when: Trigger, hit: TriggerHit, *, freeze: bool) ->
         if _busy(run, folder) is None:
             continue
         frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
-        batch = _busy(run, folder)
+        batch = _busy(run, folder, still=bool(frozen))
         if batch is not None and not run.observer.took_nothing(folder, batch):
             hit.batch, hit.folder, hit.frozen = batch, folder, frozen
-            hit.before = run.observer.listing(folder)
+            hit.before = run.observer.settled(folder) if frozen else run.observer.listing(folder)
             return True
         signals.thaw(frozen)
     return False
 
 
-def _busy(run: RunContext, folder: Path) -> int | None:
-    """The newest batch of a checkpoint, if it is planned and not committed."""
-    listing = run.observer.listing(folder)
+def _busy(run: RunContext, folder: Path, *, still: bool = False) -> int | None:
+    """The newest batch of a checkpoint, if it is planned and not committed; `still`: its writer is stopped."""
+    listing = run.observer.settled(folder) if still else run.observer.listing(folder)
     batch = max(listing.get("offsets", ()), default=None)
     return batch if running(batch, listing) else None

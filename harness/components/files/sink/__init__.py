@@ -1,6 +1,7 @@
 """The sink `files`: Parquet or JSON files in a folder that the run was given.
 
 open_folder   one of them, in a run
+remote_folder one that lies on a server
 listing       the files that a reader sees who lists the folder, and what their folders say of their rows
 manifest      the files that Spark's file sink has committed, by its own log
 parquet_rows  reads Parquet files whole and exactly
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -23,6 +24,9 @@ from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
 from harness.sinks import json_columns as c
 from harness.sinks.base import OpenSink
+
+if TYPE_CHECKING:
+    from harness.components.files.sink.open_folder import Rows
 
 
 class Format(StrEnum):
@@ -39,10 +43,9 @@ class Reader(StrEnum):
     MANIFEST = "manifest"
 
 
-class Place(Shape):
-    """Which folder, and how it is read."""
+class How(Shape):
+    """How a folder is read."""
 
-    files: Annotated[v.Label, Field(description="the name of a folder below {files.path}")]
     format: Annotated[Format, v.choice(Format), Field(Format.PARQUET, description="how rows lie in a file")]
     reader: Annotated[
         Reader,
@@ -54,19 +57,15 @@ class Place(Shape):
     ]
 
 
-class Files:
-    """Read by the harness itself, never by the Spark under test.
+class Place(How):
+    """Which folder, and how it is read."""
 
-    It does not count rows: a file shows none before it is whole, so nobody can be held at one."""
+    files: Annotated[v.Label, Field(description="the name of a folder below {files.path}")]
 
-    about = About(
-        name="files",
-        summary="a folder of Parquet files or of JSON lines, as it is listed or by the manifest of Spark's file sink",
-        example="{files: payments, reader: manifest, effect: select id from ledger, key: [id]}",
-        options=Place,
-    )
-    component = "files"
-    start = Overwrite()
+
+class Folder:
+    """What every such sink has in common."""
+
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
@@ -79,18 +78,56 @@ class Files:
         elif said and (others := [column.name for column in c.parsed(said) if column.of != "field"]):
             yield Refusal("columns", f"{', '.join(others)}: a line of a file has fields alone: write NAME TYPE")
 
+
+class Files(Folder):
+    """Read by the harness itself, never by the Spark under test.
+
+    It does not count rows: a file shows none before it is whole, so nobody can be held at one."""
+
+    about = About(
+        name="files",
+        summary="a folder of Parquet files or of JSON lines, as it is listed or by the manifest of Spark's file sink",
+        example="{files: payments, reader: manifest, effect: select id from ledger, key: [id]}",
+        options=Place,
+    )
+    component = "files"
+    start = Overwrite()
+
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a folder that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
         # Scenario files are read without what reads files.
-        from harness.components.files.sink.json_rows import JsonLines
         from harness.components.files.sink.open_folder import OpenFolder
-        from harness.components.files.sink.parquet_rows import Parquet
 
-        said = sink.options.get("columns")
-        rows = JsonLines(c.parsed(str(said))) if said else Parquet()
-        by_manifest = sink.options.get("reader") == Reader.MANIFEST
-        return OpenFolder(there.at.folder / sink.target, rows, by_manifest=by_manifest)
+        return OpenFolder(there.at.folder / sink.target, rows_of(sink), by_manifest=by_manifest(sink))
+
+
+class RemoteFiles(Folder):
+    """The same in a folder that a component keeps on its server."""
+
+    def __init__(self, about: About, component: str) -> None:
+        self.about, self.component = about, component
+
+    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
+        """Raises NotGiven for a folder that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        from harness.components.files.sink.remote_folder import RemoteOpenFolder
+
+        return RemoteOpenFolder(there.at, sink.target, rows_of(sink), by_manifest=by_manifest(sink))
+
+
+def rows_of(sink: Sink) -> Rows:
+    """How its files are read."""
+    from harness.components.files.sink.json_rows import JsonLines
+    from harness.components.files.sink.parquet_rows import Parquet
+
+    said = sink.options.get("columns")
+    return JsonLines(c.parsed(str(said))) if said else Parquet()
+
+
+def by_manifest(sink: Sink) -> bool:
+    """Are they those that Spark's file sink has committed?"""
+    return sink.options.get("reader") == Reader.MANIFEST
 
 
 KIND = Files()

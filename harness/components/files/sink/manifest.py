@@ -23,12 +23,18 @@ TRIES = 5
 """How often the log is read that changes meanwhile."""
 
 
-def committed(folder: Path) -> tuple[int, list[DataFile]]:
-    """The newest batch, and the files that all of them have together. Raises Missing before the first, UsageError."""
-    number, sizes = entries(folder / LOG)
+def committed(folder: Path, *, named: Path | None = None) -> tuple[int, list[DataFile]]:
+    """The newest batch, and the files that all of them have together; `named` is what the manifest calls the folder,
+    where that is a copy. Raises Missing before the first, UsageError."""
+    number, found = entries(folder / LOG)
+    sizes = {_here(folder, path, named): size for path, size in found.items()}
     for path, size in sizes.items():
         _sound(folder, path, size)
     return number, [data_file(folder, path) for path in sorted(sizes)]
+
+
+def _here(folder: Path, path: Path, named: Path | None) -> Path:
+    return folder / path.relative_to(named) if named is not None and path.is_relative_to(named) else path
 
 
 def entries(log: Path) -> tuple[int, dict[Path, int]]:

@@ -25,11 +25,13 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class OpenFolder:
-    """The files below `folder`: those that Spark's file sink has committed, or all that a lister sees."""
+    """The files below `folder`: those that Spark's file sink has committed, or all that a lister sees. `named` is what
+    its manifest calls the folder, where that is a copy."""
 
     folder: Path
     rows: Rows
     by_manifest: bool
+    named: Path | None = None
 
     @property
     def keeps_rows(self) -> bool:
@@ -59,5 +61,5 @@ class OpenFolder:
         """The files, and what stands for just these."""
         if not self.by_manifest:
             return listing.listed(self.folder), listing.fingerprint(self.folder)
-        number, files = manifest.committed(self.folder)
+        number, files = manifest.committed(self.folder, named=self.named)
         return files, f"batch {number} of its manifest, {len(files)} files"

@@ -1,0 +1,172 @@
+"""Files of records dropped into a folder on a server, as Spark's file source reads them there.
+
+A file whose writing got no answer may be there: it is looked for as soon as the server answers again. Until then nobody
+knows, and nothing is sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from harness.checkpoint import Offsets
+from harness.components.files.forms import FORMS, Format
+from harness.components.files.source import PER_FILE, FormatOf, OpenFolder, PerFile
+from harness.errors import StackError, WaitError
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.remote import RemoteFolder
+from harness.resources import Resources, labelled, part
+from harness.scenario import Input
+from harness.sources.base import OpenSource, Sender
+from harness.sources.lines import Line, read_back
+from harness.wait import Waiting, until
+from harness.workloads.base import Record
+
+BACK_S = 60.0
+"""How long a server that gave no answer is asked whether the file is there."""
+
+
+class RemoteCut(Shape):
+    """How the records are cut into files."""
+
+    records_per_file: PerFile = PER_FILE
+    format: FormatOf
+
+
+@dataclass
+class RemoteOpenFolder(OpenFolder):
+    """The folder of one run, on its server."""
+
+    remote: RemoteFolder | None = None
+    doubtful: set[int] = field(default_factory=set)
+    """The files of which nobody knows whether they are there."""
+
+    def sender(self) -> Sender:
+        """Who writes the files."""
+        return _Sender(self)
+
+    def ends(self) -> Offsets:
+        """How many records each file has that is there, or was taken by a batch. Raises StackError."""
+        for number in sorted(self.doubtful):
+            if number not in self.dropped.planned and self.there(number) is None:
+                del self.dropped.values[number]
+            self.doubtful.discard(number)
+        return super().ends()
+
+    def there(self, number: int) -> bytes | None:
+        """A file as it lies there; None if it does not. Raises StackError."""
+        assert self.remote is not None
+        return self.remote.read(self.dropped.file(number).name)
+
+    def _batches(self) -> Iterator[Any]:
+        for number, values in sorted(self.dropped.values.items()):
+            whole, found = self.dropped.form.written(values), self.there(number)
+            # What the pipeline has taken away is as it was dropped.
+            if found not in (None, whole):
+                file = self.dropped.file(number)
+                raise StackError(f"asked for {file} as it was dropped; it was changed. Who else writes there?")
+            yield read_back(number, [Line(value, 0) for value in values])
+
+
+class _Sender:
+    """Drops files of at most so many records; one that a call has begun takes no records of the next."""
+
+    def __init__(self, into: RemoteOpenFolder) -> None:
+        self._into = into
+        self._number, self._placed = 0, 0
+
+    def placed(self, record: Record) -> Record:
+        """With the number of its file."""
+        if self._placed == self._into.per_file:
+            self._next()
+        self._placed += 1
+        return record._replace(partition=self._number)
+
+    def send(self, records: Sequence[Record]) -> list[Any]:
+        """A record that cannot be in a file of this form is refused."""
+        out: list[Any] = []
+        for number, group in groupby(records, key=attrgetter("partition")):
+            out += self._dropped(int(number or 0), list(group))
+        self._next()
+        return out
+
+    def close(self) -> None:
+        """Every file was whole at once."""
+
+    def _next(self) -> None:
+        self._number, self._placed = self._number + 1, 0
+
+    def _dropped(self, number: int, records: Sequence[Record]) -> list[Any]:
+        # Scenario files are read without what writes a ledger.
+        from harness.run_folder.ledger import Answer, State
+
+        form = self._into.dropped.form
+        good = [record for record in records if form.takes(record.value)]
+        state, said = self._write(number, [record.value for record in good]) if good else (State.FAILED, "")
+        places = {record.seq: at for at, record in enumerate(good)}
+        return [
+            Answer(record.seq, state, number, places[record.seq])
+            if record.seq in places and state is State.ACKNOWLEDGED
+            else Answer(record.seq, state if record.seq in places else State.FAILED, error=said or form.refused)
+            for record in records
+        ]
+
+    def _write(self, number: int, values: list[bytes]) -> tuple[Any, str]:
+        """Whether the file is there, and what the server said if it is not."""
+        from harness.run_folder.ledger import State
+
+        into, remote = self._into, self._into.remote
+        assert remote is not None
+        # Spark may list it at once.
+        into.dropped.values[number] = values
+        try:
+            remote.write(into.dropped.file(number).name, into.dropped.form.written(values))
+            return State.ACKNOWLEDGED, ""
+        except StackError as failure:
+            said = str(failure)
+        try:
+            found = until(f"an answer whether {into.dropped.file(number).name} is there", partial(self._look, number),
+                          within_s=BACK_S, every_s=0.2)  # fmt: skip
+        except WaitError:
+            into.doubtful.add(number)
+            return State.UNKNOWN, said
+        if found == "yes":
+            return State.ACKNOWLEDGED, ""
+        del into.dropped.values[number]
+        return State.FAILED, said
+
+    def _look(self, number: int) -> str | Waiting:
+        try:
+            return "no" if self._into.there(number) is None else "yes"
+        except StackError as failure:
+            return Waiting(str(failure))
+
+
+@dataclass(frozen=True)
+class RemoteFiles:
+    """A kind of source: files in a folder that a component keeps."""
+
+    about: About
+    component: str
+
+    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+        """A folder."""
+        return {labelled(self.component, "input"): {}}
+
+    def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
+        """The folder."""
+        from harness.components.files.dropped import Dropped
+
+        remote: RemoteFolder = part(own, labelled(self.component, "input")).at
+        asked = given.source_options
+        form = FORMS[Format(str(asked.get("format", Format.LINES)))]
+        # As Spark's own log names it, without the server.
+        folder = Path(unquote(urlsplit(remote.url).path))
+        return RemoteOpenFolder(Dropped(folder, form), int(asked.get("records_per_file", PER_FILE)), remote=remote)

@@ -1,0 +1,66 @@
+"""The fault `enter safe mode`: for a while the NameNode refuses every change, as it does while blocks are missing."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from harness.context import RunContext, TriggerHit
+from harness.faults.base import Injection, lasting
+from harness.faults.base.outage import everyone
+from harness.hosts import signals
+from harness.kinds import About, Refusals
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack import Means
+from harness.triggers.base import Planned
+
+UNFELT = "no driver died of it: nothing that was asked for in that time was a change, or it was asked for again"
+
+
+@runtime_checkable
+class HasSafeMode(Protocol):
+    """A file system of ours that can be told to refuse changes."""
+
+    def safe_mode(self, *, on: bool) -> None:
+        """Enter it, or leave it; returns once that is so. Raises StackError."""
+
+
+class EnterSafeMode:
+    """Files can be read, and nothing can be written or renamed."""
+
+    about = About(
+        name="enter safe mode",
+        summary="the NameNode of HDFS refuses every change for a while",
+        example="{when: {point: sink-committed, batch: 3}, do: enter safe mode, for: 10s}",
+        options=lasting.For,
+    )
+    impact = Impact.NONE
+    needs = frozenset({Means.RESTART_COMPONENTS})
+    components = ("hdfs",)
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return lasting.refusals(fault, planned)
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Enter it with everybody stopped, let them go on, leave it."""
+        server, for_s, driver = run.stack.servers.get("hdfs"), lasting.lasts_s(step.do), run.supervisor.driver
+        if not isinstance(server, HasSafeMode):
+            return Injection(signalled={}, note="the stack has no HDFS of its own")
+        hit.frozen += signals.freeze(everyone(run))
+        try:
+            run.look(hit)
+            server.safe_mode(on=True)
+        finally:
+            signals.thaw(hit.frozen)
+        run.stop.wait(for_s)
+        server.safe_mode(on=False)
+        died = driver is not None and run.supervisor.ended(driver.number)
+        words = f"in safe mode for {for_s:g} s"
+        return Injection(signalled={"namenode": words}, looked=True, why="" if died else UNFELT, unfelt=not died)
+
+    def freezes(self, fault: Fault) -> bool:
+        """Nothing moves between the trigger and the safe mode."""
+        return True
+
+
+KIND = EnterSafeMode()

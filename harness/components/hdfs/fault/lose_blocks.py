@@ -1,0 +1,63 @@
+"""The fault `lose blocks`: the disk of the one DataNode is gone, and with it the only replica of every block."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from harness.context import RunContext, TriggerHit
+from harness.faults.base import Injection, NoOptions
+from harness.faults.base.outage import everyone
+from harness.hosts import signals
+from harness.kinds import About, Refusals
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack import Means
+from harness.triggers.base import Planned
+
+
+@runtime_checkable
+class HasBlocks(Protocol):
+    """A file system of ours that can lose what it keeps."""
+
+    def lose_blocks(self) -> int:
+        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+
+
+class LoseBlocks:
+    """Names are there, and no file that had anything in it can be read; new ones can be written. It shows once somebody
+    reads, as a driver does that is started again."""
+
+    about = About(
+        name="lose blocks",
+        summary="the DataNode of HDFS is killed and comes back without its blocks, whose only replica it had",
+        example="{when: {point: sink-committed, batch: 3}, do: lose blocks}",
+        options=NoOptions,
+    )
+    impact = Impact.NONE
+    needs = frozenset({Means.RESTART_COMPONENTS})
+    components = ("hdfs",)
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return iter(())
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Do it with everybody stopped."""
+        server = run.stack.servers.get("hdfs")
+        if not isinstance(server, HasBlocks):
+            return Injection(signalled={}, note="the stack has no HDFS of its own")
+        hit.frozen += signals.freeze(everyone(run))
+        try:
+            run.look(hit)
+            lost = server.lose_blocks()
+        finally:
+            signals.thaw(hit.frozen)
+        if not lost:
+            return Injection(signalled={}, looked=True, note="it had no block")
+        return Injection(signalled={"datanode": f"back after SIGKILL without its {lost} blocks"}, looked=True)
+
+    def freezes(self, fault: Fault) -> bool:
+        """Nothing moves between the trigger and the loss."""
+        return True
+
+
+KIND = LoseBlocks()

@@ -1,0 +1,84 @@
+"""A run's own folder in HDFS, as `harness.remote` wants one."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.components.hdfs.webhdfs import WebHdfs
+from harness.errors import StackError
+from harness.remote import Entry, joined
+
+POLL_S = 0.005
+
+
+def soon(within_s: float) -> None:
+    """Ask again soon."""
+    threading.Event().wait(min(POLL_S, within_s))
+
+
+@dataclass(frozen=True)
+class HdfsFolder:
+    """The folder `path` of the file system that `server` asks and pipelines reach as `scheme` (`hdfs://host:port`).
+    `wait` returns once the NameNode may have noted a change; `scratch` is for copies."""
+
+    server: WebHdfs
+    scheme: str
+    path: str
+    wait: Callable[[float], None] = field(default=soon, compare=False)
+    scratch: Path | None = None
+    listed_how: str = "over WebHDFS, again and again"
+
+    @property
+    def url(self) -> str:
+        """Its address, as Spark takes it."""
+        return f"{self.scheme}{self.path}"
+
+    def below(self, place: str) -> HdfsFolder:
+        """A folder in it."""
+        return replace(self, path=self._at(place))
+
+    def entries(self, place: str) -> list[Entry]:
+        """The names in a folder; none where it is not there."""
+        said = self.server.there("LISTSTATUS", self._at(place))
+        return [_entry(each) for each in said["FileStatuses"]["FileStatus"]] if said else []
+
+    def read(self, place: str) -> bytes | None:
+        """A file, whole; None where there is none."""
+        return self.server.read(self._at(place))
+
+    def write(self, place: str, data: bytes) -> None:
+        """Written beside, and renamed."""
+        folder, _, name = place.rpartition("/")
+        hidden = self._at(joined(folder, f".{name}.{secrets.token_hex(4)}.tmp"))
+        self.server.create(hidden, data)
+        self.delete(place)
+        said = self.server.ask("PUT", "RENAME", hidden, destination=self._at(place))
+        if not said["boolean"]:
+            raise StackError(f"asked HDFS to rename {hidden} to {self._at(place)}; it did not. Who else writes there?")
+
+    def make(self) -> None:
+        """Make the folder itself."""
+        self.server.ask("PUT", "MKDIRS", self.path)
+
+    def delete(self, place: str) -> None:
+        """Remove a file, or a folder with all that is in it."""
+        self.server.ask("DELETE", "DELETE", self._at(place), recursive="true")
+
+    def changed(self, within_s: float) -> None:
+        """Return once the NameNode may have noted a change."""
+        self.wait(within_s)
+
+    def _at(self, place: str) -> str:
+        return f"{self.path}/{place}" if place else self.path
+
+
+def _entry(said: dict[str, object]) -> Entry:
+    # A file of the same name that came later has another id.
+    stamp = f"{said['fileId']} {said['modificationTime']} {said['length']}"
+    size = said["length"]
+    assert isinstance(size, int)
+    return Entry(str(said["pathSuffix"]), said["type"] == "DIRECTORY", size, stamp)

@@ -1,0 +1,198 @@
+"""HDFS as two child processes, a NameNode and a DataNode, each to be killed and started again on its data.
+
+One replica of each block, which lies on the one DataNode there is. What a client was told is done is on the disk: the
+NameNode syncs its edit log before it answers, as by default; nobody has to log in.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness import wait
+from harness.components.hadoop.daemon import Daemon, Room
+from harness.components.hadoop.settings import lay_out
+from harness.components.hdfs.folder import soon
+from harness.components.hdfs.run_folders import Provides, version
+from harness.components.hdfs.webhdfs import WebHdfs
+from harness.errors import StackError
+from harness.hosts.in_parallel import together
+from harness.hosts.ports import LOOPBACK, Port
+from harness.machine.java import Java
+from harness.session.session import Session
+
+NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+HEAP = "-Xmx160m"
+OPERATIONAL = "Operational"
+SETTINGS: Mapping[str, str] = {
+    "dfs.replication": "1",
+    "dfs.permissions.enabled": "false",
+    # It leaves its safe mode with the last block report, and not half a minute later.
+    "dfs.namenode.safemode.extension": "0",
+    "dfs.heartbeat.interval": "1",
+    "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+    "dfs.datanode.hostname": LOOPBACK,
+    # Free space is the machine's, and not what a run is about.
+    "dfs.datanode.du.reserved": "0",
+    "dfs.namenode.resource.du.reserved": "1048576",
+}
+"""What we set besides addresses and folders; goes into run.json."""
+PROBE = "/onceproof/ready"
+
+
+class _Another(StackError):
+    """No use to wait."""
+
+
+class Hdfs(Provides):
+    """One file system. `namenode` and `datanode` are its processes."""
+
+    name = "hdfs"
+    listed_how = "over WebHDFS, at each change of the NameNode's edit log"
+
+    def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
+        self.folder = session.folder / "hdfs"
+        self.scratch = self.folder / "copies"
+        self.cluster = f"onceproof-{secrets.token_hex(8)}"
+        self._rpc, self._http, self._data, self._data_http, self._data_ipc = (
+            Port(what=f"HDFS's {what}")
+            for what in ("NameNode", "NameNode over HTTP", "DataNode", "DataNode over HTTP", "DataNode's own calls")
+        )
+        self.files, self.scheme = WebHdfs(str(self._http)), f"hdfs://{self._rpc}"
+        self._log, self._admin_log = logs / "hdfs-namenode.log", logs / "hdfs-admin.log"
+        self._own = threading.local()
+        conf = self.folder / "conf"
+        rooms = [
+            Room(session=session, java=java, conf=conf, work=self.folder / name) for name in ("namenode", "datanode")
+        ]
+        self.namenode = Daemon(
+            rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
+            ready=self._named, heap=HEAP,
+        )  # fmt: skip
+        self.datanode = Daemon(
+            rooms[1], name="datanode", main=DATANODE, port=self._data, log=logs / "hdfs-datanode.log",
+            ready=self._stored, heap=HEAP,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start both, and return when a file that is written is read back. Raises StackError."""
+        lay_out(self.folder / "conf", {"core": {"fs.defaultFS": self.scheme}, "hdfs": self._settings()})
+        self.namenode.room.work.mkdir(mode=0o700, exist_ok=True)
+        self.namenode.room.finish(NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._log)
+        together([self.namenode.spawn, self.datanode.spawn])
+        self.namenode.await_ready()
+        self.datanode.await_ready()
+
+    def stop(self) -> None:
+        """End both; their data stays. Until they are started again nobody misses them."""
+        self.namenode.stop()
+        self.datanode.stop()
+
+    def check(self) -> None:
+        """Raise StackError if one of them is dead that no fault has stopped."""
+        self.namenode.check()
+        self.datanode.check()
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Delete the folders. Of a NameNode that is gone nothing is left but its data, which goes with the session.
+        Raises StackError."""
+        if self.namenode.alive:
+            super().drop(run_id, names)
+
+    def lent(self) -> str:
+        """How others find it."""
+        return f"{self.scheme}?http={self.files.address}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Version, and what we set."""
+        return {"version": version(self.files), "settings": dict(SETTINGS)}
+
+    def close(self) -> None:
+        """Give the ports back; ending the processes is the session's work."""
+        for port in (self._rpc, self._http, self._data, self._data_http, self._data_ipc):
+            port.release()
+
+    def wait(self, within_s: float) -> None:
+        """Return once the NameNode has written into its edit log, which it does before it answers whoever made the
+        change; where nobody tells of that, soon."""
+        if sys.platform != "linux":
+            soon(within_s)
+            return
+        from inotify_simple import INotify, flags
+
+        notify = getattr(self._own, "notify", None)
+        if notify is None:
+            notify = self._own.notify = INotify()
+            notify.add_watch(self._edits, flags.MODIFY | flags.CREATE | flags.MOVED_TO)
+        notify.read(timeout=int(within_s * 1000))
+
+    def safe_mode(self, *, on: bool) -> None:
+        """Have the NameNode refuse every change, or no longer. Raises StackError."""
+        self.namenode.room.finish(ADMIN, "-safemode", "enter" if on else "leave", log=self._admin_log)
+        seen = self.files.jmx("FSNamesystemState")
+        if not seen or (seen["FSState"] == OPERATIONAL) is on:
+            raise StackError(
+                f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
+            )
+
+    def lose_blocks(self) -> int:
+        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+        self.datanode.stop()
+        found = [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]
+        for path in found:
+            path.unlink()
+        self.datanode.start()
+        return sum(path.suffix != ".meta" for path in found)
+
+    @property
+    def _edits(self) -> Path:
+        return self.folder / "name" / "current"
+
+    def _settings(self) -> dict[str, str]:
+        return {
+            **SETTINGS,
+            "dfs.namenode.name.dir": (self.folder / "name").as_uri(),
+            "dfs.datanode.data.dir": (self.folder / "data").as_uri(),
+            "dfs.namenode.rpc-address": str(self._rpc),
+            "dfs.namenode.rpc-bind-host": LOOPBACK,
+            "dfs.namenode.http-address": str(self._http),
+            "dfs.namenode.http-bind-host": LOOPBACK,
+            "dfs.datanode.address": str(self._data),
+            "dfs.datanode.http.address": str(self._data_http),
+            "dfs.datanode.ipc.address": str(self._data_ipc),
+        }
+
+    def _named(self) -> bool | wait.Waiting:
+        """Does the NameNode of this file system answer, with its DataNode known and out of its safe mode?"""
+        try:
+            info, state = self.files.jmx("NameNodeInfo"), self.files.jmx("FSNamesystemState")
+            if not info or not state:
+                return wait.Waiting("it says nothing of itself yet")
+            if info["ClusterId"] != self.cluster:
+                saw = f"another file system ({info['ClusterId']})"
+                raise _Another(f"{self.files.address} is answered by {saw}; run again")
+            if state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
+                return wait.Waiting(f"it is {state['FSState']}, with {state['NumLiveDataNodes']} live DataNodes")
+            self.files.ask("PUT", "MKDIRS", self.root)
+        except _Another:
+            raise
+        except StackError as error:
+            return wait.Waiting(str(error))
+        return True
+
+    def _stored(self) -> bool | wait.Waiting:
+        """Does it take a file, and give it back?"""
+        word = secrets.token_hex(8).encode()
+        try:
+            self.files.create(PROBE, word)
+            seen = self.files.read(PROBE)
+            self.files.ask("DELETE", "DELETE", PROBE)
+        except StackError as error:
+            return wait.Waiting(str(error))
+        return seen == word or wait.Waiting("it gave back another file than it was given")

@@ -1,0 +1,68 @@
+"""A folder of a run that lies on a server's file system or in an object store, and not where the harness could list
+it itself.
+
+mirror      a local copy that follows it
+checkpoint  what its listing says of a checkpoint of Spark's, straight from the server
+http        asks a server over HTTP
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a listing says of one name. `stamp` is another one once the file is another one, or has changed; that of a
+    folder says nothing."""
+
+    name: str
+    folder: bool = False
+    size: int = 0
+    stamp: str = ""
+
+
+class RemoteFolder(Protocol):
+    """One of them. Each `place` is a path below it, its parts parted by `/`; empty for itself. Several threads may ask.
+    All but `changed` raise StackError where the server does not answer, or refuses."""
+
+    @property
+    def url(self) -> str:
+        """Its address, as Spark takes it, without a `/` at its end."""
+
+    @property
+    def scratch(self) -> Path | None:
+        """A folder of the harness's own for copies, which goes with its session and need not be there yet; None: that
+        of the system."""
+
+    def entries(self, place: str) -> list[Entry]:
+        """The names in a folder, as they were at one moment; none where it is not there."""
+
+    def read(self, place: str) -> bytes | None:
+        """A file, whole; None where it is not there any more."""
+
+    def write(self, place: str, data: bytes) -> None:
+        """Make a file, or another one in its place, which nobody sees before it is whole. Its folder is made."""
+
+    def delete(self, place: str) -> None:
+        """Remove a file, or a folder with all that is in it; silent about what is not there."""
+
+    def changed(self, within_s: float) -> None:
+        """Return once something may have changed since the last call, or the time is up; at once where nobody can
+        tell but by asking again soon."""
+
+
+@runtime_checkable
+class SaysHow(Protocol):
+    """One that says by what means it is listed, such as `over WebHDFS`; else it is asked again and again."""
+
+    @property
+    def listed_how(self) -> str:
+        """In words."""
+
+
+def joined(*parts: str) -> str:
+    """A place of several parts, empty ones left out."""
+    return "/".join(filter(None, parts))

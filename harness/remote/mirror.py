@@ -1,0 +1,202 @@
+"""A local copy of a remote folder that holds checkpoints: whoever reads checkpoint files reads them here.
+
+What appears there appears here in the order of the protocol: where a source begins and what it has taken, `offsets/N`,
+`commits/.N.*.tmp`, `commits/N`; each under its name at once and whole. So the watch of local folders tells of it. A
+name that was there between two looks only is never here: a crash point that is missed is missed. What lies below
+`state` is not copied.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+
+from harness.errors import HarnessError, StackError
+from harness.remote import Entry, RemoteFolder, SaysHow, joined
+from harness.wait import Deadline
+
+DEEPEST = 6
+WALK_EVERY_S = 0.5
+"""How often it is looked for checkpoints that are not known yet."""
+LOOK_EVERY_S = 0.25
+"""How long it waits at most for a word that something has changed."""
+AGAIN_S = 0.2
+SILENT_S = 180.0
+"""After so long without an answer nobody would see a crash point."""
+LOGS = ("offsets", "commits")
+STATE = "state"
+
+
+class Mirror:
+    """Copies `remote` to `folder`; `scratch` is a folder of the same disk that nobody watches for events."""
+
+    def __init__(self, remote: RemoteFolder, folder: Path, *, scratch: Path) -> None:
+        self.remote, self.folder, self._scratch = remote, folder, scratch
+        self._seen: Callable[[], object] = lambda: None
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._known: dict[str, str] = {}
+        """The stamp of each file that is here."""
+        self._checkpoints: set[str] = set()
+        self._walked = Deadline(0.0)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._answered = monotonic()
+        self.failure: BaseException | None = None
+        self._why = ""
+        self._thread = threading.Thread(target=self._follow, name="remote checkpoint", daemon=True)
+
+    @property
+    def told(self) -> str:
+        """Where it lies and how it is watched, in words, for evidence."""
+        how = self.remote.listed_how if isinstance(self.remote, SaysHow) else "again and again"
+        return f"the checkpoint lies at {self.remote.url}, and was listed {how}"
+
+    def start(self, seen: Callable[[], object] = lambda: None) -> None:
+        """Follow it in a thread of its own until `close`. `seen` returns once whoever watches has seen the folders that
+        were made: what comes into one before it is watched is told of in any order."""
+        self._seen = seen
+        self._thread.start()
+
+    def close(self) -> None:
+        """Follow it no more; what is here stays. Returns when the thread is gone."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(10.0)
+
+    def healthy(self) -> None:
+        """Raise HarnessError if it is followed no more."""
+        if self.failure is not None:
+            raise HarnessError(f"the watch on {self.remote.url} died: {self.failure!r}")
+        if monotonic() - self._answered > SILENT_S:
+            raise HarnessError(f"nobody has answered for {self.remote.url} in {SILENT_S:g} s: {self._why}")
+
+    def place(self, folder: Path) -> str | None:
+        """What a local folder is the copy of; None for one that is no copy."""
+        if not folder.is_relative_to(self.folder):
+            return None
+        found = folder.relative_to(self.folder).as_posix()
+        return "" if found == "." else found
+
+    def look(self, *, walk: bool = True) -> None:
+        """Copy what is there now. Raises StackError."""
+        with self._lock:
+            if walk or self._walked.over() or not self._checkpoints:
+                self._checkpoints = set(self._walk("", 0))
+                self._walked = Deadline(WALK_EVERY_S)
+            for place in sorted(self._checkpoints):
+                self._copy(place)
+            self._answered = monotonic()
+
+    def _follow(self) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    self.look(walk=False)
+                except StackError as failure:
+                    # A fault may have its server down.
+                    self._why = str(failure)
+                    self._stop.wait(AGAIN_S)
+                self.remote.changed(LOOK_EVERY_S)
+        except BaseException as failure:
+            self.failure = failure
+
+    def _walk(self, place: str, depth: int) -> Iterator[str]:
+        folders = [entry.name for entry in self.remote.entries(place) if entry.folder]
+        if {*LOGS, "sources"} & {*folders}:
+            if STATE in folders:
+                (self.folder / place / STATE).mkdir(parents=True, exist_ok=True)
+            yield place
+        elif depth < DEEPEST:
+            for name in folders:
+                yield from self._walk(joined(place, name), depth + 1)
+
+    def _copy(self, place: str) -> None:
+        # Who sees a plan sees the commit before it, and what the source has taken for it.
+        planned, done = ({e.name: e for e in self.remote.entries(joined(place, log))} for log in LOGS)
+        # A commit without its plan was planned after the look at the plans: the next look has both.
+        newest = max(map(_number, planned), default=-1)
+        done = {name: entry for name, entry in done.items() if (_batch(name) or 0) <= newest}
+        new = any(self._is_new(joined(place, "offsets", name), entry) for name, entry in planned.items())
+        if new or not any(known.startswith(joined(place, "sources")) for known in self._known):
+            self._sources(place)
+        files = [(joined(place, "offsets", name), entry) for name, entry in planned.items()]
+        files += [(joined(place, "commits", name), entry) for name, entry in done.items()]
+        self._make(joined(place, log) for log in LOGS)
+        for path, entry in sorted(files, key=lambda each: _order(each[0])):
+            self._take(path, entry)
+        for log, names in zip(LOGS, (planned, done), strict=True):
+            self._drop(joined(place, log), names)
+
+    def _sources(self, place: str) -> None:
+        insides = [joined(place, "sources", source.name) for source in self.remote.entries(joined(place, "sources"))]
+        self._make(insides)
+        for inside in insides:
+            found = {entry.name: entry for entry in self.remote.entries(inside) if not entry.folder}
+            for name, entry in sorted(found.items(), key=lambda each: _number(each[0])):
+                if not name.startswith("."):
+                    self._take(joined(inside, name), entry)
+            self._drop(inside, found)
+
+    def _make(self, folders: Iterable[str]) -> None:
+        new = [self.folder / each for each in folders if not (self.folder / each).is_dir()]
+        for each in new:
+            each.mkdir(parents=True)
+        if new:
+            self._seen()
+
+    def _is_new(self, path: str, entry: Entry) -> bool:
+        # One that is being written changes, and stays the same event.
+        return path not in self._known if entry.name.startswith(".") else self._known.get(path) != entry.stamp
+
+    def _take(self, path: str, entry: Entry) -> None:
+        if entry.folder or not self._is_new(path, entry):
+            return
+        # What is still being written has nothing in it that anybody reads.
+        data = b"" if entry.name.startswith(".") else self.remote.read(path)
+        if data is None:
+            return
+        to, beside = self.folder / path, self._scratch / "next"
+        beside.write_bytes(data)
+        if path in self._known:
+            to.unlink(missing_ok=True)  # another one in its place is told of again
+        beside.rename(to)
+        self._known[path] = entry.stamp
+
+    def _drop(self, folder: str, names: dict[str, Entry]) -> None:
+        for path in [known for known in self._known if known.rpartition("/")[0] == folder]:
+            if path.rpartition("/")[2] not in names:
+                with suppress(FileNotFoundError):
+                    (self.folder / path).unlink()
+                del self._known[path]
+
+
+def copied(remote: RemoteFolder, place: str, to: Path) -> None:
+    """Copy a tree, all files of it, into the folder `to`, which is made anew. Raises StackError."""
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    for entry in remote.entries(place):
+        inside = joined(place, entry.name)
+        if entry.folder:
+            copied(remote, inside, to / entry.name)
+        elif (data := remote.read(inside)) is not None:
+            (to / entry.name).write_bytes(data)
+
+
+def _number(name: str) -> int:
+    return int(name) if name.isdecimal() else -1
+
+
+def _batch(name: str) -> int | None:
+    """Of `N` and of `.N.*.tmp`."""
+    number = name.split(".")[1] if name.startswith(".") else name
+    return int(number) if number.isdecimal() else None
+
+
+def _order(path: str) -> tuple[int, bool, bool]:
+    """In the order of the protocol: by batch, its plan, the commit that is begun, the commit."""
+    folder, _, name = path.rpartition("/")
+    return _batch(name) or 0, folder.endswith("commits"), not name.startswith(".")

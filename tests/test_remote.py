@@ -1,0 +1,305 @@
+"""A checkpoint that lies on a server: the local copy that follows it, the listings that faults are judged by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.checkpoint import Offsets
+from harness.components.files.dropped import Dropped
+from harness.components.files.remote_source import RemoteOpenFolder as RemoteSource
+from harness.components.files.sink.parquet_rows import Parquet
+from harness.components.files.sink.remote_folder import RemoteOpenFolder
+from harness.context import CheckpointEvent
+from harness.errors import HarnessError, ScenarioError, StackError
+from harness.load import load
+from harness.load.dump import dump
+from harness.remote import checkpoint as remote
+from harness.remote import mirror as mirrors
+from harness.remote.mirror import Mirror
+from harness.run.progress.observer import Observer
+from harness.run_folder.journal import Journal
+from harness.run_folder.ledger import State
+from harness.sinks.base import Missing
+from harness.stacks.needed_parts import parts
+from harness.wait import until
+from harness.workloads.base import Record
+from tests.remote_folder import LocalRemote, put
+
+HOUSE = Path(__file__).parents[1]
+PLAN = b'v1\n{"batchWatermarkMs":0}\n{"topic":{"0":%d}}'
+
+
+def reads(line: str, log: Path) -> Offsets | None:
+    return {int(p): int(end) for p, end in json.loads(line).get("topic", {}).items()}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> LocalRemote:
+    (tmp_path / "server").mkdir()
+    return LocalRemote(tmp_path / "server")
+
+
+def mirrored(server: LocalRemote, tmp_path: Path) -> Mirror:
+    (tmp_path / "run").mkdir(exist_ok=True)
+    return Mirror(server, tmp_path / "run" / "checkpoint", scratch=tmp_path / "run" / "copied")
+
+
+@contextmanager
+def observed(server: LocalRemote, tmp_path: Path) -> Iterator[tuple[Observer, list[CheckpointEvent]]]:
+    seen: list[CheckpointEvent] = []
+    followed = mirrored(server, tmp_path)
+    with (
+        closing(Journal(tmp_path / "journal.jsonl")) as journal,
+        closing(Observer(tmp_path / "run", reads, journal, mirror=followed)) as observer,
+    ):
+        observer.listen(seen.append)
+        yield observer, seen
+
+
+def told(seen: list[CheckpointEvent]) -> list[tuple[str | None, int]]:
+    return [(event.point and str(event.point), event.batch) for event in seen]
+
+
+def test_what_a_server_shows_is_told_in_the_order_of_the_protocol(server: LocalRemote, tmp_path: Path) -> None:
+    with observed(server, tmp_path) as (observer, seen):
+        put(server.path / "sources" / "0" / "0", b"v1\n{}")
+        # All at once, as a slow look finds it.
+        for batch in (0, 1):
+            put(server.path / "offsets" / str(batch), PLAN % (batch + 5))
+        put(server.path / "commits" / "0")
+        put(server.path / "commits" / ".1.some.tmp")
+        until("the commit of batch 1 to be begun", lambda: len(seen) >= 5, within_s=20)
+        assert told(seen) == [
+            (None, 0),
+            ("batch-planned", 0),
+            ("batch-committed", 0),
+            ("batch-planned", 1),
+            ("sink-committed", 1),
+        ]
+        assert observer.committed() == {0: 5}
+        assert observer.planned() == {0: 6}
+        assert [query.checkpoint for query in observer.queries()] == ["checkpoint"]
+
+
+def test_a_commit_that_is_renamed_is_told_and_what_grows_meanwhile_is_not_told_twice(
+    server: LocalRemote, tmp_path: Path
+) -> None:
+    with observed(server, tmp_path) as (observer, seen):
+        put(server.path / "offsets" / "0", PLAN % 5)
+        hidden = server.path / "commits" / ".0.some.tmp"
+        put(hidden)
+        until("the begun commit", lambda: len(seen) >= 2, within_s=20)
+        hidden.write_bytes(b"v1\n{}")
+        observer.catch_up()
+        hidden.rename(hidden.with_name("0"))
+        until("the commit", lambda: len(seen) >= 3, within_s=20)
+        assert told(seen) == [("batch-planned", 0), ("sink-committed", 0), ("batch-committed", 0)]
+        assert not list((tmp_path / "run" / "checkpoint" / "commits").glob(".*"))
+
+
+def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(server: LocalRemote, tmp_path: Path) -> None:
+    with observed(server, tmp_path) as (observer, seen):
+        put(server.path / "sources" / "0" / "0", b"v1\n{}")
+        put(server.path / "offsets" / "0", PLAN % 5)
+        until("the plan", lambda: len(seen) >= 2, within_s=20)
+        for place in ("offsets", "sources"):
+            server.delete(place)
+        observer.catch_up()
+        put(server.path / "sources" / "0" / "0", b"v1\n{}")
+        put(server.path / "offsets" / "0", PLAN % 9)
+        until("the new plan", lambda: observer.planned() == {0: 9}, within_s=20)
+        assert len(observer.queries()) == 2
+
+
+def test_a_plan_is_told_once_what_its_source_took_is_here(server: LocalRemote, tmp_path: Path) -> None:
+    put(server.path / "sources" / "0" / "0", b"v1\nfirst")
+    put(server.path / "offsets" / "0", PLAN % 5)
+    followed = mirrored(server, tmp_path)
+    followed.look()
+
+    def between(place: str) -> None:
+        # Both appear after the look at the plans has begun: the next look has them.
+        if place == "commits":
+            server.before = lambda place: None
+            put(server.path / "sources" / "0" / "1", b"v1\nsecond")
+            put(server.path / "offsets" / "1", PLAN % 9)
+            put(server.path / "commits" / "1")
+
+    server.before = between
+    followed.look()
+    here = tmp_path / "run" / "checkpoint"
+    assert not (here / "commits" / "1").exists()
+    followed.look()
+    assert (here / "commits" / "1").exists()
+    assert (here / "sources" / "0" / "1").read_bytes() == b"v1\nsecond"
+
+
+def test_several_queries_below_one_folder_and_their_state(server: LocalRemote, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        put(server.path / name / "offsets" / "0", PLAN % 5)
+    put(server.path / "two" / "state" / "0" / "0" / "1.delta", b"x")
+    mirrored(server, tmp_path).look()
+    here = tmp_path / "run" / "checkpoint"
+    assert sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file()) == [
+        "one/offsets/0",
+        "two/offsets/0",
+    ]
+    assert (here / "two" / "state").is_dir()
+    assert not (here / "one" / "state").exists()
+
+
+def test_the_listing_is_the_servers_and_a_silent_one_gives_none(server: LocalRemote, tmp_path: Path) -> None:
+    with observed(server, tmp_path) as (observer, seen):
+        put(server.path / "offsets" / "0", PLAN % 5)
+        until("the plan", lambda: bool(seen), within_s=20)
+        put(server.path / "commits" / ".0.some.tmp")
+        assert observer.listing(seen[0].folder) == {"offsets": (0,), "commits": (), "begun": (0,)}
+        server.away.set()
+        for look in (observer.listing, observer.settled, observer.states):
+            with pytest.raises(StackError):
+                look()
+        # A restart goes on all the same, and so does the run.
+        observer.catch_up()
+        observer.healthy()
+
+
+def test_a_listing_is_settled_once_nothing_is_on_its_way(server: LocalRemote) -> None:
+    put(server.path / "offsets" / "0", PLAN % 5)
+    hidden = server.path / "commits" / ".0.some.tmp"
+    put(hidden)
+    looks = 0
+
+    def on_its_way(place: str) -> None:
+        nonlocal looks
+        looks += place == "commits"
+        if looks == 2 and hidden.exists():
+            hidden.rename(hidden.with_name("0"))
+
+    server.before = on_its_way
+    assert remote.settled(server, "") == {"offsets": (0,), "commits": (0,), "begun": ()}
+    assert looks == 3
+
+
+def test_a_server_that_is_silent_for_long_fails_the_run(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "SILENT_S", 0.05)
+    server.away.set()
+    with observed(server, tmp_path) as (observer, _):
+
+        def failed() -> bool:
+            try:
+                observer.healthy()
+            except HarnessError as failure:
+                return "connection refused" in str(failure)
+            return False
+
+        until("the run to fail", failed, within_s=20)
+
+
+def test_a_watch_that_dies_fails_the_run(server: LocalRemote, tmp_path: Path) -> None:
+    def dies(place: str) -> None:
+        raise RuntimeError("unheard of")
+
+    server.before = dies
+    followed = mirrored(server, tmp_path)
+    followed.start()
+    followed.close()
+    with pytest.raises(HarnessError, match="unheard of"):
+        followed.healthy()
+
+
+# -- files on a server
+
+
+def rows(folder: RemoteOpenFolder) -> int:
+    with folder.reading() as found:
+        return sum(map(len, found.parts))
+
+
+def parquet(file: Path, count: int) -> int:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": list(range(count))}), file)
+    return file.stat().st_size
+
+
+def test_files_on_a_server_are_read_by_listing_and_by_manifest(server: LocalRemote, tmp_path: Path) -> None:
+    server.scratch = tmp_path / "scratch"
+    listed, by_manifest = (RemoteOpenFolder(server, "payments", Parquet(), by_manifest=each) for each in (False, True))
+    with pytest.raises(Missing):
+        rows(listed)
+    before = listed.mark()
+    size = parquet(server.path / "payments" / "a.parquet", 3)
+    parquet(server.path / "payments" / "b.parquet", 4)
+    entry = {"path": f"{server.url}/payments/a.parquet", "size": size, "action": "add"}
+    put(server.path / "payments" / "_spark_metadata" / "0", f"v1\n{json.dumps(entry)}".encode())
+    assert rows(listed) == 7
+    assert rows(by_manifest) == 3
+    assert [column.name for column in listed.columns()] == ["id"]
+    assert listed.mark() != before
+    assert not list(server.scratch.iterdir())
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_file_without_an_answer_is_looked_for_and_never_sent_again(
+    server: LocalRemote, back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
+    sender = source.sender()
+    write = server.write
+
+    def unanswered(place: str, data: bytes) -> None:
+        write(place, data)
+        if not back:
+            server.away.set()
+        raise StackError("no answer")
+
+    monkeypatch.setattr(server, "write", unanswered)
+    answers = sender.send([sender.placed(Record(seq, b"k", b"v%d" % seq)) for seq in range(2)])
+    assert {answer.state for answer in answers} == {State.ACKNOWLEDGED if back else State.UNKNOWN}
+    server.away.clear()
+    assert source.ends() == {0: 2}
+
+
+def test_a_file_that_was_never_written_is_no_partition(server: LocalRemote, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
+    sender = source.sender()
+    server.away.set()
+    answers = sender.send([sender.placed(Record(0, b"k", b"v")), sender.placed(Record(1, b"k", b"two\nlines"))])
+    assert [answer.state for answer in answers] == [State.UNKNOWN, State.FAILED]
+    server.away.clear()
+    assert source.ends() == {}
+
+
+# -- the key of a scenario
+
+TEXT = """name: n
+pipeline: {entry: pipelines/transactions/upsert.py, checkpoint: WHERE}
+"""
+
+
+def written(copied: Path, where: str) -> Path:
+    copied.write_text(TEXT.replace("WHERE", where))
+    return copied
+
+
+def test_a_checkpoint_is_put_on_a_component_and_kept_when_written_out(copied: Path) -> None:
+    scenario = load(written(copied, "hdfs"))
+    assert parts(scenario)["hdfs"] == {"checkpoint": True}
+    again = copied.with_name("again.yaml")
+    again.write_text(dump(scenario))
+    assert load(again).pipeline == scenario.pipeline
+
+
+def test_a_component_that_keeps_no_checkpoints_is_refused(copied: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of hdfs"):
+        load(written(copied, "postgres"))
