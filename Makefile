@@ -16,8 +16,8 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove test lint format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, eventhubs, all (every scenario that is here),
-# containers, hostile, browser (the pages in Chromium), sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
+# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, eventhubs,
+# all (every scenario that is here), containers, hostile, browser (the pages in Chromium), sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
 # Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
 # topic or the user's own code.
 DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\

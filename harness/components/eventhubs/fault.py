@@ -23,7 +23,7 @@ class Until(Shape):
     """When the program's key counts again."""
 
     back_after: Annotated[
-        v.Duration | None, Field(None, description="after so long the first key counts again; never if left out")
+        v.Duration, Field(None, description="after so long the first key counts again; never if left out")
     ]
 
 
