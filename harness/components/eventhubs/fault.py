@@ -68,6 +68,10 @@ class RotateKey(KillServer):
         server.rotate(back=True)
         return f"gone after SIGKILL, back at once with another key, and with the first one after {back_s:g} s"
 
+    def unhealed(self, fault: Fault) -> bool:
+        """A key that does not count again."""
+        return _back_s(fault) is None
+
 
 def _back_s(fault: Fault) -> float | None:
     found = fault.options.get("back_after")

@@ -106,8 +106,13 @@ class KillServer:
         note = f"connected to it: {', '.join(lost)}" if lost else ""
         unfelt = not (lost or died)
         return Injection(
-            signalled={self.component: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt
-        )
+            signalled={self.component: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt,
+            unhealed=self.unhealed(step.do),
+        )  # fmt: skip
+
+    def unhealed(self, fault: Fault) -> bool:
+        """Does it stay away from whom it was taken?"""
+        return False
 
     def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
         """What becomes of the server between SIGKILL and its start; in words, for the evidence."""
