@@ -147,7 +147,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
         assert (
-            keys["source"]["enum"] == ["files", "kafka", "record_log", "shelf", "socket"]
+            keys["source"]["enum"] == ["eventhubs", "files", "kafka", "record_log", "shelf", "socket"]
             and "shelves" in keys
             and "partitions" in keys
         )
@@ -176,7 +176,7 @@ def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
         ScenarioError,
-        match=r"input.source must be one of files, kafka, record_log, socket, not 'kafca'.*did you mean 'kafka'",
+        match=r"input.source must be one of eventhubs, files, kafka, record_log, socket, not 'kafca'.*mean 'kafka'",
     ):
         load(written(tmp_path, text))
 
