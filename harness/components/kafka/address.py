@@ -27,10 +27,11 @@ class KafkaThere(Provides):
 
     def _at(self, there: Address) -> None:
         self.inside, self.topics = there, Topics(there)
-        with_login = isinstance(there, Access)
-        self.address = there.address() if with_login else str(there)
-        self.plain = there.address(plain=True) if with_login else str(there)
-        self.secrets = (there.password,) if with_login and there.password else ()
+        if isinstance(there, Access):
+            self.address, self.plain = there.address(), there.address(plain=True)
+            self.secrets = (there.password,) if there.password else ()
+        else:
+            self.address = self.plain = there
 
     def describe(self) -> Mapping[str, Any]:
         """Where it is, and which it is."""
