@@ -68,7 +68,7 @@ def onceproof_of(path: str, *words: str) -> tuple[int, str]:
         (["--stack", "external", "--at", "a:1"], "--at must be NAME=ADDRESS, such as kafka=HOST:PORT"),
         (
             ["--stack", "external", "--spark-master", "spark://a:1", "--at", "mysql=a:1"],
-            "asked for the component 'mysql'; there are azure, delta, files, hdfs, iceberg, kafka, mariadb, opens",
+            "asked for the component 'mysql'; there are azure, delta, eventhubs, files, hdfs, iceberg, kafka, mari",
         ),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
         assert (
-            keys["source"]["enum"] == ["files", "kafka", "record_log", "shelf", "socket"]
+            keys["source"]["enum"] == ["eventhubs", "files", "kafka", "record_log", "shelf", "socket"]
             and "shelves" in keys
             and "partitions" in keys
         )
@@ -176,7 +176,7 @@ def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
         ScenarioError,
-        match=r"input.source must be one of files, kafka, record_log, socket, not 'kafca'.*did you mean 'kafka'",
+        match=r"input.source must be one of eventhubs, files, kafka, record_log, socket, not 'kafca'.*mean 'kafka'",
     ):
         load(written(tmp_path, text))
 
@@ -445,6 +445,8 @@ OTHERWISE = {
     },
     "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
+# A broker that is Kafka's, with another login.
+OF_KAFKA = {f"components/eventhubs/{name}.py" for name in ("__init__", "connection", "process", "sink", "source")}
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {
     "stacks/containers.py", "stacks/external.py", "stacks/processes.py", "stacks/shared.py", "training/containers.py",
@@ -468,7 +470,7 @@ def test_a_kind_is_imported_in_its_own_folder_only() -> None:
         for home in known:
             if not within(module, home) and any(within(each, home) for each in names):
                 found.setdefault(home, set()).add(path)
-    assert found == {"harness.components.spark": RUN_SPARK}
+    assert found == {"harness.components.spark": RUN_SPARK, "harness.components.kafka": OF_KAFKA}
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ class Evidence:
     became of each victim; `driver_status` is the exit status (negative for a signal) of a driver that the fault ended;
     `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows the sink had been handed;
     `asked`: the driver was asked to end, and may have finished what it had in flight; `unfelt`: it happened at its
-    crash point, and nobody can have noticed."""
+    crash point, and nobody can have noticed; `unhealed`: what it took away was not given back in the run."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -271,6 +271,7 @@ class Evidence:
     note: str = ""
     asked: bool = False
     unfelt: bool = False
+    unhealed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

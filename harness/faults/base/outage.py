@@ -83,7 +83,7 @@ class KillServer:
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Look with everybody stopped, kill it, let them go on without it, bring it back."""
-        server, for_s = run.stack.servers.get(self.component), lasting.lasts_s(step.do)
+        server = run.stack.servers.get(self.component)
         server, victim = (getattr(server, self.daemon, None) if self.daemon else server), self.daemon or self.component
         if not isinstance(server, Restartable):
             return Injection(signalled={}, note=f"the stack has no {victim} of its own")
@@ -96,7 +96,7 @@ class KillServer:
             server.stop()
         finally:
             signals.thaw(hit.frozen)
-        run.stop.wait(for_s)
+        words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run))
         try:
@@ -105,11 +105,23 @@ class KillServer:
                 run.tripwire.recount(handed)
         finally:
             signals.thaw(late)
-        words = f"gone after SIGKILL, back after {for_s:g} s"
         died = driver is not None and run.supervisor.ended(driver.number)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
         unfelt = not (lost or died)
-        return Injection(signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt)
+        return Injection(
+            signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt,
+            unhealed=self.unhealed(step.do),
+        )  # fmt: skip
+
+    def unhealed(self, fault: Fault) -> bool:
+        """Does it stay away from whom it was taken?"""
+        return False
+
+    def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
+        """What becomes of the server between SIGKILL and its start; in words, for the evidence."""
+        for_s = lasting.lasts_s(step.do)
+        run.stop.wait(for_s)
+        return f"gone after SIGKILL, back after {for_s:g} s"
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""
