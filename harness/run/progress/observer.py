@@ -38,7 +38,10 @@ class Observer:
         self._touched: dict[int, set[Path]] = {}
         self.attempt = 0
         self._last = monotonic()
-        self._watch = CheckpointWatch(root, self._saw)
+        self._watch = self._watched(root)
+
+    def _watched(self, root: Path) -> CheckpointWatch:
+        return CheckpointWatch(root, self._saw)
 
     def close(self) -> None:
         """Stop watching."""
