@@ -1,9 +1,10 @@
 """What there is of each kind: triggers, faults and so on, found by name.
 
 A kind is one module of its package here (`harness/faults/kill_driver.py`), or of the folder of its component
-(`harness/components/postgres/sink`), and calls its one object `KIND`. Other installed packages add theirs by an entry
-point of the group `onceproof.<package>` (`onceproof.faults`); a repository adds its own in the `conftest.py` at its
-root, by `harness.faults.FAULTS.register(...)`. No other list of kinds stands anywhere.
+(`harness/components/postgres/sink`), and calls its one object `KIND`. Where a component has several of a noun, each is
+a module of a package (`harness/components/hdfs/fault/kill_namenode.py`). Other installed packages add theirs by an
+entry point of the group `onceproof.<package>` (`onceproof.faults`); a repository adds its own in the `conftest.py` at
+its root, by `harness.faults.FAULTS.register(...)`. No other list of kinds stands anywhere.
 """
 
 from __future__ import annotations
@@ -123,10 +124,11 @@ class Registry(Generic[K]):
     def _ours(self) -> None:
         beside = [f"{component}.{self.noun}" for component in _modules(COMPONENTS)]
         for name in (*_modules(self.package), *beside):
-            spec = importlib.util.find_spec(name)
-            # What lies beside the kinds may want a client of a server, which reading a scenario file does not.
-            if spec is not None and spec.origin and NAMED.search(Path(spec.origin).read_text(encoding="utf-8")):
+            if _names_kind(name):
                 self._add(importlib.import_module(name).KIND)
+            elif name in beside and _is_package(name):
+                for each in filter(_names_kind, _modules(name)):
+                    self._add(importlib.import_module(each).KIND)
 
     def _of_others(self) -> None:
         group = f"onceproof.{self.package.rpartition('.')[2]}"
@@ -153,6 +155,18 @@ def misshapen(kind: object, protocol: Any) -> str:
     if isinstance(getattr(kind, "components", ()), str):
         return f"saw {about.name!r}, whose `components` is a text: put it into a tuple"
     return ""
+
+
+def _names_kind(module: str) -> bool:
+    """Is there such a module, with a `KIND`? What lies beside the kinds may want a client of a server, which reading a
+    scenario file does not: so it is not imported to see."""
+    spec = importlib.util.find_spec(module)
+    return bool(spec and spec.origin and NAMED.search(Path(spec.origin).read_text(encoding="utf-8")))
+
+
+def _is_package(module: str) -> bool:
+    spec = importlib.util.find_spec(module)
+    return spec is not None and spec.submodule_search_locations is not None
 
 
 def _modules(package: str) -> list[str]:
