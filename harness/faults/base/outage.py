@@ -11,7 +11,7 @@ from harness.faults.base import Injection, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack import Means, Process
+from harness.stack import Driver, Means, Process
 from harness.triggers.base import Planned
 
 UNFELT = (
@@ -75,13 +75,21 @@ class KillServer:
         """What it hits."""
         return (self.component,)
 
+    def server(self, run: RunContext) -> object:
+        """Whom it hits; None where the stack has none."""
+        return run.stack.servers.get(self.component)
+
+    def died(self, run: RunContext, driver: Driver | None) -> bool:
+        """Has the attempt ended that was at work then? Asked once it is back."""
+        return driver is not None and run.supervisor.ended(driver.number)
+
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Look with everybody stopped, kill it, let them go on without it, bring it back."""
-        server, for_s = run.stack.servers.get(self.component), lasting.lasts_s(step.do)
+        server, for_s = self.server(run), lasting.lasts_s(step.do)
         if not isinstance(server, Restartable):
             return Injection(signalled={}, note=f"the stack has no {self.component} of its own")
         driver, pipeline = run.supervisor.driver, everyone(run)
@@ -103,9 +111,8 @@ class KillServer:
         finally:
             signals.thaw(late)
         words = f"gone after SIGKILL, back after {for_s:g} s"
-        died = driver is not None and run.supervisor.ended(driver.number)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
-        unfelt = not (lost or died)
+        unfelt = not (lost or self.died(run, driver))
         return Injection(
             signalled={self.component: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt
         )

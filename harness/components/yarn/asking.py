@@ -1,0 +1,87 @@
+"""What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import StackError
+
+ANSWER_S = 5.0
+OVER = ("FINISHED", "FAILED", "KILLED")
+EXIT_CODE = re.compile(r"exitCode: (-?\d+)")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of an application as YARN counts them, from 1; no container until it has one."""
+
+    number: int
+    container: str
+
+
+@dataclass(frozen=True)
+class Manager:
+    """ResourceManager's page at `host:port`."""
+
+    address: str
+
+    def up(self) -> bool:
+        """Does it answer as one that has started?"""
+        found = self.ask("/info")
+        return found is not None and found.get("clusterInfo", {}).get("state") == "STARTED"
+
+    def node_since_ms(self) -> int:
+        """When its one running node told of its health last, in milliseconds since 1970; 0 without one."""
+        nodes = ((self.ask("/nodes") or {}).get("nodes") or {}).get("node", ())
+        return max((int(each["lastHealthUpdate"]) for each in nodes if each["state"] == "RUNNING"), default=0)
+
+    def attempts(self, application: str) -> list[Attempt] | None:
+        """Those that it has begun; None while it does not answer."""
+        found = self.ask(f"/apps/{application}/appattempts")
+        if found is None:
+            return None
+        told = (found.get("appAttempts") or {}).get("appAttempt", ())
+        return [Attempt(int(each["id"]), each.get("containerId") or "") for each in told]
+
+    def over(self, application: str) -> str:
+        """In which state an application has ended; empty while it has not, or nobody answers."""
+        state = str((self.ask(f"/apps/{application}/state") or {}).get("state", ""))
+        return state if state in OVER else ""
+
+    def exit_status(self, application: str, number: int) -> int | None:
+        """With which status the container of an attempt ended; None while YARN has not said it."""
+        name = f"{application.replace('application', 'appattempt')}_{number:06}"
+        found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
+        said = EXIT_CODE.search(str(found.get("diagnosticsInfo", "")))
+        return int(said[1]) if said else None
+
+    def end(self, application: str) -> None:
+        """Have it end for good. Raises StackError if it is not told."""
+        try:
+            self._asked(f"/apps/{application}/state", {"state": "KILLED"})
+        except (OSError, ValueError) as failure:
+            raise StackError(f"asked YARN to end {application}; it does not answer: {failure}") from failure
+
+    def ask(self, path: str) -> dict[str, Any] | None:
+        """What it answers; None while it does not."""
+        try:
+            return self._asked(path)
+        except (OSError, ValueError):
+            return None
+
+    def _asked(self, path: str, said: dict[str, str] | None = None) -> dict[str, Any]:
+        body = json.dumps(said).encode() if said else None
+        request = urllib.request.Request(
+            f"http://{self.address}/ws/v1/cluster{path}",
+            data=body,
+            method="PUT" if said else "GET",
+            headers={"Accept": "application/json", "Content-Type": "application/json"},
+        )
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=ANSWER_S) as page:
+            found: dict[str, Any] = json.load(page)
+            return found
