@@ -113,7 +113,7 @@ class YarnStack(StartingStack):
         begun = manager.attempts(application)
         if begun is None:
             return None
-        if any(each.number == after.number + 1 and each.container for each in begun):
+        if after.number + 1 in begun:
             return self._attempt(own, after.number + 1, log)
         if not (state := manager.over(application)):
             return None

@@ -1,4 +1,8 @@
-"""What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one."""
+"""What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one.
+
+The answers have other shapes than Hadoop's pages describe, since the one jar that holds its daemons brings another
+writer of JSON; what an application itself is told as (`/apps/ID`) is of no use.
+"""
 
 from __future__ import annotations
 
@@ -16,36 +20,22 @@ EXIT_CODE = re.compile(r"exitCode: (-?\d+)")
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One attempt of an application as YARN counts them, from 1; no container until it has one."""
-
-    number: int
-    container: str
-
-
-@dataclass(frozen=True)
 class Manager:
     """ResourceManager's page at `host:port`."""
 
     address: str
 
-    def up(self) -> bool:
-        """Does it answer as one that has started?"""
-        found = self.ask("/info")
-        return found is not None and found.get("clusterInfo", {}).get("state") == "STARTED"
-
     def node_since_ms(self) -> int:
         """When its one running node told of its health last, in milliseconds since 1970; 0 without one."""
-        nodes = ((self.ask("/nodes") or {}).get("nodes") or {}).get("node", ())
+        nodes = (self.ask("/nodes") or {}).get("nodes") or ()
         return max((int(each["lastHealthUpdate"]) for each in nodes if each["state"] == "RUNNING"), default=0)
 
-    def attempts(self, application: str) -> list[Attempt] | None:
-        """Those that it has begun; None while it does not answer."""
+    def attempts(self, application: str) -> dict[int, str] | None:
+        """The state of each that it has begun, by number, from 1; None while it does not answer."""
         found = self.ask(f"/apps/{application}/appattempts")
         if found is None:
             return None
-        told = (found.get("appAttempts") or {}).get("appAttempt", ())
-        return [Attempt(int(each["id"]), each.get("containerId") or "") for each in told]
+        return {int(each["attemptId"]): str(each["appAttemptState"]) for each in found.get("attempts") or ()}
 
     def over(self, application: str) -> str:
         """In which state an application has ended; empty while it has not, or nobody answers."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from typing import BinaryIO
 
 from harness.components.yarn.asking import Manager
 from harness.components.yarn.containers import Contained, contained, master
@@ -21,6 +23,8 @@ from harness.scenario import Victim
 SHELL_SIGNAL = 128
 """A shell tells a signal as this and its number."""
 LOOK_S, ASK_S = 0.1, 0.5
+NAMES = ("prelaunch.err", "stderr", "stdout")
+"""The files of a container's output."""
 LOST = 1
 """The status of an attempt that YARN gave up without an exit status: its node was lost."""
 
@@ -105,7 +109,7 @@ class YarnAttempt:
 
     def _lost(self, application: str) -> int | None:
         """Is it over for YARN all the same?"""
-        later = any(each.number > self.number for each in self._manager.attempts(application) or ())
+        later = any(number > self.number for number in self._manager.attempts(application) or ())
         return LOST if later or self._manager.over(application) else None
 
     def _due(self, what: str, every_s: float) -> bool:
@@ -122,25 +126,28 @@ def told(status: int) -> int:
 
 
 class Output:
-    """Copies what a container says into the log of its attempt, line by line, as it comes: NodeManager deletes it."""
+    """Copies what a container says into the log of its attempt, line by line, as it comes: a NodeManager that starts
+    deletes what another one has left, and what is held open here can be read on."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._read: dict[Path, int] = {}
+        self._open: dict[str, BinaryIO] = {}
+        self._torn: dict[str, bytes] = {}
 
     def follow(self, folder: Path, *, last: bool = False) -> None:
-        """Add what is new; with `last` also a line that nobody has ended."""
-        for name in ("prelaunch.err", "stderr", "stdout"):
-            path = folder / name
-            try:
-                with path.open("rb") as file:
-                    file.seek(self._read.get(path, 0))
-                    new = file.read()
-            except OSError:
+        """Add what is new; with `last` also a line that nobody has ended, and no more after that."""
+        for name in NAMES:
+            if name not in self._open:
+                with suppress(OSError):
+                    self._open[name] = (folder / name).open("rb")
+            if (file := self._open.get(name)) is None:
                 continue
-            if not last:
-                new = new[: new.rfind(b"\n") + 1]
+            whole, ended, rest = (self._torn.get(name, b"") + file.read()).rpartition(b"\n")
+            new, self._torn[name] = (whole + ended + rest, b"") if last else (whole + ended, rest)
             if new:
                 with self._log.open("ab") as log:
                     log.write(new)
-                self._read[path] = self._read.get(path, 0) + len(new)
+            if last:
+                file.close()
+        if last:
+            self._open = {}

@@ -33,6 +33,8 @@ TOLD: Mapping[str, str] = {
         "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
     ),
     "yarn.timeline-service.enabled": "false",
+    # It would leave the environment of each container, passwords and all, beside its output.
+    "yarn.nodemanager.log-container-debug-info.enabled": "false",
 }
 """What we set besides addresses and folders; goes into run.json."""
 QUEUES: Mapping[str, str] = {

@@ -52,9 +52,8 @@ class Submission:
         return self._application
 
     def failed(self) -> int | None:
-        """The exit status of one that YARN has not got to know; None otherwise."""
-        status = self.process.poll()
-        return status if status and not self.application else None
+        """The exit status of one that failed; None otherwise."""
+        return self.process.poll() or None
 
 
 def submit(
