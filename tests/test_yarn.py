@@ -1,5 +1,5 @@
 """The stack `yarn`: what it refuses, how a pipeline is handed over, how an attempt's end and output are told. The real
-one is started by the tests at the end."""
+one: `test_yarn_runs.py`."""
 
 from __future__ import annotations
 
@@ -186,15 +186,3 @@ class TestAttempt:
             "",
             0,
         )
-
-
-def marked(mark: str) -> set[int]:
-    """The living processes with that text in their environment."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if mark.encode() in path.read_bytes():
-                found.add(int(path.parent.name))
-        except OSError:
-            continue
-    return found

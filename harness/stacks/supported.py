@@ -81,4 +81,6 @@ def has(stack: str, component: Component | None) -> bool:
 
 def _who_does(scenario: Scenario) -> str:
     able = [name for name in MEANS if not unsupported(scenario, Named(name))]
-    return f" ({' and '.join(able)} {'does' if len(able) == 1 else 'do'})" if able else ""
+    if len(able) < 2:
+        return f" ({able[0]} does)" if able else ""
+    return f" ({', '.join(able[:-1])} and {able[-1]} do)"

@@ -6,6 +6,7 @@ or does not show: a poll is cheap, and a crash point does not wait for HTTP.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -53,14 +54,11 @@ class YarnAttempt:
     def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
         """The JVM first, then the Python program and what is under it."""
         found = self._master
-        if found is None or self._status is not None:
-            return []
-        jvm, *rest = found.process.family() or [None]
-        if jvm is None:
-            return []
-        if victim is Victim.JVM:
-            return [jvm]
-        return rest[:1] if victim is Victim.PYTHON else [jvm, *rest]
+        tree = found.process.family() if found is not None and self._status is None else []
+        if victim is Victim.PYTHON:
+            # Beside it the JVM starts a tool now and then, for a link or a permission.
+            return [each for each in tree[1:] if each.command()[:1] == [sys.executable]][:1]
+        return tree[:1] if victim is Victim.JVM else tree
 
     def names(self) -> Mapping[str, str]:
         """As YARN calls it."""
