@@ -6,7 +6,7 @@ NodeManager does not: its own recovery needs a library that Hadoop does not brin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import time
 from typing import Any
@@ -25,13 +25,14 @@ HEAP = "-Xmx384m"
 
 
 class YarnDaemon(Daemon):
-    """One that can be killed alone: what a NodeManager has started lives on."""
+    """One that can be killed alone: what a NodeManager has started lives on. `joined` says whether the node has joined
+    since a moment, in milliseconds since 1970."""
 
-    def __init__(self, room: Room, *, since: Callable[[], int], **said: Any) -> None:
-        super().__init__(room, ready=self._joined, heap=HEAP, **said)
-        self._since, self._begun_ms = since, 0
+    def __init__(self, room: Room, *, joined: Callable[[int], bool], **said: Any) -> None:
+        super().__init__(room, ready=lambda: joined(self._begun_ms), heap=HEAP, **said)
+        self._begun_ms = 0
 
-    def spawn(self, words: Any = ()) -> None:
+    def spawn(self, words: Sequence[str] = ()) -> None:
         """Start it; returns at once. Raises StackError where another program has its port."""
         self._begun_ms = int(time() * 1000)
         super().spawn(words)
@@ -48,10 +49,6 @@ class YarnDaemon(Daemon):
         found = reaper.identify(self._process.pid) if self._process is not None else None
         return processes([found] if found else [])
 
-    def _joined(self) -> bool:
-        """Has ResourceManager heard of the node since this was started?"""
-        return self._since() >= self._begun_ms
-
 
 class Yarn:
     """`logs` is where daemons write, and where containers have a folder each."""
@@ -65,20 +62,23 @@ class Yarn:
         self._session, self._logs = session, logs
         self.manager = Manager(str(self._ports["manager-web"]))
         room = Room(session=session, java=java, conf=self.folders.conf, work=self.folders.root / "tmp")
-        # Applications are accepted once there is a node to run them, so either is ready then.
-        self.resourcemanager, self.nodemanager = (
-            YarnDaemon(
-                room,
-                since=self.manager.node_since_ms,
-                name=name,
-                main=f"{PACKAGE}.{main}",
-                port=self._ports["scheduler" if name == "resourcemanager" else name],
-                log=logs / f"yarn-{name}.log",
-            )
-            for name, main in (
-                ("resourcemanager", "resourcemanager.ResourceManager"),
-                ("nodemanager", "nodemanager.NodeManager"),
-            )
+        manager = self.manager
+        # One that comes back has no node before one has knocked again.
+        self.resourcemanager = YarnDaemon(
+            room,
+            joined=lambda since: manager.node_since_ms() > 0,
+            name="resourcemanager",
+            main=f"{PACKAGE}.resourcemanager.ResourceManager",
+            port=self._ports["scheduler"],
+            log=logs / "yarn-resourcemanager.log",
+        )
+        self.nodemanager = YarnDaemon(
+            room,
+            joined=lambda since: manager.node_since_ms() >= since,
+            name="nodemanager",
+            main=f"{PACKAGE}.nodemanager.NodeManager",
+            port=self._ports["nodemanager"],
+            log=logs / "yarn-nodemanager.log",
         )
 
     @property
