@@ -20,7 +20,7 @@ from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn, YarnDaemon
 from harness.components.yarn.containers import EXECUTOR, contained, runs
 from harness.components.yarn.policy import attempts
-from harness.components.yarn.submission import Submission, submit
+from harness.components.yarn.submission import Machine, Submission, submit
 from harness.components.yarn.submission import settings as spark_settings
 from harness.errors import StackError
 from harness.hosts import signals
@@ -96,9 +96,12 @@ class YarnStack(StartingStack):
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Submit the pipeline; its first attempt. Its placeholders are already filled in."""
-        submission = submit(self._up(), self._there(), own, pipeline, java=self._java, jars=self._jars, log=log)
+        submission = submit(self._up(), self._there(), own, pipeline, self._machine(), log=log)
         self._submitted[own.run_id] = Submitted(submission, attempts(pipeline))
         return self._attempt(own, number, log)
+
+    def _machine(self) -> Machine:
+        return Machine(java=self._java, jars=self._jars, flags=self._flags)
 
     def _attempt(self, own: RunResources, number: int, log: Path) -> YarnAttempt:
         yarn, submission = self._there(), self._submitted[own.run_id].submission
@@ -143,7 +146,7 @@ class YarnStack(StartingStack):
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return spark_settings(own, pipeline, self._there(), self._jars)
+        return spark_settings(own, pipeline, self._there(), self._machine())
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
@@ -185,6 +188,7 @@ class YarnStack(StartingStack):
             **self._described(components),
             "spark": {"version": importlib.metadata.version("pyspark"), "home": self._there().home.name},
             "yarn": {"settings": {**settings.TOLD, **settings.QUEUES}},
+            "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
 
     def down(self) -> None:

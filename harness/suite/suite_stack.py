@@ -87,7 +87,7 @@ def say(words: str) -> None:
 @contextmanager
 def up(stack: Stack) -> Iterator[Stack]:
     """The stack, up; down afterwards, however it ends."""
-    if stack.name == "processes":
+    if stack.name in ("processes", "yarn"):
         from harness.training.processes import provide
 
         provide(say)

@@ -21,6 +21,7 @@ from harness.components.yarn.policy import ATTEMPTS, MOST, attempts
 from harness.hosts import service
 from harness.hosts.ports import LOOPBACK
 from harness.machine import class_data
+from harness.machine.class_data import Kind
 from harness.machine.jars import Jars
 from harness.machine.java import Java
 from harness.resources import RunResources
@@ -56,20 +57,29 @@ class Submission:
         return self.process.poll() or None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What containers run with: the Java, the jars, and the JVM flags (class data archives) by kind of JVM."""
+
+    java: Java
+    jars: Jars
+    flags: Mapping[Kind, tuple[str, ...]]
+
+
 def submit(
-    session: Session, yarn: Yarn, own: RunResources, pipeline: Pipeline, *, java: Java, jars: Jars, log: Path
+    session: Session, yarn: Yarn, own: RunResources, pipeline: Pipeline, machine: Machine, *, log: Path
 ) -> Submission:
     """Start it; returns at once. Raises StackError if it cannot be started."""
     (own.folder / "tmp").mkdir(exist_ok=True)
     given = own.folder / "spark.properties"
     # It holds what only the processes of the run could see.
     given.touch(mode=0o600)
-    given.write_text(properties({**settings(own, pipeline, yarn, jars), **_told(own, pipeline)}), encoding="utf-8")
+    given.write_text(properties({**settings(own, pipeline, yarn, machine), **_told(own, pipeline)}), encoding="utf-8")
     command = [str(own.spark_home / "bin" / "spark-submit"), "--master", yarn.master, "--deploy-mode", "cluster"]
     command += ["--properties-file", str(given), pipeline.entry, *pipeline.args]
     env = service.environment(
         HADOOP_CONF_DIR=str(yarn.folders.conf),
-        JAVA_HOME=str(java.home),
+        JAVA_HOME=str(machine.java.home),
         SPARK_HOME=str(own.spark_home),
         SPARK_CONF_DIR=str(class_data.conf()),
         SPARK_LOCAL_IP=LOOPBACK,
@@ -84,22 +94,32 @@ def submit(
     return Submission(session.spawn(command, name=name, log=log, env=env, cwd=own.folder), log)
 
 
-def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, jars: Jars) -> dict[str, str]:
+def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -> dict[str, str]:
     """Spark's configuration as the harness sets it: size, places, jars. Holds no secret."""
-    flags = " ".join(class_data.JIT)
     return {
-        **_common(own, pipeline, jars),
+        **_common(own, pipeline, machine.jars),
         "spark.driver.memory": driver_process.MEMORY,
-        "spark.driver.extraJavaOptions": driver_process.jvm_flags(class_data.JIT, own.folder / "tmp"),
+        "spark.driver.extraJavaOptions": driver_process.jvm_flags(machine.flags[Kind.DRIVER], own.folder / "tmp"),
+        "spark.driver.extraClassPath": class_path(yarn.home, machine.jars),
         "spark.executor.instances": str(max(1, pipeline.executors)),
-        "spark.executor.extraClassPath": driver_process.class_path(jars),
-        "spark.executor.extraJavaOptions": flags,
+        "spark.executor.extraClassPath": class_path(yarn.home, machine.jars, class_data.conf()),
+        "spark.executor.extraJavaOptions": " ".join(machine.flags[Kind.EXECUTOR]),
         "spark.yarn.jars": f"local:{yarn.home}/jars/*",
         "spark.yarn.stagingDir": (own.folder / "staging").as_uri(),
         "spark.yarn.submit.waitAppCompletion": "false",
+        # For a program that is slow to ask for its session: 100 s by default.
+        "spark.yarn.am.waitTime": "300s",
         "spark.yarn.tags": own.run_id,
         ATTEMPTS: str(attempts(pipeline) or MOST),
     }
+
+
+def class_path(home: Path, jars: Jars, *conf: Path) -> str:
+    """The connector's jars and Spark's own, as on other stacks: a class data archive fits whatever begins like it. YARN
+    adds its own entries."""
+    logging = sorted((home / "jars").glob("slf4j-api-*.jar"))
+    folders = [f"{each}/" for each in conf]
+    return os.pathsep.join([driver_process.class_path(jars), *folders, *map(str, logging), f"{home}/jars/*"])
 
 
 def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
