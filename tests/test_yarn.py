@@ -139,6 +139,8 @@ class TestHandedOver:
         assert addresses == {str(port) for port in at.values()} and len(addresses) == len(at)
         assert {v for n, v in found.items() if str(n).endswith(("hostname", "bind-host"))} == {LOOPBACK}
         assert "ONCEPROOF_SESSION=s-1" in found["yarn.nodemanager.admin-env"].split(",")
+        places = [each for value in found.values() for each in value.split(",") if each.startswith(("/", "file:"))]
+        assert len(places) >= 4 and all(str(tmp_path) in each for each in places)
         for port in at.values():
             port.release()
 

@@ -103,6 +103,9 @@ def write(folders: Folders, at: Mapping[str, Port], session: str) -> None:
         "yarn.nodemanager.local-dirs": str(folders.local),
         "yarn.nodemanager.log-dirs": str(folders.logs),
         "yarn.resourcemanager.fs.state-store.uri": folders.state.as_uri(),
+        # Below /tmp by default.
+        "yarn.node-attribute.fs-store.root-dir": (folders.root / "attributes").as_uri(),
+        "yarn.node-labels.fs-store.root-dir": (folders.root / "labels").as_uri(),
         "yarn.nodemanager.admin-env": f"MALLOC_ARENA_MAX=$MALLOC_ARENA_MAX,{reaper.MARKER}={session}",
     }
     core = {

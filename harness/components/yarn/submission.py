@@ -103,7 +103,7 @@ def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine
         "spark.driver.extraClassPath": class_path(yarn.home, machine.jars),
         "spark.executor.instances": str(max(1, pipeline.executors)),
         "spark.executor.extraClassPath": class_path(yarn.home, machine.jars, class_data.conf()),
-        "spark.executor.extraJavaOptions": " ".join(machine.flags[Kind.EXECUTOR]),
+        "spark.executor.extraJavaOptions": " ".join([*machine.flags[Kind.EXECUTOR], "-XX:-UsePerfData"]),
         "spark.yarn.jars": f"local:{yarn.home}/jars/*",
         "spark.yarn.stagingDir": (own.folder / "staging").as_uri(),
         "spark.yarn.submit.waitAppCompletion": "false",
@@ -130,13 +130,13 @@ def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]
 
 def _told(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
     """The environment of the containers, and the pipeline's own settings, which win."""
-    python = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
+    # What a worker puts into a temporary folder would outlive a SIGKILL: that folder is the run's.
+    python = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK, "TMPDIR": str(own.folder / "tmp")}
     driver = {
         **python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(Path(pipeline.entry).parent), str(_package())]),
         "PYTHONUNBUFFERED": "1",
-        "TMPDIR": str(own.folder / "tmp"),
         driver_process.RUN: own.run_id,
         failpoint.FOLDER: str(own.folder / "failpoints"),
         **own.environment,
