@@ -172,7 +172,7 @@ class YarnStack(StartingStack):
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
         self._up().guard()
-        for part in (*self._started.values(), self._there()):
+        for part in self._parts():
             part.check()
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
@@ -197,9 +197,12 @@ class YarnStack(StartingStack):
         if session is None:
             return
         # Before its server dies, or a client goes on knocking.
-        for part in (*self._started.values(), *([self._yarn] if self._yarn is not None else [])):
+        for part in self._parts():
             part.close()
         session.close()
         # A pipeline that fails may have told its executors' logs how it logs in.
         redact_folder(self.logs, tuple(self._secrets))
         self.servers, self._started, self._submitted, self._yarn = {}, {}, {}, None
+
+    def _parts(self) -> list[Started | Yarn]:
+        return [*self._started.values(), *([self._yarn] if self._yarn is not None else [])]
