@@ -14,7 +14,6 @@ import pytest
 from harness.components.yarn.containers import EXECUTOR, MASTER
 from harness.load import load
 from harness.run.loop import run
-from harness.run_folder.store import RunFolder
 from harness.stacks.yarn import YarnStack
 from harness.wait import Waiting, until
 from tests.limits import PROCESS_S
@@ -32,9 +31,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnStack]:
         yield there
 
 
-def told(folder: RunFolder, what: str) -> list[dict[str, object]]:
+def told(folder: Path, what: str) -> list[dict[str, object]]:
     """The journal's events of one kind."""
-    lines = map(json.loads, (folder.path / "journal.jsonl").read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines())
     return [each for each in lines if each["what"] == what]
 
 
@@ -49,7 +48,7 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
     # YARN counts attempts as the journal does.
     assert "_01_000001" in str(died["container"]) and launched["application"] == died["application"]
     for number in (1, 2):
-        said = (done.folder.path / "logs" / f"driver-{number}.log").read_text(errors="replace")
+        said = (done.folder / "logs" / f"driver-{number}.log").read_text(errors="replace")
         assert "ApplicationMaster" in said, "the output of each attempt's container"
 
 
