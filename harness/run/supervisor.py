@@ -19,7 +19,7 @@ from harness.scenario import Pipeline, Restart, Victim
 from harness.stack import Driver, HasNames, KeepsStandbys, Process, RestartsDrivers, Stack, Standby, Start
 from harness.wait import Deadline, Waiting, undisturbed, until
 
-LOOK_EVERY_S = 0.02
+LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
 UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 180.0
@@ -195,7 +195,7 @@ class Supervisor:
         """Wait for the attempt that the stack's cluster manager starts after `dead`; False if there is none, or the end
         came first."""
         log = self._logs / f"driver-{dead.number + 1}.log"
-        while not self._stopping.wait(LOOK_EVERY_S):
+        while not self._stopping.wait(ASK_EVERY_S):
             found = stack.next_attempt(self._own, after=dead, log=log)
             if isinstance(found, str):
                 self.gave_up = found
