@@ -21,9 +21,13 @@ from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
 from harness.components.yarn.settings import Folders
+from harness.context import TriggerHit
+from harness.faults import FAULTS, fault
+from harness.faults.base import outage
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
-from harness.scenario import Pipeline, Restart, Victim
+from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.triggers.base import at_point
 from harness.wait import until
 
 APPLICATION = "application_17_0001"
@@ -271,3 +275,36 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path
         ("died", 2, container(2, 1)),
         ("gave up", None, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "connected", "lost", "unfelt"),
+    [
+        ("kill nodemanager", "nodemanager", False, True, False),
+        ("restart resourcemanager", "resourcemanager", True, False, False),
+        ("restart resourcemanager", "resourcemanager", False, False, True),
+    ],
+)
+def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, kind: str, name: str, connected: bool, lost: bool, unfelt: bool
+) -> None:
+    story: list[str] = []
+    daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
+    process = SimpleNamespace(name="1", reaches=lambda port: connected)
+    monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
+    monkeypatch.setattr(outage, "everyone", lambda run: [process])
+    asked = iter([False, False])
+    run: Any = SimpleNamespace(
+        stack=SimpleNamespace(daemons={name: daemon}, servers={}, executors=lambda own: []),
+        own={},
+        # Its driver ends some time after the daemon is back.
+        supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(asked, lost)),
+        tripwire=None,
+        look=lambda hit: story.append("looked"),
+        stop=threading.Event(),
+    )
+    hit, step = TriggerHit(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
+    done = FAULTS[kind].inject(run, step, hit)
+    assert (story, list(done.signalled), done.unfelt) == (["looked", "killed", "back"], [name], unfelt)
+    elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}))
+    assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
