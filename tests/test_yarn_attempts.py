@@ -278,16 +278,17 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "connected", "lost", "unfelt"),
+    ("kind", "connected", "lost", "unfelt"),
     [
-        ("kill nodemanager", "nodemanager", False, True, False),
-        ("restart resourcemanager", "resourcemanager", True, False, False),
-        ("restart resourcemanager", "resourcemanager", False, False, True),
+        ("kill nodemanager", False, True, False),
+        ("restart resourcemanager", True, False, False),
+        ("restart resourcemanager", False, False, True),
     ],
 )
 def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, kind: str, name: str, connected: bool, lost: bool, unfelt: bool
+    monkeypatch: pytest.MonkeyPatch, kind: str, connected: bool, lost: bool, unfelt: bool
 ) -> None:
+    name = kind.split()[1]
     story: list[str] = []
     daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
     process = SimpleNamespace(name="1", reaches=lambda port: connected)
