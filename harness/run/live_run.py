@@ -44,7 +44,7 @@ from harness.workloads.base import ClosesWindows, Workload
 
 BEGINS_S, COMMITS_S = 180.0, 240.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
-SUBMITTED_S = 300.0
+SUBMITTED_S = 180.0
 """What a cluster manager takes of it that runs the driver itself: another JVM, and two containers."""
 ENDS_AT_ONCE = 2
 """How often a program may end by itself before a query of it began, however few restarts there are."""
