@@ -38,7 +38,7 @@ from harness.sinks.reading import since
 from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
-from harness.stack import Stack
+from harness.stack import RestartsDrivers, Stack
 from harness.stacks.needed_parts import code, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
@@ -47,6 +47,8 @@ from harness.workloads.base import ClosesWindows, Workload
 
 BEGINS_S, COMMITS_S = 180.0, 240.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
+SUBMITTED_S = 180.0
+"""What a cluster manager takes of it that runs the driver itself: another JVM, and two containers."""
 ENDS_AT_ONCE = 2
 """How often a program may end by itself before a query of it began, however few restarts there are."""
 OFFSETS_SHOWN = 200
@@ -87,7 +89,7 @@ class Live:
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first attempt took until it was at work, as far as can be seen."""
-        more = scenario.pipeline.interval_s or 0.0
+        more = (scenario.pipeline.interval_s or 0.0) + (SUBMITTED_S if isinstance(stack, RestartsDrivers) else 0.0)
         self._begins_s, self._commits_s = (min(each, scenario.timeout_s) + more for each in (BEGINS_S, COMMITS_S))
         self.deadline = Deadline(scenario.timeout_s + self._begins_s + self._commits_s)
 
