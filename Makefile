@@ -4,6 +4,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest tests -rs --no-fold-skipped
+# To read the other hundred files takes half a minute.
+STACKED = $$(grep -l 'mark\.stack' tests/test_*.py)
 SUITE := proving
 STAMP := $(VENV)/set-up
 PIP_FLAGS := --disable-pip-version-check --no-input --quiet
@@ -14,8 +16,9 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove test lint format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, hadoop, all (every scenario that is here),
-# containers, hostile, browser (the pages in Chromium), sabotage, soak, starts (what `onceproof new` writes), unsteady, mutants.
+# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, dstreams, hadoop, s3, azure,
+# eventhubs, guarantees, all (every scenario that is here), containers, yarn, hostile, browser (the pages in Chromium), sabotage, soak,
+# starts (what `onceproof new` writes), unsteady, mutants.
 # Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
 # topic or the user's own code.
 DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
@@ -29,26 +32,29 @@ DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
 prove: set-up
 	@case "$(SUITE)" in \
 	  proving) $(BIN)/onceproof run scenarios/proving $(DOZEN) $(ARGS) ;; \
-	  sinks|sources|shapes|hadoop) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
+	  sinks|sources|shapes|dstreams|hadoop|s3|azure|eventhubs|guarantees) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
+	  yarn) $(BIN)/onceproof run scenarios/yarn --stack yarn $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
-	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile -rs $(ARGS) ;; \
+	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS) ;; \
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
 	    PYTHONPATH=. $(BIN)/pytest -p bench.browser_line bench/browser.py -rs $(ARGS) ;; \
 	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, hadoop, all, containers, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
 ifneq ($(strip $(ARGS)),)
 test: set-up
 	@$(PYTEST) $(ARGS)
 else
-# The tests without servers side by side on every core, ruff and mypy among them, then the others, two files at once, each
-# with a stack of its own; both are run, whatever fails.
+# The tests without servers side by side on every core, ruff and mypy among them, then the others, two files at once, the
+# long ones first, each process with a stack of its own: two keep two cores busy. Both are run, whatever fails. Real runs
+# that others stand for are marked `prove`.
 test: set-up
 	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
-	$(PYTEST) -m "stack and not prove" -n 2 --dist loadfile --durations=40 --durations-min=10; stack=$$?; \
+	$(BIN)/pytest $(STACKED) -rs --no-fold-skipped -m "stack and not prove" -n 2 --dist loadfile --no-loadscope-reorder \
+	  --durations=40 --durations-min=10; stack=$$?; \
 	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
 endif
 

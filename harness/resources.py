@@ -26,14 +26,16 @@ class Resources:
     processes may be elsewhere.
 
     `placeholders` go by the words after the label (`dsn` for `{postgres.dsn}`), `bare` are those that also stand
-    without it (`{topic}`). `environment` is what the pipeline's process gets on top of its own; `secrets` are the
-    values to redact wherever text leaves the run. `shared` says that the server has other users."""
+    without it (`{topic}`). `environment` is what the pipeline's process gets on top of its own, `conf` what Spark does:
+    no secret is in it. `secrets` are the values to redact wherever text leaves the run. `shared` says that the server
+    has other users."""
 
     label: str
     at: Any
     placeholders: Mapping[str, str] = field(default_factory=dict)
     bare: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     shared: bool = False
 
@@ -76,15 +78,24 @@ class RunResources:
     @property
     def environment(self) -> dict[str, str]:
         """Of all parts; where two name one variable, the first part's stands."""
-        out: dict[str, str] = {}
-        for each in self.parts.values():
-            out = {**each.environment, **out}
-        return out
+        return _first(each.environment for each in self.parts.values())
+
+    @property
+    def conf(self) -> dict[str, str]:
+        """Of all parts, in the same way."""
+        return _first(each.conf for each in self.parts.values())
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Of all parts."""
         return tuple(dict.fromkeys(secret for each in self.parts.values() for secret in each.secrets))
+
+
+def _first(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for said in each:
+        out = {**said, **out}
+    return out
 
 
 def part(parts: Mapping[str, Resources], label: str) -> Resources:

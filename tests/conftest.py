@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from kafka.net.inet import KafkaNetSocket
 
+from harness.run_folder.store import RunFolder
 from harness.stacks import shared
+from tests.asked_once import asked_once as asked_once
 from tests.folders import Folder, payments
 
 HERE = Path(__file__).parent
@@ -25,9 +27,22 @@ pytest.register_assert_rewrite("tests.planted", "tests.arrow_values")
 UNCLOSED = ("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
 
+LONGEST_FIRST = """
+    proving containers leaks truth sinks shared_stack stack bad_input hostile early_errors external outsider
+    mariadb settling example_repo sabotage archives driver_start tutorial starts iceberg_sink python_sink opensearch
+    producer
+"""
+PLACE = {f"test_{name}.py": place for place, name in enumerate(LONGEST_FIRST.split())}
+"""Of the files that run for long with servers."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a test leaves open fails it, or a later one where only the collector finds it. Not where servers run: what
-    their clients leave then is collected at any time, in tests of others."""
+    their clients leave then is collected at any time, in tests of others.
+
+    A long file of real runs goes before a short one: files are dealt in this order to the processes that run them
+    (`make test`), and none of them has a long one left when the others have nothing to do."""
+    items.sort(key=lambda item: PLACE.get(item.path.name, len(PLACE)))
     for item in items:
         if item.path.is_relative_to(HERE) and item.get_closest_marker("stack") is None:
             for each in UNCLOSED:
@@ -59,6 +74,20 @@ def folder(tmp_path: Path) -> Folder:
     made = Folder(tmp_path / "run")
     made.tables = [payments(made.records)]
     return made
+
+
+@pytest.fixture(scope="session")
+def held_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that held, as the loop leaves it: judged once for all tests, which take copies of it."""
+    made = Folder(tmp_path_factory.mktemp("held") / "run")
+    made.tables = [payments(made.records)]
+    return made.sealed().path
+
+
+@pytest.fixture
+def held_run(held_once: Path, tmp_path: Path) -> RunFolder:
+    """A copy of it, to be damaged."""
+    return RunFolder.open(Path(shutil.copytree(held_once, tmp_path / "run")))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,12 @@ FILES = sorted((Path(__file__).parents[1] / "scenarios").glob("*/*.yaml"))
 
 
 @cache
+def scenario(path: Path) -> Scenario:
+    """One of them."""
+    return load(path)
+
+
+@cache
 def scenarios() -> tuple[Scenario, ...]:
     """All of them."""
-    return tuple(map(load, FILES))
+    return tuple(map(scenario, FILES))

@@ -163,6 +163,7 @@ stream.writeStream.foreachBatch(save).start().awaitTermination()
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_pipeline_that_dies_without_faults_after_its_first_batch_is_an_error_too(tmp_path: Path) -> None:
     path = project(tmp_path, POISONED)
     code, said = onceproof(tmp_path, "run", str(path))

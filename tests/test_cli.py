@@ -333,7 +333,7 @@ def test_doctor_tells_which_jars_a_scenario_would_fetch(tmp_path: Path, monkeypa
     def told() -> str:
         return next(each.found for each in doctor.check() if each.name == "more jars")
 
-    assert told() == "none; not hadoop, mariadb, opensearch, spark-delta, spark-iceberg"
+    assert told() == "none; not hadoop, mariadb, opensearch, s3, spark-azure, spark-delta, spark-iceberg, spark-s3"
     monkeypatch.setattr(jars, "on_demand", lambda: {"mariadb": True, "opensearch": False})
     assert told() == "mariadb; not opensearch"
     monkeypatch.setattr(jars, "on_demand", lambda: {"mariadb": True, "opensearch": True})

@@ -52,6 +52,8 @@ GONE_WITHIN_S = 60.0
 KAFKA = "-kafka"
 STANDBY = "-2-standby"
 """What the name of the container ends with that waits for the second attempt."""
+ENDS = {(KAFKA, signal.SIGKILL), (STANDBY, signal.SIGTERM)}
+"""Of the moments and signals that end a run, those in CI."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 SEARCHED = HOUSE / "scenarios" / "sinks" / "opensearch_away_retried.yaml"
 RESTARTED = sorted({name for fault in FAULTS if Means.RESTART_COMPONENTS in fault.needs for name in needs(fault)})
@@ -246,9 +248,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 @pytest.mark.parametrize(
     ("moment", "how"),
     [
-        pytest.param(
-            moment, how, id=f"{moment}-{how.name}", marks=() if moment in (KAFKA, STANDBY) else pytest.mark.prove
-        )
+        pytest.param(moment, how, id=f"{moment}-{how.name}", marks=() if (moment, how) in ENDS else pytest.mark.prove)
         for moment in ("network ", KAFKA, "-opensearch", "-worker-1", "-driver-", STANDBY)
         for how in (signal.SIGKILL, signal.SIGTERM)
     ],
@@ -301,6 +301,8 @@ def test_a_driver_that_waited_ready_goes_on_after_the_kill(
     assert not any(process.endswith(STANDBY) for process in step.evidence.signalled)
 
 
+# In CI: test_leaks.py, on processes.
+@pytest.mark.prove
 def test_where_a_driver_that_waits_is_killed_the_restart_is_cold(
     engine: docker.DockerClient, boxes: ContainersStack, tmp_path: Path
 ) -> None:
@@ -320,6 +322,8 @@ def test_where_a_driver_that_waits_is_killed_the_restart_is_cold(
     assert [each["start"] for each in starts] == [Start.COLD, Start.COLD], starts
 
 
+# In CI: test_archives.py, on processes.
+@pytest.mark.prove
 def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:
     made = class_archives.train(boxes)
     own = boxes.provide("archived", {"kafka": {"partitions": 2}})

@@ -18,6 +18,8 @@ from harness.run_folder.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
 from tests.folders import HIT, Folder, Injected, at_point, payments
 
+pytestmark = pytest.mark.usefixtures("asked_once")
+
 ROW = {"id": "1", "amount": "5"}
 
 

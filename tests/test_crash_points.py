@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.load import load
 from harness.scenario import CrashPoint, Impact, Scenario, Step
+from tests.shipped import scenario as shipped
 from tests.shipped import scenarios
 
 HOUSE = Path(__file__).parents[1]
@@ -136,7 +136,7 @@ def test_a_cell_names_its_scenarios_or_says_why_it_has_none(row: list[str], colu
     reasons = [part for part in cell.split("; ") if not LINK.search(part)]
     assert (named or reasons) and all(part.startswith(REASONS) for part in reasons), cell
     for words, link in named:
-        scenario = load((PAGE.parent / link).resolve())
+        scenario = shipped((PAGE.parent / link).resolve())
         assert words == said(scenario), link
         assert scenario.pipeline.entry in programs(row), link
         assert any(WHERE[column](scenario.pipeline.entry, step) for step in scenario.schedule), link

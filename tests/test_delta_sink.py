@@ -251,7 +251,9 @@ def test_a_run_without_the_part_has_no_table() -> None:
     assert opened(PAYMENTS, {}) is None
 
 
+# In CI: test_iceberg_sink.py for a table format that Spark writes, test_proving.py for Delta.
 @pytest.mark.stack
+@pytest.mark.prove
 def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(tmp_path: Path) -> None:
     found = java.find()
     program = Path(__file__).parent / "programs" / "delta_tables.py"

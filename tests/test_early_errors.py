@@ -80,6 +80,7 @@ def test_a_sink_that_the_pipeline_makes_with_other_types_is_told_after_its_first
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_sink_that_is_not_there_after_the_first_batch_is_named_at_once(tmp_path: Path) -> None:
     code, said = run(
         tmp_path,
@@ -108,6 +109,7 @@ def test_a_sink_that_the_pipeline_makes_late_is_no_mistake(tmp_path: Path) -> No
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_record_of_a_topic_that_never_can_be_read_is_told_after_the_first_batch(tmp_path: Path) -> None:
     code, said = run(
         tmp_path,

@@ -176,10 +176,16 @@ def test_every_type_arrives_exactly(db: Effects, expression: str, family: str, t
     assert set(table.rows) == {(text,)}
 
 
+@pytest.fixture(scope="module")
+def plain() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database as anybody opens one: that takes longer than what is asked of it."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
 @given(number=st.floats())
-def test_a_double_arrives_with_every_bit(number: float) -> None:
-    with duckdb.connect() as plain:
-        (text,) = plain.execute("select cast(?::double as varchar)", [number]).fetchall()[0]
+def test_a_double_arrives_with_every_bit(plain: duckdb.DuckDBPyConnection, number: float) -> None:
+    (text,) = plain.execute("select cast(?::double as varchar)", [number]).fetchall()[0]
     back = float(str(canonical(text, "float")))
     assert (
         math.isnan(back) if math.isnan(number) else (back, math.copysign(1, back)) == (number, math.copysign(1, number))

@@ -112,6 +112,7 @@ def test_the_workflow_runs_as_it_stands(place: Place) -> None:
 
 @pytest.mark.stack
 @pytest.mark.slow
+@pytest.mark.prove
 @pytest.mark.timeout(2 * STEP_S)
 def test_pytest_runs_them_too(place: Place) -> None:
     assert place.call(steps({"shard": 1})[0]).returncode == 0

@@ -25,7 +25,9 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 # 1: the first batch.
 
 
-@pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
+@pytest.mark.parametrize(
+    ("flags", "word"), [pytest.param(("--once",), Word.HELD, marks=pytest.mark.prove), ((), Word.VIOLATED)]
+)
 def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
     schedule = [{"when": {"point": "sink-committed", "batch": 0}, "do": "kill driver"}]
     verdict = play("payments", *flags, schedule=schedule, **({"setup": ONCE} if flags else {})).verdict
@@ -53,7 +55,9 @@ def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: in
 # 4: errors that cancel.
 
 
-@pytest.mark.parametrize("when", [{"batch": 4}, {"failpoint": "sink-written", "batch": 4}])
+@pytest.mark.parametrize(
+    "when", [{"batch": 4}, pytest.param({"failpoint": "sink-written", "batch": 4}, marks=pytest.mark.prove)]
+)
 def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never_held(
     play: Play, when: dict[str, Any]
 ) -> None:

@@ -44,6 +44,8 @@ from tests.folders import (
     values,
 )
 
+pytestmark = pytest.mark.usefixtures("asked_once")
+
 
 def kinds(verdict: Verdict) -> dict[str, int]:
     return verdict.kinds()

@@ -367,6 +367,8 @@ def test_repeated_identities_are_dropped_and_never_silently(own: Own) -> None:
     table = read(once, own)
     assert [row[0] for row in sorted(table.rows)] == ["1", "2", "3"]
     assert ("2", "b", "2:1") in table.rows, "the first one stays"
+    assert table.dropped is not None and sorted(table.dropped) == [("1", "a", "1:0"), ("2", "c", "2:1")]
+    assert read(plain, own).dropped is None, "a reader that keeps all drops none"
     there = opened(once, own)
     assert isinstance(there, MayFold) and there.now() is None
     folds = tried(once, table, own, after={})

@@ -30,9 +30,10 @@ from tests.limits import PROCESS_S
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
+ON_S3 = HOUSE / "scenarios" / "s3" / "checkpoint_upsert_mid_batch.yaml"
 ON_HDFS = HOUSE / "scenarios" / "hadoop" / "hdfs_upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
-MARIADB, OPENSEARCH = "mariadbd", "SimpleCompiler"
+MARIADB, OPENSEARCH, S3 = "mariadbd", "SimpleCompiler", "s3proxy.Main"
 """What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
 MARK = b"ONCEPROOF_LEAK_TEST="
@@ -41,7 +42,7 @@ LISTENS = "0A"
 
 
 def into(name: str) -> Path:
-    """A scenario of another sink than Postgres."""
+    """A scenario that asks for another server."""
     return HOUSE / "scenarios" / "sinks" / f"{name}.yaml"
 
 
@@ -152,9 +153,10 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
 @pytest.mark.parametrize(
     ("scenario", "program", "server"),
     [
-        (into(INTO_MARIADB), "kept_by_id.py", MARIADB),
+        pytest.param(into(INTO_MARIADB), "kept_by_id.py", MARIADB, marks=pytest.mark.prove),
         (into(INTO_OPENSEARCH), "indexed_by_id.py", OPENSEARCH),
-        (ON_HDFS, "upsert.py", "datanode.DataNode"),
+        pytest.param(ON_HDFS, "upsert.py", "datanode.DataNode", marks=pytest.mark.prove),
+        pytest.param(ON_S3, "upsert.py", S3, marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else "",
 )
@@ -248,7 +250,11 @@ def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:
     until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 
-@pytest.mark.parametrize("signals", [("SIGINT",), ("SIGINT", "SIGINT"), ("SIGTERM",)], ids="+".join)
+@pytest.mark.parametrize(
+    "signals",
+    [pytest.param(("SIGINT",), marks=pytest.mark.prove), ("SIGINT", "SIGINT"), ("SIGTERM",)],
+    ids="+".join,
+)
 def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, signals: tuple[str, ...]) -> None:
     word = temporary.name
     harness = start(temporary, word)
@@ -276,8 +282,9 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     [
         ("kafka", "kafka.Kafka", SCENARIO),
         ("postgres", "/postgres -D", SCENARIO),
-        ("mariadb", MARIADB, into(INTO_MARIADB)),
-        ("opensearch", OPENSEARCH, into(INTO_OPENSEARCH)),
+        pytest.param("mariadb", MARIADB, into(INTO_MARIADB), marks=pytest.mark.prove),
+        pytest.param("opensearch", OPENSEARCH, into(INTO_OPENSEARCH), marks=pytest.mark.prove),
+        pytest.param("s3", S3, ON_S3, marks=pytest.mark.prove),
         pytest.param("namenode", "namenode.NameNode", ON_HDFS, marks=pytest.mark.prove),
         pytest.param("datanode", "datanode.DataNode", ON_HDFS, marks=pytest.mark.prove),
     ],

@@ -1,7 +1,8 @@
 """Scenarios of the proving suite on the stack `processes`, each as it expects, and some of other sinks and sources.
-`make prove` and `make prove SUITE=all` run all of them.
 
-Where there has to be a container engine, `test_containers.py` runs some of them on both stacks; they are not run twice.
+Those that another run of CI stands for are left to `make prove SUITE=tests`; `make prove` and `make prove SUITE=all`
+play all that are there. Where there has to be a container engine, `test_containers.py` runs some of them on both
+stacks; they are not run twice.
 """
 
 from __future__ import annotations
@@ -14,52 +15,109 @@ import pytest
 from harness.load import load
 from harness.run.loop import Result
 from harness.scenario import Scenario
+from harness.sinks import SINKS
+from harness.sources import SOURCES
 from tests import container_engine
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 PROVING = sorted((SCENARIOS / "proving").glob("*.yaml"))
-SINKS = (
-    "delta_streamed_before_offset_commit",
-    "files_parquet_listed_mid_batch",
-    "iceberg_streamed_before_offset_commit",
-    "kafka_in_transaction_mid_sink",
-    "mariadb_added_before_offset_commit",
-    "mariadb_away_error_swallowed",
-    "opensearch_auto_id_mid_batch",
-    "python_sqlite_appended_mid_batch",
-)
-SOURCES = (
-    "files_appended_mid_batch",
-    "python_source_counter_taken_up_mid_batch",
-    "socket_before_offset_commit",
-)
-ALIKE = {
-    "append_before_the_batch",
-    "autocommit_mid_sink",
-    "checkpoint_apart",
-    "checkpoint_shared",
-    "checkpoint_temporary",
-    "errors_added_once",
-    "group_upsert_in_offset_commit",
-    "offsets_together_at_offsets_saved",
-    "upsert_driver_killed_mid_batch",
-}
-"""Those that hit the same program, or the same crash point, as another one."""
-HERE = [
-    path
-    for path in PROVING
-    if path.stem not in ALIKE and not (container_engine.needed() and container_engine.chosen(path))
-] + [
-    SCENARIOS / folder / f"{name}.yaml" for folder, names in (("sinks", SINKS), ("sources", SOURCES)) for name in names
+OTHERS = [
+    *(
+        SCENARIOS / "sinks" / f"{name}.yaml"
+        for name in (
+            "delta_streamed_before_offset_commit",
+            "delta_unnumbered_before_offset_commit",
+            "files_parquet_listed_mid_batch",
+            "iceberg_streamed_before_offset_commit",
+            "kafka_in_transaction_mid_sink",
+            "mariadb_added_before_offset_commit",
+            "mariadb_away_error_swallowed",
+            "mariadb_away_kept_by_id",
+            "opensearch_auto_id_mid_batch",
+            "python_sqlite_appended_mid_batch",
+            "python_sqlite_with_batch_mid_batch",
+        )
+    ),
+    *(
+        SCENARIOS / "sources" / f"{name}.yaml"
+        for name in (
+            "files_appended_mid_batch",
+            "python_source_appended_mid_batch",
+            "python_source_counter_taken_up_mid_batch",
+            "socket_before_offset_commit",
+        )
+    ),
 ]
+ALIKE = {
+    "append_before_offset_commit": "test_shared_stack.py plays it",
+    "append_before_the_batch": "another crash point of the same program",
+    "append_driver_killed_mid_batch": "files_parquet_listed_mid_batch; test_shared_stack.py plays it",
+    "autocommit_executor_killed": "partition_ledger_executor_killed",
+    "autocommit_mid_sink": "partition_ledger_mid_sink",
+    "checkpoint_apart": "checkpoint_temporary",
+    "checkpoint_kept": "test_tutorial.py repairs a program that keeps its checkpoint",
+    "checkpoint_missing": "checkpoint_temporary",
+    "checkpoint_shared": "checkpoint_temporary",
+    "checkpoint_temporary": "test_truth.py plays its program",
+    "delta_streamed_before_offset_commit": "delta_unnumbered_before_offset_commit",
+    "errors_added": "mariadb_added_before_offset_commit",
+    "errors_added_once": "offsets_together_at_sink_written",
+    "flights": "its records are many: their replay is in test_workload.py",
+    "group_append_in_offset_commit": "offsets_after_the_sink",
+    "group_upsert_in_offset_commit": "test_external.py plays it",
+    "jdbc_before_offset_commit": "append_before_offset_commit",
+    "mariadb_away_error_swallowed": "mariadb_away_kept_by_id",
+    "offsets_before_the_sink": "test_hostile.py plays its program",
+    "offsets_together_at_offsets_saved": "another crash point of the same program",
+    "python_source_counter_taken_up_mid_batch": "python_source_appended_mid_batch",
+    "python_sqlite_appended_mid_batch": "python_sqlite_with_batch_mid_batch",
+    "two_systems_upsert_between": "two_systems_append_between",
+    "upsert_before_offset_commit": "test_shared_stack.py and test_containers.py play it",
+    "upsert_driver_killed_mid_batch": "another crash point of the same program",
+}
+"""Those that are left to `make prove SUITE=tests`, and what stands for each in CI."""
+ELSEWHERE = [SCENARIOS / "examples" / "wordcount.yaml"]
+"""In CI, by test_truth.py."""
 
 
-def test_those_that_are_left_out_are_there() -> None:
-    assert not ALIKE - {path.stem for path in PROVING}
+def here(path: Path) -> bool:
+    """Is it run here? Elsewhere it is one of those that are run on both stacks."""
+    return not (container_engine.needed() and container_engine.chosen(path))
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.prove if path.stem in ALIKE else ())
+        for path in [*PROVING, *OTHERS]
+        if here(path)
+    ],
+)
 def test_a_scenario_is_as_it_expects(path: Path, run_scenario: Callable[[Scenario], Result]) -> None:
     verdict = run_scenario(load(path)).verdict
     assert verdict.as_expected, (verdict.word, verdict.kinds(), verdict.reasons)
+
+
+def test_those_that_are_left_out_are_there() -> None:
+    assert not ALIKE.keys() - {path.stem for path in [*PROVING, *OTHERS]}
+
+
+@pytest.mark.parametrize("needed", [False, True], ids=["processes", "and containers"])
+def test_every_sink_every_source_and_these_faults_are_in_ci(needed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(container_engine.NEEDED, "1" if needed else "")
+    monkeypatch.setattr(container_engine, "CHOICE", container_engine.BOTH.split())
+    everything = [*PROVING, *OTHERS]
+    alone = [path for path in everything if here(path) and path.stem not in ALIKE]
+    both = [path for path in everything if needed and container_engine.chosen(path)]
+    played = [load(path) for path in [*alone, *both, *ELSEWHERE]]
+    assert len(both) == (len(container_engine.CHOICE) if needed else 0)
+    assert {sink.kind for scenario in played for sink in scenario.sinks} == set(SINKS.all())
+    assert {scenario.input.source for scenario in played} == set(SOURCES.all())
+    assert {step.do.kind for scenario in played for step in scenario.schedule} >= {
+        "crash before offset commit",
+        "crash mid-sink",
+        "kill driver",
+        "kill executor",
+        "kill mariadb",
+    }

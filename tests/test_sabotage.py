@@ -28,6 +28,7 @@ def test_a_kill_of_nothing_is_void(run_scenario: Run) -> None:
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
 
 
+@pytest.mark.prove
 def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
     with faked_hits.idle():
         verdict = run_scenario(scenario("append_before_offset_commit")).verdict

@@ -18,14 +18,11 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.sealed import DIGESTS, Mismatch, mismatches, opened
 from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
-from tests.folders import Folder, payments
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made.sealed()
+def run(held_run: RunFolder) -> RunFolder:
+    return held_run
 
 
 def forge(path: Path, **changes: Any) -> None:

@@ -52,6 +52,8 @@ def scenario(project: Path, text: str) -> Scenario:
     return load(path)
 
 
+# In CI: test_drain.py without Spark, a sink that is late in test_truth.py.
+@pytest.mark.prove
 @pytest.mark.slow
 def test_what_a_second_query_has_not_passed_on_yet_is_not_lost(tmp_path: Path, run_scenario: Run) -> None:
     result = run_scenario(scenario(tmp_path, SECOND_HOP))

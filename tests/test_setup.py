@@ -215,6 +215,21 @@ class TestJars:
         assert resolver is not None
         assert resolver.get("root") == 'http://localhost/a"b'
 
+    def test_one_jar_of_several_is_asked_for_without_what_it_depends_on(self, ivy: java.Java) -> None:
+        folder = jars.fetched("s3", ivy)[0].parent
+        (wanted,) = ElementTree.parse(folder / "ivy.xml").getroot().findall("dependencies/dependency")
+        (artifact,) = wanted
+        assert (wanted.get("name"), wanted.get("transitive"), artifact.get("type")) == ("s3proxy", "false", "jar")
+        assert artifact.get("{http://ant.apache.org/ivy/maven}classifier") == "jar-with-dependencies"
+
+    def test_a_jar_that_is_asked_for_alone_is_not_left_out_with_its_makers_others(self, ivy: java.Java) -> None:
+        folder = jars.fetched("spark-s3", ivy)[0].parent
+        named = ElementTree.parse(folder / "ivy.xml").getroot()
+        wanted = {each.get("name"): each.get("rev") for each in named.findall("dependencies/dependency")}
+        left_out = {each.get("org") for each in named.findall("dependencies/exclude")}
+        assert wanted["hadoop-aws"] == jars.shipped_version(jars.spark_home(), "hadoop-client-api")
+        assert ("org.apache.hadoop" in left_out, "org.slf4j" in left_out) == (False, True)
+
     def test_the_connector_follows_the_installed_spark(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = [each.key() for each in jars.jar_folders()]
         monkeypatch.setattr("importlib.metadata.version", lambda _: "4.9.9")
@@ -298,8 +313,12 @@ class TestJars:
         assert jars.main([]) == 4
         assert capsys.readouterr().err.count("\n") == 1
 
-    def test_make_is_told_the_folders(self, ivy: java.Java, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_make_is_told_the_folders(
+        self, ivy: java.Java, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         found = jars.resolve(ivy)
+        # The class paths that are fetched on demand come from there too.
+        monkeypatch.setattr(java, "find", lambda: ivy)
         assert jars.main([]) == 0
         assert str(found.broker[0].parent) in capsys.readouterr().out
         assert jars.main(["--pin"]) == 0

@@ -472,7 +472,9 @@ def test_a_cluster_that_is_there_takes_one_run_at_a_time() -> None:
     assert "it takes one run at a time" in done.output
 
 
+# In CI: three runs at once in test_shared_stack.py.
 @pytest.mark.stack
+@pytest.mark.prove
 def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     proving = HOUSE / "scenarios" / "proving"
     files = [str(proving / f"{name}.yaml") for name in ("append_before_offset_commit", "upsert_before_offset_commit")]
@@ -488,6 +490,7 @@ def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_the_next_run_begins_while_one_is_drained_read_and_judged(tmp_path: Path) -> None:
     """And both are judged as ever: the one that is drained loses nothing by it."""
     proving = HOUSE / "scenarios" / "proving"

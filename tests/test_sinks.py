@@ -73,6 +73,7 @@ def test_what_lies_in_the_run_folder(tmp_path: Path) -> None:
         "folding": "",
         "version": "",
         "note": "",
+        "dropped": None,
     }
     assert (tmp_path / "sink" / "0.parquet").stat().st_mode & 0o077 == 0
 
@@ -91,6 +92,21 @@ def test_what_was_tried_on_a_sink_is_kept(tmp_path: Path, folds: bool | None) ->
     one = replace(table([("1", "a")]), unique=True, folds=folds, folding="a doubled row of payments does not show")
     save(tmp_path, 0, one)
     assert load(tmp_path, 0) == one
+
+
+@pytest.mark.parametrize("dropped", [[], [("1", "a"), ("1", None)]])
+def test_what_a_reader_has_dropped_is_kept_beside_its_rows(tmp_path: Path, dropped: list[Row]) -> None:
+    one = replace(table([("1", "a")]), dropped=dropped)
+    save(tmp_path, 0, one)
+    assert load(tmp_path, 0) == one
+    (tmp_path / "sink" / "0.dropped.parquet").unlink()
+    with pytest.raises(HarnessError, match="damaged"):
+        load(tmp_path, 0)
+    save(tmp_path, 0, replace(one, dropped=[*dropped, ("2", "b")]))
+    about = tmp_path / "sink" / "0.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"dropped": len(dropped)}))
+    with pytest.raises(HarnessError, match=f"{len(dropped)} were read from the sink"):
+        load(tmp_path, 0)
 
 
 def test_a_sink_of_before_it_was_tried_is_read(tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def test_a_line_about_something_else_is_none_of_ours(speaker: LineServer, tmp_pa
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_program_whose_checkpoint_outlives_its_connection_has_no_verdict(
     run_scenario: Callable[[Scenario], Result],
 ) -> None:

@@ -33,11 +33,9 @@ from tests.folders import SCENARIO, Folder, payments
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> RunFolder:
+def stored(held_run: RunFolder) -> RunFolder:
     """A run that held, as the loop leaves it."""
-    made = Folder(tmp_path / "run")
-    made.tables = [payments(made.records)]
-    return made.sealed()
+    return held_run
 
 
 def test_check_of_an_untouched_run_says_the_same(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:

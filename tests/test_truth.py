@@ -80,6 +80,8 @@ def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_faul
     assert verdict.steps[0].point == "sink-committed"
 
 
+# In CI: test_sabotage.py, whose evidence lies on top of it.
+@pytest.mark.prove
 def test_a_kill_without_effect_is_void_and_never_held(
     project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +145,8 @@ sink:
     assert run_scenario(scenario(project, more=more)).verdict.word is Word.HELD
 
 
+# In CI: test_producer.py, without a pipeline.
+@pytest.mark.prove
 def test_answers_that_are_cut_fake_no_verdict(
     project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +162,8 @@ def test_answers_that_are_cut_fake_no_verdict(
     assert verdict.word is Word.HELD
 
 
+# In CI: the planted faults of each sink; a loss of a real run by test_hostile.py, controls by test_settling.py.
+@pytest.mark.prove
 def test_a_row_taken_out_by_hand_is_lost_and_named(project: Path, run_scenario: Run) -> None:
     more = """
 setup:
@@ -177,6 +183,8 @@ quiet_period: 2s
     assert finding.expected[0]["id"] == "17"
 
 
+# In CI: test_tutorial.py.
+@pytest.mark.prove
 def test_a_users_program_under_its_own_argument_names_gets_a_true_verdict(run_scenario: Run) -> None:
     verdict = run_scenario(load(HOUSE / "scenarios" / "examples" / "orders.yaml")).verdict
     assert (verdict.word, verdict.as_expected) == (Word.VIOLATED, True)
@@ -204,15 +212,7 @@ def steps() -> Iterator[st.SearchStrategy[Step]]:
         )
 
 
-@settings(
-    max_examples=4,
-    derandomize=True,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-@given(step=st.one_of(*steps()), broken=st.booleans())
-def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: Step, broken: bool) -> None:
+def predicted(run_scenario: Run, step: Step, *, broken: bool) -> None:
     """Spark re-runs a batch that has no commit: an append sink has it twice if it had written it, an upsert never.
     Between two batches nothing is in flight, so nothing was tested."""
     name = "append_before_offset_commit" if broken else "upsert_before_offset_commit"
@@ -224,3 +224,21 @@ def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: 
     assert verdict.word is (Word.VIOLATED if twice else Word.VOID if idle else Word.HELD)
     assert set(verdict.kinds()) == ({"duplicated"} if twice else set())
     assert all(finding.batches == (verdict.steps[0].batch,) for finding in verdict.findings)
+
+
+def test_an_application_that_crashes_gives_what_the_protocol_predicts(run_scenario: Run) -> None:
+    when = trigger("point", CrashPoint.SINK_COMMITTED, batch=2)
+    predicted(run_scenario, Step(when=when, do=fault("crash application", victim=Victim.TREE)), broken=True)
+
+
+@pytest.mark.prove
+@settings(
+    max_examples=4,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(step=st.one_of(*steps()), broken=st.booleans())
+def test_any_schedule_gives_what_the_protocol_predicts(run_scenario: Run, step: Step, broken: bool) -> None:
+    predicted(run_scenario, step, broken=broken)

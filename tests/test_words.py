@@ -220,6 +220,19 @@ def test_what_the_guarantee_allows_is_inconsequential() -> None:
     assert stakes.harms(both) == "loss"
 
 
+def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to_show() -> None:
+    came = sample.repetition(shown=False, came=True)
+    said = "at stake, came, and was dropped by the sink's reader: "
+    (line,) = at_stake(came)
+    assert line.startswith(said) and "would show" not in line
+    held = sample.verdict(stakes=(came,), word=Word.HELD)
+    assert [each for each in stakes.rests(held) if each.startswith("at stake")] == [line]
+    assert stakes.harms(held) == "repetition (came, and was dropped)"
+    assert stakes.points_hit(held) == ["postgres payments: sink-committed (repetition)"]
+    assert stakes.harms(sample.verdict(stakes=(came, sample.repetition(), sample.loss()))) == "repetition, loss"
+    assert not sample.repetition(shown=False, came=True, allowed=True).counts
+
+
 def test_a_hit_without_any_stake_points_to_the_reasons() -> None:
     said = ["inconsequential: nothing was at stake; the verdict's reasons say why"]
     assert at_stake(word=Word.VOID) == said

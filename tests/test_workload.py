@@ -11,6 +11,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,18 @@ INPUTS = st.builds(
 )
 
 
+@cache
+def closed() -> duckdb.DuckDBPyConnection:
+    """One database for all: opening it takes longer than what is asked of it."""
+    return duckdb.connect(config={"autoinstall_known_extensions": False})
+
+
 def ledger(workload: Workload) -> pa.Table:
     """The table `ledger` as the judge makes it: each column's expression over value and key as text."""
     rows = [{"value": r.value.decode(), "key": None if r.key is None else r.key.decode()} for r in workload.records()]
     sent = pa.Table.from_pylist(rows, schema=pa.schema([("value", pa.string()), ("key", pa.string())]))
     columns = ", ".join(f'{c.expression} as "c{number}"' for number, c in enumerate(workload.columns))
-    with duckdb.connect(config={"autoinstall_known_extensions": False}) as connection:
+    with closed().cursor() as connection:
         connection.execute("set TimeZone = 'UTC'")
         connection.register("sent", sent)
         relation = connection.sql(f"select {columns} from sent")

@@ -34,6 +34,8 @@ SECONDS_MAX = 300.0
 GIVE_UP_S = 0.05
 WHOLE = Cut()
 Answer = TypeVar("Answer")
+Shape = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names and types of columns."""
 FETCH_ROWS = 50_000
 
 REFUSALS = (duckdb.Error, ValueError, RuntimeError)
@@ -82,6 +84,8 @@ class Effects:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-effect")
         self._db = connection()
         self._folding = _aggregates()
+        self._view = ""
+        self._shapes: dict[str, Shape] = {}
         try:
             self._fill(source)
         except BaseException:
@@ -117,8 +121,14 @@ class Effects:
 
         return Table(columns=names, types=types, families=families, rows=self._asked(sql, rows))
 
-    def shape(self, sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def shape(self, sql: str) -> Shape:
         """Names and types of the effect's columns. Raises UsageError if it is not one query, or wrong."""
+        # DuckDB is asked once: they depend on no record, and `ledger` has the same columns throughout.
+        if sql not in self._shapes:
+            self._shapes[sql] = self._described(sql)
+        return self._shapes[sql]
+
+    def _described(self, sql: str) -> Shape:
 
         def columns() -> list[Any]:
             self._tree(sql)
@@ -151,9 +161,7 @@ class Effects:
     def extreme(self, sql: str, function: str) -> Table:
         """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
         its place."""
-        tree = json.dumps(syntax.instead(self._tree(sql), function))
-        query = self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0]
-        return self.table(str(query))
+        return self.table(self._query(json.dumps(syntax.instead(self._tree(sql), function))))
 
     def batches(self) -> tuple[int, ...]:
         """The batches that took records, in order."""
@@ -225,6 +233,10 @@ class Effects:
             raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
         return tree
 
+    def _query(self, tree: str) -> str:
+        """The SQL of a tree."""
+        return str(self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0])
+
     def _narrow(self, *, committed: bool, batch: int | None, cut: Cut = WHOLE) -> None:
         tests = [*(["_committed"] if committed else []), *([f"_batch = {int(batch)}"] if batch is not None else [])]
         tests += [_inside(cut.only)] if cut.only is not None else []
@@ -233,7 +245,10 @@ class Effects:
         source = self._shuffled(cut.order) if cut.order else "records"
         rows = f"select * exclude ({', '.join(HIDDEN)}) from {source} where {kept}"
         more = [f"{rows} and {_inside(spans)}" for spans in cut.again]
-        self._db.execute(f"create or replace temp view ledger as {' union all '.join([rows, *more])}")
+        view = " union all ".join([rows, *more])
+        if view != self._view:
+            self._db.execute(f"create or replace temp view ledger as {view}")
+            self._view = view
 
     def _shuffled(self, order: int) -> str:
         """The name of a table of the same records in another order."""

@@ -52,7 +52,7 @@ class Source:
 
     def tables(self) -> dict[str, pa.Table]:
         """The tables that `query` reads. Raises HarnessError if something of the run is damaged."""
-        table = SOURCE.empty_table() if self.parquet is None else read_source(self.parquet)
+        table = pa.Table.from_batches([], SOURCE) if self.parquet is None else read_source(self.parquet)
         known = {"source": table, "ranges": ranges(self.batches), "front": _next_offsets(self.committed, table)}
         return known if self.places is None else {**known, "places": _places(self.places)}
 
@@ -99,11 +99,19 @@ def ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
             for partition, (start, end) in batch["ranges"].items()
             if int(end) > int(start)
         ]
-        names = ("batch", "partition", "start", "end")
-        return pa.table({name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate(names)})
+        return _numbers(
+            {name: [row[at] for row in rows] for at, name in enumerate(("batch", "partition", "start", "end"))}
+        )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
         words = f"the batches of checkpoint.json are damaged: {failure!r}"
         raise HarnessError(f"{words}. Run the scenario again") from failure
+
+
+def _numbers(columns: Mapping[str, Sequence[int]]) -> pa.Table:
+    # To make an array of a list pyarrow loads pandas, where there is one: that takes longer than to check a scenario.
+    if not any(columns.values()):
+        return pa.Table.from_batches([], pa.schema([(name, pa.int64()) for name in columns]))
+    return pa.table({name: pa.array(column, pa.int64()) for name, column in columns.items()})
 
 
 def _places(places: Sequence[Placed]) -> pa.Table:
@@ -117,7 +125,7 @@ def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.T
     everything = 2**62
     ends = [everything if committed is None else committed.get(partition, 0) for partition in partitions]
     try:
-        return pa.table({"partition": pa.array(partitions, pa.int64()), "next": pa.array(ends, pa.int64())})
+        return _numbers({"partition": partitions, "next": ends})
     except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
         words = f"`committed` of checkpoint.json is damaged: {failure!r}"
         raise HarnessError(f"{words}. Run the scenario again") from failure

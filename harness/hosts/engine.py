@@ -32,7 +32,7 @@ PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PA
 CLEAN_S, CALM_S = 25.0, 0.2
 ORPHAN_CALM_S = 3.0
 """How long nothing of a dead harness may come to light: what it had asked for may still be in the making."""
-STARTS_WITHIN_S = 60.0
+STARTS_WITHIN_S = 120.0
 TRIES = 5
 AWAY, AWAY_NOW = "/tmp/onceproof-away", "/tmp/onceproof-is-away"
 """Inside a container that stays: there while its server has to be away; there once it is."""

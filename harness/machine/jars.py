@@ -34,6 +34,8 @@ ASKED = Path(__file__).parents[1] / "components"
 MANIFEST = "manifest.json"
 FETCH_S = 600.0
 LOCK_S = 900.0
+ALONE = "@jar"
+"""What the text of a coordinate ends with that means the jar alone."""
 # What the pyspark wheel ships itself, or what is only annotations. A second copy would shadow Spark's own.
 SHIPPED = (
     "com.github.luben",
@@ -50,14 +52,24 @@ SHIPPED = (
 
 @dataclass(frozen=True)
 class Coordinate:
-    """What Maven calls a library."""
+    """What Maven calls a library. `alone`: that one jar, without what it depends on; `classifier` is which of its
+    jars."""
 
     organisation: str
     name: str
     version: str
+    classifier: str = ""
+    alone: bool = False
 
     def __str__(self) -> str:
-        return f"{self.organisation}:{self.name}:{self.version}"
+        words = [self.organisation, self.name, self.version, *filter(None, [self.classifier])]
+        return f"{':'.join(words)}{ALONE if self.alone else ''}"
+
+
+def coordinate(text: str) -> Coordinate:
+    """Of `organisation:name:version`, with `:classifier` and `@jar` where they are meant."""
+    words = text.removesuffix(ALONE)
+    return Coordinate(*words.split(":"), alone=words != text)
 
 
 @dataclass(frozen=True)
@@ -126,13 +138,17 @@ def jar_folders() -> tuple[JarFolder, JarFolder]:
 
 
 def _jar_folder(name: str) -> JarFolder:
-    """`spark`, and more for Spark (`spark-delta`), come beside the jars that it ships."""
-    return JarFolder(name, _coordinates(name), SHIPPED if name.partition("-")[0] == "spark" else ())
+    """`spark`, and more for Spark (`spark-delta`), come beside the jars that it ships. Whose jar is asked for alone is
+    not left out: Ivy would leave out that jar too."""
+    wanted = _coordinates(name)
+    alone = {each.organisation for each in wanted if each.alone}
+    left_out = tuple(each for each in SHIPPED if each not in alone)
+    return JarFolder(name, wanted, left_out if name.partition("-")[0] == "spark" else ())
 
 
 def asked() -> dict[str, list[str]]:
     """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
-    lies below them. `{spark}` and `{scala}` in them stand for the versions of the installed Spark."""
+    lies below them. `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the installed Spark."""
     out: dict[str, list[str]] = {}
     for path in sorted(ASKED.glob("*/jars.json")):
         for name, texts in json.loads(path.read_text(encoding="utf-8")).items():
@@ -141,8 +157,10 @@ def asked() -> dict[str, list[str]]:
 
 
 def _coordinates(class_path: str) -> tuple[Coordinate, ...]:
-    versions = {"spark": importlib.metadata.version("pyspark"), "scala": scala_version(spark_home())}
-    return tuple(Coordinate(*text.format(**versions).split(":")) for text in asked()[class_path])
+    home = spark_home()
+    versions = {"spark": importlib.metadata.version("pyspark"), "scala": scala_version(home)}
+    versions["hadoop"] = shipped_version(home, "hadoop-client-api")
+    return tuple(coordinate(text.format(**versions)) for text in asked()[class_path])
 
 
 def pins() -> dict[str, str]:
@@ -247,13 +265,9 @@ def _settings() -> str:
 
 
 def _module(jars: JarFolder) -> str:
-    wanted = [
-        f"<dependency org={quoteattr(c.organisation)} name={quoteattr(c.name)} rev={quoteattr(c.version)}"
-        ' conf="default->default"/>'
-        for c in jars.wanted
-    ]
+    wanted = list(map(_dependency, jars.wanted))
     left_out = [f"<exclude org={quoteattr(name)}/>" for name in jars.left_out]
-    return f"""<ivy-module version="2.0">
+    return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="onceproof" module="{jars.name}"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>{"".join(wanted + left_out)}</dependencies>
@@ -261,14 +275,28 @@ def _module(jars: JarFolder) -> str:
 """
 
 
+def _dependency(wanted: Coordinate) -> str:
+    words = f"org={quoteattr(wanted.organisation)} name={quoteattr(wanted.name)} rev={quoteattr(wanted.version)}"
+    if not wanted.alone:
+        return f'<dependency {words} conf="default->default"/>'
+    of = f" m:classifier={quoteattr(wanted.classifier)}" if wanted.classifier else ""
+    jar = f'<artifact name={quoteattr(wanted.name)} type="jar" ext="jar"{of}/>'
+    return f'<dependency {words} transitive="false" conf="default->default">{jar}</dependency>'
+
+
 def _names(jars: JarFolder) -> str:
     return " and ".join(map(str, jars.wanted))
 
 
 def scala_version(home: Path) -> str:
-    for path in (home / "jars").glob("scala-library-*.jar"):
-        return ".".join(path.stem.removeprefix("scala-library-").split(".")[:2])
-    raise StackError(f"needs the Scala library of pyspark; found none in {home / 'jars'}; reinstall pyspark")
+    return ".".join(shipped_version(home, "scala-library").split(".")[:2])
+
+
+def shipped_version(home: Path, name: str) -> str:
+    """The version of a jar that pyspark ships. Raises StackError."""
+    for path in (home / "jars").glob(f"{name}-*.jar"):
+        return path.stem.removeprefix(f"{name}-")
+    raise StackError(f"needs {name} of pyspark; found none in {home / 'jars'}; reinstall pyspark")
 
 
 def main(arguments: list[str]) -> int:

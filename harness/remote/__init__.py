@@ -3,6 +3,7 @@ it itself.
 
 mirror      a local copy that follows it
 checkpoint  what its listing says of a checkpoint of Spark's, straight from the server
+http        asks a server over HTTP
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Protocol
 from harness.report.escape import visible
 from harness.scenario import Harm, Stake, Verdict, Word
 
+CAME = " (came, and was dropped)"
 MOST = 12
 """Lines of one kind that are told; the rest is counted."""
 NOTE = 300
@@ -72,9 +73,11 @@ def known(verdict: Verdict) -> bool:
 
 
 def verb(stake: Stake) -> str:
-    """Whether the harm would have shown, and broken the guarantee."""
+    """Whether the harm would have shown, and broken the guarantee, or came."""
     if stake.allowed:
         return "at stake, and allowed by the guarantee"
+    if stake.came:
+        return "at stake, came, and was dropped by the sink's reader"
     return "at stake, would show" if stake.shown else "at stake, would not show"
 
 
@@ -86,9 +89,10 @@ def what(stake: Stake, verdict: Verdict) -> str:
 
 
 def harms(verdict: Verdict) -> str:
-    """Which harms were at stake and would have shown, for one cell of a table."""
-    shown = [harm.value for harm in Harm if any(s.harm is harm and s.counts for s in verdict.stakes)]
-    return ", ".join(shown) or "-"
+    """Which harms were at stake and would have shown, or came, for one cell of a table."""
+    own = [(harm, [s for s in verdict.stakes if s.harm is harm and s.counts]) for harm in Harm]
+    told = [f"{harm}{'' if any(s.shown for s in stakes) else CAME}" for harm, stakes in own if stakes]
+    return ", ".join(told) or "-"
 
 
 def points(verdict: Verdict) -> list[Points]:
@@ -134,10 +138,11 @@ def lines(verdict: Verdict) -> list[str]:
 
 
 def rests(verdict: Verdict) -> list[str]:
-    """What a held rests on: what was at stake and would have shown, what limits it, and the crash points not hit."""
+    """What a held rests on: what was at stake and would have shown, or came, what limits it, and the crash points not
+    hit."""
     if verdict.word is not Word.HELD:
         return []
-    shown = [f"at stake, would show: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]
+    shown = [f"{verb(stake)}: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]
     return [*few(shown), *noted(verdict), *lines(verdict)]
 
 

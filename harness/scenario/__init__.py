@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.scenario.crash_point import CrashPoint as CrashPoint
 from harness.scenario.disagreement import Disagreement as Disagreement
 from harness.scenario.known import Known as Known
 from harness.scenario.order import Order as Order
@@ -62,18 +63,6 @@ class Kind(StrEnum):
     STALLED = "stalled"
 
 
-class CrashPoint(StrEnum):
-    """A place in the micro-batch protocol, in the order in which a batch passes them.
-    `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
-    `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
-    `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
-    """
-
-    BATCH_PLANNED = "batch-planned"
-    SINK_COMMITTED = "sink-committed"
-    BATCH_COMMITTED = "batch-committed"
-
-
 class Impact(StrEnum):
     """What a fault does to the attempt of the driver that it hits."""
 
@@ -104,8 +93,8 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
     progress: str = "checkpoint"
-    """How far it says it is: `checkpoint` or `async` (Spark's), `group` (what `{group}` committed), or a query giving
-    (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
+    """How far it says it is: `checkpoint`, `async` or `dstreams` (Spark's), `group` (what `{group}` committed), or a
+    query giving (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     checkpoint: str = ""
     interval_s: float | None = None
@@ -244,7 +233,7 @@ class Scenario:
     schedule: tuple[Step, ...] = ()
     restart: Restart = Restart()
     expect: Expect = Expect()
-    timeout_s: float = 120.0
+    timeout_s: float = 240.0
     quiet_period_s: float | None = None
     """How long the sink must stay unchanged before it is judged; None means: only if rows are missing, and then 8 s."""
     tags: tuple[str, ...] = ()
@@ -260,7 +249,7 @@ class Evidence:
     became of each victim; `driver_status` is the exit status (negative for a signal) of a driver that the fault ended;
     `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows the sink had been handed;
     `asked`: the driver was asked to end, and may have finished what it had in flight; `unfelt`: it happened at its
-    crash point, and nobody can have noticed."""
+    crash point, and nobody can have noticed; `unhealed`: what it took away was not given back in the run."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -271,6 +260,7 @@ class Evidence:
     note: str = ""
     asked: bool = False
     unfelt: bool = False
+    unhealed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,10 +330,9 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Stake:
     """What one hit put at stake in one sink. `step` counts the schedule's steps from 1, `position` the sinks from 0.
-
     `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
-    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `allowed`: the
-    guarantee lets a fault do it. `note` says what was at stake, and `why` that could not be seen."""
+    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `came`: it came,
+    and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was at stake; `why`: why it is unseen."""
 
     step: int
     position: int
@@ -358,11 +347,12 @@ class Stake:
     batch: int | None = None
     allowed: bool = False
     why: str = ""
+    came: bool = False
 
     @property
     def counts(self) -> bool:
-        """Would a pipeline that breaks its guarantee have been seen to?"""
-        return self.shown and not self.allowed
+        """Would a pipeline that breaks its guarantee have been seen to, or was it put to the test in fact?"""
+        return (self.shown or self.came) and not self.allowed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,12 +30,14 @@ class Unmade(UsageError):
 
 class Reading(NamedTuple):
     """What is read of a sink at one time: columns, canonical rows in parts, and, asked last, whether it lets no two
-    rows have one key. `version` is what a sink that keeps versions calls the one that was read."""
+    rows have one key. `version` is what a sink that keeps versions calls the one that was read, `dropped`, asked when
+    all parts are read, the rows that were left out as repetitions; None where none are, or they were not kept."""
 
     columns: tuple[SinkColumn, ...]
     parts: Iterator[list[Row]]
     unique: Callable[[], bool]
     version: str = ""
+    dropped: Callable[[], list[Row] | None] = lambda: None
 
 
 @dataclass(frozen=True)

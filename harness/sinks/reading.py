@@ -40,8 +40,8 @@ def read(sink: Sink, own: Mapping[str, Resources]) -> SinkTable:
     try:
         with SINKS[sink.kind].open(sink, own).reading() as found:
             rows = [row for part in found.parts for row in part]
-            unique = found.unique()
-            return replace(about, columns=found.columns, rows=rows, unique=unique, version=found.version)
+            known = replace(about, columns=found.columns, version=found.version, dropped=found.dropped())
+            return replace(known, rows=rows, unique=found.unique())
     except UsageError as failure:
         return replace(about, unreadable=str(failure), absent=isinstance(failure, Missing))
 
@@ -67,7 +67,7 @@ def store(
 def _last(
     sink: Sink, table: SinkTable, found: Reading, own: Mapping[str, Resources], after: Mapping[str, int] | None
 ) -> SinkTable:
-    table = replace(table, unique=found.unique())
+    table = replace(table, unique=found.unique(), dropped=found.dropped())
     return table if after is None else tried(sink, table, own, after=after)
 
 
@@ -99,6 +99,7 @@ def keep(folder: Path, index: int, sink: Sink, own: Mapping[str, Resources], *, 
                 held += part
                 if len(held) > rows_max:
                     return _keep_prints(folder, index, about, sink.key, chain([held], found.parts))
+            about = replace(about, dropped=found.dropped())
         save(folder, index, replace(about, rows=held))
         return len(held)
     except UsageError as failure:

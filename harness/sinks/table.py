@@ -8,7 +8,7 @@ many rows is kept as fingerprints: of each row the cells of the sink's key, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -47,7 +47,9 @@ class SinkTable:
 
     `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
     not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words.
-    `version` is what a sink that keeps versions calls the one that was read, `note` what limits what its rows say."""
+    `version` is what a sink that keeps versions calls the one that was read, `note` what limits what its rows say.
+    `dropped` are the rows that its reader has left out as repetitions; None where it drops none, or nobody kept
+    them."""
 
     name: str
     kind: str
@@ -62,6 +64,7 @@ class SinkTable:
     folding: str = ""
     version: str = ""
     note: str = ""
+    dropped: list[Row] | None = field(default=None, repr=False)
 
 
 def fingerprint(row: Row) -> str:
@@ -86,6 +89,7 @@ class _About:
     folding: str = ""
     version: str = ""
     note: str = ""
+    dropped: int | None = None
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:
@@ -105,22 +109,12 @@ def save_parts(
     fills in what is known after the last of them. Raises HarnessError, and whatever `parts` raises; then nothing is
     there."""
     tables = folder / "sink"
-    names = [str(at) for at in range(len(table.columns))]
-    count = 0
-
-    def write(path: Path) -> None:
-        nonlocal count
-        # Columns are named by place: a query may give two columns one name.
-        schema = pa.schema([(name, pa.string()) for name in names])
-        with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as out:
-            for rows in parts:
-                out.write_table(pa.table({name: _cells(rows, at) for at, name in enumerate(names)}, schema=schema))
-                count += len(rows)
-
     try:
         tables.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _whole(tables / f"{index}.parquet", write)
+        count = _put(tables / f"{index}.parquet", len(table.columns), parts)
         table = end(table)
+        if table.dropped is not None:
+            _put(_dropped(tables, index), len(table.columns), [table.dropped])
         about = {
             "name": table.name,
             "kind": table.kind,
@@ -135,6 +129,7 @@ def save_parts(
             "folding": table.folding,
             "version": table.version,
             "note": table.note,
+            "dropped": None if table.dropped is None else len(table.dropped),
         }
         (tables / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
@@ -151,20 +146,17 @@ def load(folder: Path, index: int) -> SinkTable | None:
         return None
     try:
         about: _About = noun(_About, json.loads(paths[0].read_text(encoding="utf-8")), str(paths[0]))
-        data = _table(paths[1])
-        cells = [_column(data, at, column) for at, column in enumerate(about.columns)]
+        rows = _rows(paths[1], about.columns, about.rows)
+        beside = _dropped(folder / "sink", index)
+        dropped = None if about.dropped is None else _rows(beside, about.columns, about.dropped)
     except (OSError, ValueError, KeyError, RecursionError, pa.ArrowException) as failure:
         raise HarnessError(f"{paths[0]} or {paths[1].name} is damaged: {failure}. Run the scenario again") from failure
-    if data.num_rows != about.rows:
-        raise HarnessError(
-            f"{paths[1]} has {data.num_rows} rows, and {about.rows} were read from the sink. Run the scenario again"
-        )
     return SinkTable(
         name=about.name,
         kind=about.kind,
         target=about.target,
         columns=about.columns,
-        rows=list(zip(*cells, strict=True)),
+        rows=rows,
         unreadable=about.unreadable,
         absent=about.absent,
         form=about.form,
@@ -173,7 +165,42 @@ def load(folder: Path, index: int) -> SinkTable | None:
         folding=about.folding,
         version=about.version,
         note=about.note,
+        dropped=dropped,
     )
+
+
+def _dropped(tables: Path, index: int) -> Path:
+    return tables / f"{index}.dropped.parquet"
+
+
+def _put(path: Path, width: int, parts: Iterable[list[Row]]) -> int:
+    """Write rows of so many columns, a part at a time; how many there were."""
+    names = [str(at) for at in range(width)]
+    count = 0
+
+    def write(part: Path) -> None:
+        nonlocal count
+        # Columns are named by place: a query may give two columns one name.
+        schema = pa.schema([(name, pa.string()) for name in names])
+        with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as out:
+            for rows in parts:
+                out.write_table(pa.table({name: _cells(rows, at) for at, name in enumerate(names)}, schema=schema))
+                count += len(rows)
+
+    _whole(path, write)
+    return count
+
+
+def _rows(path: Path, columns: Sequence[SinkColumn], count: int) -> list[Row]:
+    """So many rows as `_put` wrote them. Raises HarnessError if there are others, ValueError for cells that cannot be
+    these columns'."""
+    data = _table(path)
+    cells = [_column(data, at, column) for at, column in enumerate(columns)]
+    if data.num_rows != count:
+        raise HarnessError(
+            f"{path} has {data.num_rows} rows, and {count} were read from the sink. Run the scenario again"
+        )
+    return list(zip(*cells, strict=True))
 
 
 def _table(path: Path) -> pa.Table:

@@ -11,6 +11,7 @@ from tests.corpus import (
     cancelling,
     causes,
     counters,
+    dropped,
     empty_batch,
     expectations,
     going_back,
@@ -61,6 +62,7 @@ ROOMS = (
     in_advance,
     bystanders,
     going_back,
+    dropped,
 )
 
 

@@ -31,7 +31,8 @@ class Right:
 
     `said` is a phrase of a reason (or of a note); `kinds` counts the findings, `faults` and `fits` are the hits that
     all of them together blame or admit, `batches` those that they name; None means that nothing hangs on it. `shown`
-    lists what was at stake and would have shown (`1 repetition`: in step 1), None where nothing hangs on it."""
+    lists what was at stake and would have shown, or came and was dropped (`1 repetition`: in step 1), None where
+    nothing hangs on it."""
 
     word: Word
     said: str = ""
@@ -104,16 +105,10 @@ class Adversary:
         next(self.build(run))
         return run
 
-    def other(self, path: Path) -> RunBuilder:
-        """Its twin."""
+    def other(self, path: Path) -> tuple[RunBuilder, list[str]]:
+        """Its twin, and the facts in which it differs."""
         run = run_builder(path)
-        for _ in self.build(run):
-            pass
-        return run
-
-    def differs(self, path: Path) -> list[str]:
-        """The facts in which the twin differs."""
-        return list(self.build(run_builder(path)))
+        return run, list(self.build(run))
 
 
 def adversary(item: int, right: Right, *, twin: Right, guard: bool = False) -> Callable[[Builder], Adversary]:
@@ -154,7 +149,7 @@ def seen(verdict: Verdict, wants: int) -> Seen:
         fits=tuple(sorted({fault for finding in findings for fault in finding.fits})),
         batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
         without_faults=bool(findings) and all(finding.without_faults for finding in findings),
-        shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown})),
+        shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown or stake.came})),
         wants=wants,
     )
 

@@ -20,11 +20,13 @@ from harness.run_folder import ledger
 from harness.run_folder.snapshot import INJECTION, Batch, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome, plain
 from harness.sinks import counted
-from harness.sinks.table import SinkTable, save
+from harness.sinks.table import SinkTable, load, save
 from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point
 
 CHECKPOINT = "checkpoint"
 EVERYTHING = 10**9
+_ROWS: dict[Any, list[Row]] = {}
+"""The rows of an effect by all that they depend on."""
 Pair = tuple[int, int]
 
 
@@ -63,7 +65,8 @@ class Moment(Injected):
 @dataclass
 class RunBuilder(Folder):
     """One run. `ends` are the next offsets after each batch; `unread` has words for sinks that could not be read, by
-    room and place (`0` at the end, `1-injection/0` at a hit); `edits` are keys of JSON files that are set in the end.
+    room and place (`0` at the end, `1-injection/0` at a hit), `dropped` what their readers left out; `edits` are keys
+    of JSON files that are set in the end.
 
     `controls` without tables are honest."""
 
@@ -73,6 +76,7 @@ class RunBuilder(Folder):
     batches: list[Batch] | None = None
     moments: list[Moment] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, list[Row]] = field(default_factory=dict)
     edits: dict[str, dict[str, Any]] = field(default_factory=dict)
     calm_gap_s: float = 0.0
     """The longest gap between two commits of every control run."""
@@ -93,11 +97,20 @@ class RunBuilder(Folder):
             if rows is not None and str(index) not in self.unread:
                 save(self.path, index, self._table(index, rows))
         for place, words in self.unread.items():
-            room, _, number = place.rpartition("/")
-            self._unreadable(self.path / "snapshots" / room if room else self.path, int(number), words)
+            self._unreadable(*self._place(place), words)
+        for place, rows in self.dropped.items():
+            room, number = self._place(place)
+            there = load(room, number)
+            assert there is not None
+            save(room, number, replace(there, dropped=rows))
         for name, keys in self.edits.items():
             path = self.path / name
             path.write_text(json.dumps({**json.loads(path.read_text()), **keys}), encoding="utf-8")
+
+    def _place(self, place: str) -> tuple[Path, int]:
+        """The folder, and the number in it, of a sink by room and place."""
+        room, _, number = place.rpartition("/")
+        return self.path / "snapshots" / room if room else self.path, int(number)
 
     def put(self, index: int, rows: list[Row]) -> None:
         """Write other rows into the folder as it stands."""
@@ -168,8 +181,13 @@ class RunBuilder(Folder):
         ledger.write_source(parquet, [self._source(range(len(self.records)))])
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
         batches = [plain(batch) for batch in self._batches()]
-        with Effects(Source(parquet=parquet, columns=columns, batches=batches), where="by hand") as effects:
-            return list(effects.table(self.scenario.sinks[sink].effect or "from ledger", cut=cut).rows)
+        effect = self.scenario.sinks[sink].effect or "from ledger"
+        asked = (parquet.read_bytes(), columns, json.dumps(batches), effect, cut)
+        # A case, its twin and their neighbours have the same records: DuckDB is asked once for all of them.
+        if asked not in _ROWS:
+            with Effects(Source(parquet=parquet, columns=columns, batches=batches), where="by hand") as effects:
+                _ROWS[asked] = effects.table(effect, cut=cut).rows
+        return [*_ROWS[asked]]
 
     def calm(self, *tables: Sequence[list[Row] | None] | str) -> None:
         """Control runs with these rows in their sinks; three honest ones if nothing is said."""
@@ -186,7 +204,7 @@ class RunBuilder(Folder):
 
     def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
         whole = None if self.positions else [query(CHECKPOINT, len(self.records), first={1: 0})]
-        calm = replace(self, progress=None, queries=whole, moments=[], unread={}, edits={}, tamper=None)
+        calm = replace(self, progress=None, queries=whole, moments=[], unread={}, dropped={}, edits={}, tamper=None)
         Folder._control(calm, number, tables)
         if not isinstance(tables, str):
             path = self.path / "controls" / str(number) / "checkpoint.json"

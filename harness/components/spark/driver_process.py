@@ -166,6 +166,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
 

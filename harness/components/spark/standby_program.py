@@ -28,7 +28,7 @@ SETTINGS, READY, GO, USED = "settings", "ready", "go", "used"
 """Files in FOLDER: what to be ready for; it is ready; a pipe, written to once it may go; what the program got."""
 SESSION, FRESH = "warm session", "fresh JVM"
 """What the program got."""
-BATCH_S = 60.0
+BATCH_S = 180.0
 Pairs = list[tuple[str, str]]
 
 

@@ -94,6 +94,18 @@ def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> 
     return SinkState(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
 
 
+def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
+    """The rows of a look at the sink that its reader left out as repetitions, as rows of the effect; None if nobody
+    kept them."""
+    if table is None or table.unreadable or table.dropped is None:
+        return None
+    here = [column.name for column in table.columns]
+    if not set(case.columns) <= set(here):
+        return None
+    order = [here.index(name) for name in case.columns]
+    return Counter(tuple([row[place] for place in order]) for row in table.dropped)
+
+
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> SinkState | None:
     """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
     be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that the effect

@@ -21,11 +21,21 @@ _OPPOSITE = {Harm.REPETITION: "lost", Harm.LOSS: "counted twice"}
 @dataclass(frozen=True)
 class Visibility:
     """What one sink shows of a hit. `touched`: it holds rows of the batch; `right`: the totals of all records before
-    these offsets are known to have been right when the fault hit."""
+    these offsets are known to have been right when the fault hit; `dropped`: what its reader has left out as
+    repetitions since then."""
 
     scale: Scale
     touched: bool
     right: Offsets
+    dropped: Counter[Row]
+
+    def came(self, spans: Spans) -> bool:
+        """Did all of these come again since the fault hit, each row as it was, and did the reader drop it? Then no
+        model has to be planted: the harm has happened, and the sink shows what its reader makes of it."""
+        if not self.scale.table.folds or self.scale.case.aggregate:
+            return False
+        rows = Counter(self.scale.rows(Cut(only=spans)))
+        return bool(rows) and rows <= self.dropped
 
     def why_not(self, harm: Harm, spans: Spans) -> str:
         """Why nobody would see the harm; empty if the comparison sees a model of it."""

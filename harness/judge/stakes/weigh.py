@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined
+from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
 from harness.judge.injections import Injection, Seen, lasting
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.in_flight import feeding, handed, in_flight
 from harness.judge.stakes.scale import Scale, changed
-from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, sink_state, whole
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, dropped, same, sink_state, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.visible import Visibility
 from harness.scenario import Harm, Stake
@@ -220,6 +221,8 @@ class _Weighing:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
         only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
+        if self.reach.volatile:
+            return ()
         return self.reach.taken if self._stays() and not (self.injection.paused or unseen or self._left) else ()
 
     def _retried(self, spans: Spans) -> Spans:
@@ -264,8 +267,13 @@ class _Weighing:
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever was only paused goes on."""
+        gone = () if self._came(self.reach.gone) else self.reach.gone
         if self._left:
-            return ()
+            return gone
+        return joined(self._planned(), gone)
+
+    def _planned(self) -> Spans:
+        """The same of what was planned, and of what the next attempt has skipped."""
         if self._unseen():
             open_ = self.scale.allows is not Harm.REPETITION
         else:
@@ -306,6 +314,8 @@ class _Weighing:
         return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
+        if self.reach.volatile and (self._left or self.whole):
+            return "what its receiver had stored is gone, and all of that is in the sink"
         if self._left or (self.reach.skipped and not self.reach.early and self.injection.restart is None):
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
         if self.reach.partial and not self.reach.taken:
@@ -324,19 +334,29 @@ class _Weighing:
     def _visibility(self) -> Visibility:
         # Where Spark's own word says that this batch was in the sink, and the totals are just that, they were right.
         right = self.reach.low if self.there and self.reach.after else {}
-        return Visibility(self.scale, bool(self.touched), right)
+        return Visibility(self.scale, bool(self.touched), right, self._dropped())
+
+    def _dropped(self) -> Counter[Row]:
+        """What the sink's reader has left out as repetitions since the last look; nothing where a look did not keep
+        it."""
+        last = self.injection.restart or self.injection.at
+        then = dropped(self.scale.case, last.tables[self.scale.position]) if last else None
+        now = dropped(self.scale.case, self.scale.table)
+        return Counter() if now is None or then is None else now - then
 
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:
             return
         sure = self._retried(spans)
-        why = self._visibility.why_not(Harm.REPETITION, sure) if sure else _FINISHED
-        yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())))
+        came = bool(sure) and self._visibility.came(sure)
+        why = _FINISHED if not sure else "" if came else self._visibility.why_not(Harm.REPETITION, sure)
+        yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())), came=came)
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
         begun = self.begun or "nothing shows whether it was written"
-        told = begun if self.reach.early else f"{begun}, not in {log}"
+        still = "and a restart does it again" if self.reach.by_time else f"not in {log}"
+        told = begun if self.reach.early else f"{begun}, {still}"
         own = f"repetition of {self._named()} ({told})" if taken else ""
         count = 0 if self.reach.other else self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
@@ -346,10 +366,13 @@ class _Weighing:
         if not spans:
             return
         why = "not whole in the sink" if self.reach.early else "planned, not committed"
-        words = [f"loss of {self._named()} ({why})"] if self.reach.taken else []
+        words = [f"loss of {self._named()} ({why})"] if meet(spans, self.reach.taken) else []
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
+        if meet(spans, self.reach.gone):
+            count = self.scale.effects.size(cut=Cut(only=self.reach.gone))
+            words.append(f"loss of {count} records that were sent to its receiver, and are in no batch")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:
@@ -357,14 +380,15 @@ class _Weighing:
             return f"batch {self.reach.batch}"
         return "the slice that the saved offsets call done" if self.reach.early else "the slice after the saved offsets"
 
-    def _stake(self, harm: Harm, spans: Spans, why: str, words: str) -> Stake:
+    def _stake(self, harm: Harm, spans: Spans, why: str, words: str, *, came: bool = False) -> Stake:
         return Stake(
             step=self.injection.number,
             position=self.scale.position,
             sink=self.scale.case.sink,
             harm=harm,
             point=self.point,
-            shown=not why,
+            shown=not (why or came),
+            came=came,
             note=f"{words}: not shown, {why}" if why else words,
             records=self.scale.effects.size(cut=Cut(only=spans)),
             attempt=self.injection.outcome.attempt,

@@ -113,9 +113,11 @@ def _held(case: Case) -> Iterator[str]:
         mine = [group for group in allowed if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}, which the guarantee allows."
     for harm in Harm:
-        shown = sorted({stake.step for stake in verdict.stakes if stake.harm is harm and stake.counts})
-        if shown:
+        own = [stake for stake in verdict.stakes if stake.harm is harm and stake.counts]
+        if shown := sorted({stake.step for stake in own if stake.shown}):
             yield f"At {_faults(shown[:8])}, {harm} would have shown in the sink, and did not happen."
+        if came := sorted({stake.step for stake in own if stake.came}):
+            yield f"At {_faults(came[:8])}, {harm} happened, and the sink's reader dropped each row of it."
 
 
 def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:

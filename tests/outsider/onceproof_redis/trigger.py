@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import redis
@@ -15,6 +16,8 @@ from harness.triggers.base import Planned, wait_until
 from onceproof_redis.server import Prefix
 
 ROWS_MAX = 10_000_000
+# The server takes writes again by itself where the harness is gone.
+PAUSE_MS = 10_000
 
 
 class RedisRows:
@@ -38,10 +41,10 @@ class RedisRows:
         return iter(())
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
-        """Asked again and again. Nobody is frozen: the fault is the server's."""
+        """Asked again and again. While it counts, and from the hit on, the server keeps all writes waiting."""
         at: Prefix = run.own.part("redis").at
         wanted = int(step.when.value or 0)
-        wait_until(run, step.when, lambda: counted(at) >= wanted)
+        wait_until(run, step.when, lambda: reached(at, wanted))
         folder = run.observer.folder()
         listing = run.observer.listing(folder)
         newest = max(listing.get("offsets", ()), default=None)
@@ -52,16 +55,24 @@ class RedisRows:
         return True
 
 
-def counted(at: Prefix) -> int:
-    """Entries of all lists and hashes of a run. Raises StackError."""
-    count = 0
+def reached(at: Prefix, wanted: int) -> bool:
+    """Has the run so many entries? If so all writes wait: no batch can end before the fault. Raises StackError."""
     try:
-        client = at.client()
-        for key in client.scan_iter(f"{at.prefix}:*"):
-            count += int(client.hlen(key) if client.type(key) == "hash" else client.llen(key))
-        client.close()
+        with contextlib.closing(at.client()) as client:
+            client.client_pause(PAUSE_MS, all=False)
+            if counted(client, at.prefix) >= wanted:
+                return True
+            client.client_unpause()
     except redis.RedisError as error:
         raise StackError(f"asked Redis how much it holds; saw {error}") from error
+    return False
+
+
+def counted(client: redis.Redis, prefix: str) -> int:
+    """Entries of all lists and hashes of a run."""
+    count = 0
+    for key in client.scan_iter(f"{prefix}:*"):
+        count += int(client.hlen(key) if client.type(key) == "hash" else client.llen(key))
     return count
 
 

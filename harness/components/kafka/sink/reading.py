@@ -37,8 +37,9 @@ def reading(own: Topic, wanted: Sequence[Wanted], identity: Sequence[str]) -> It
         try:
             consumer.assign(list(ends))
             from_the_beginning(consumer, ends, deadline)
-            parts = _parts(records(consumer, ends, deadline), own.topic, wanted, identity)
-            yield Reading(columns_of(wanted), parts, lambda: False)
+            repeats = Repeats(wanted, identity)
+            parts = _parts(records(consumer, ends, deadline), own.topic, wanted, repeats)
+            yield Reading(columns_of(wanted), parts, lambda: False, dropped=lambda: repeats.dropped)
         finally:
             consumer.close(autocommit=False)
     except KafkaError as failure:
@@ -46,9 +47,8 @@ def reading(own: Topic, wanted: Sequence[Wanted], identity: Sequence[str]) -> It
 
 
 def _parts(
-    found: Iterator[list[object]], topic: str, wanted: Sequence[Wanted], identity: Sequence[str]
+    found: Iterator[list[object]], topic: str, wanted: Sequence[Wanted], repeats: Repeats
 ) -> Iterator[list[Row]]:
-    repeats = Repeats(wanted, identity)
     for part in found:
         rows = ((record, row_of(record, wanted, topic=topic)) for record in part)
         yield [row for record, row in rows if repeats.first(row, partition=record.partition)]  # type: ignore[attr-defined]

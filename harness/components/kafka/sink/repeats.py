@@ -10,9 +10,12 @@ from harness.checkers.cells import Row
 from harness.errors import UsageError
 from harness.sinks.json_columns import RECORD, Wanted
 
+DROPPED_MAX = 10_000
+
 
 class Repeats:
-    """What was read so far. A record that has no part of its identity is nobody's repetition."""
+    """What was read so far. A record that has no part of its identity is nobody's repetition. `dropped` are those that
+    were; None where no identity is asked for, or there are more than `DROPPED_MAX`."""
 
     def __init__(self, wanted: Sequence[Wanted], identity: Sequence[str]) -> None:
         self._identity = identity
@@ -21,6 +24,7 @@ class Repeats:
         # Where and when it was written says nothing of what it is.
         self._told = [at for at, column in enumerate(wanted) if column.of not in RECORD]
         self._first: dict[bytes, tuple[int, bytes]] = {}
+        self.dropped: list[Row] | None = [] if identity else None
 
     def first(self, row: Row, *, partition: int) -> bool:
         """Is it the first of its identity? Raises UsageError if another partition has another one: no reader of the
@@ -37,6 +41,9 @@ class Repeats:
             same = ", ".join(f"{name}={cell}" for name, cell in zip(self._identity, found, strict=True))
             saw = f"partitions {first[0]} and {partition} have two different records with {same}"
             raise UsageError(f"asked to drop records that repeat {', '.join(self._identity)}; {saw}")
+        if self.dropped is not None:
+            self.dropped.append(row)
+            self.dropped = self.dropped if len(self.dropped) <= DROPPED_MAX else None
         return False
 
 

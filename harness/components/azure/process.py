@@ -1,0 +1,116 @@
+"""Azure's blob service as a child process: Azurite, the emulator of its makers, which npm brings on demand.
+
+The connector of Hadoop reaches an emulator at port 10000 alone. So there is one on a machine at a time: who starts one
+holds a lock until it is closed, and the next one waits.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from harness import wait
+from harness.components.azure.blob import PORT, BlobService
+from harness.components.azure.run_prefix import CONTAINER, Provides
+from harness.errors import StackError
+from harness.hosts import service
+from harness.hosts.database_process import DatabaseProcess
+from harness.hosts.ports import LOOPBACK, Port
+from harness.machine import cache, jars
+from harness.machine.java import Java
+from harness.session.session import Session
+
+VERSION = "3.37.0"
+MAIN = "node_modules/azurite/dist/src/blob/main.js"
+START_S = 120.0
+INSTALL_S = 900.0
+LOCK_S = 1800.0
+CURE = "install Node.js (https://nodejs.org) with npm"
+
+
+class Azurite(Provides, DatabaseProcess):
+    """One emulator, asked through `service`."""
+
+    name = "azure"
+
+    def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
+        self._session, self._java = session, java
+        self._node, self._npm = program("node"), program("npm")
+        self._held = ExitStack()
+        self.folder = session.folder / "azure"
+        self.scratch = self.folder / "copies"
+        self.service = BlobService()
+        self.log = logs / "azure.log"
+
+    def start(self) -> None:
+        """Wait for the machine's one port, start it there, and return when it names its containers. Raises
+        StackError."""
+        jars.fetched("spark-azure", self._java)
+        main = installed(self._npm)
+        if not hasattr(self, "_port"):
+            lock = cache.folder("azurite") / ".port-10000.lock"
+            self._held.enter_context(wait.locked(lock, within_s=LOCK_S))
+            self._port = Port(PORT, what="Azurite")
+        if self._port.open():
+            raise StackError(f"{self._port} was asked for Azurite, but another program listens there; end that one")
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        argv = [str(self._node), str(main), "--blobHost", LOOPBACK, "--blobPort", str(PORT)]
+        argv += ["--location", str(self.folder / "data"), "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
+        self._process = self._session.spawn(
+            argv, name=self.name, log=self.log, env=service.environment(HOME=str(self.folder)), cwd=self.folder
+        )
+        service.ready(self.name, self._process, self.log, self._answers, within_s=START_S)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Its version."""
+        return {"version": f"Azurite {VERSION}", "settings": {"port": PORT}}
+
+    def close(self) -> None:
+        """Give the port back, and the lock."""
+        if hasattr(self, "_port"):
+            super().close()
+        self._held.close()
+
+    def _answers(self) -> bool | wait.Waiting:
+        try:
+            if CONTAINER not in self.service.containers():
+                self.service.make_container(CONTAINER)
+        except StackError as error:
+            return wait.Waiting(str(error))
+        return True
+
+
+def program(name: str) -> Path:
+    """Where it is. Raises StackError."""
+    found = shutil.which(name)
+    if found is None:
+        raise StackError(f"asked for Azurite; there is no {name}; {CURE}")
+    return Path(found)
+
+
+def installed(npm: Path) -> Path:
+    """The emulator's program, fetched once (365 MB). Raises StackError."""
+    home = cache.folder("azurite") / VERSION
+    if not home.exists():
+        with wait.locked(home.parent / ".lock", within_s=LOCK_S):
+            if not home.exists():
+                _install(npm, home)
+    return home / MAIN
+
+
+def _install(npm: Path, home: Path) -> None:
+    with cache.filling(home) as temporary:
+        argv = [str(npm), "install", "--prefix", str(temporary), "--no-audit", "--no-fund", f"azurite@{VERSION}"]
+        try:
+            done = subprocess.run(
+                argv, capture_output=True, text=True, errors="replace", timeout=INSTALL_S, check=False, cwd=temporary
+            )
+        except subprocess.TimeoutExpired as error:
+            raise StackError(f"fetching Azurite took over {INSTALL_S:g} s; look at the network, run again") from error
+        if done.returncode != 0 or not (temporary / MAIN).is_file():
+            words = " ".join(done.stderr.split())[-300:]
+            raise StackError(f"cannot fetch azurite {VERSION} by npm: {words}; run again with a network")

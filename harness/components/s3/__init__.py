@@ -1,0 +1,66 @@
+"""S3, an object store: each part of a run is a prefix of the keys in a bucket.
+
+process     one as a child process
+address     one that is there already
+server      asks a server, by its address
+signature   signs what is asked
+run_prefix  a run's own objects, and what Spark is told of them
+source      objects of records put below a prefix
+sink        objects that the pipeline writes, read back
+fault       ends it
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.component import Addressed, Server, Started
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.resources import Resources
+
+if TYPE_CHECKING:
+    from harness.hosts.processes import ProcessHost
+    from harness.remote import RemoteFolder
+
+
+class S3:
+    """One server."""
+
+    about = About(
+        name="s3",
+        summary="an object store; a part of a run is a prefix of keys in a bucket, {s3.jars} are what s3a:// needs",
+        example='conf: {spark.jars: "{s3.jars}"}',
+        options=Shape,
+    )
+    gives = ("path", "jars")
+    bare = ()
+
+    def as_processes(self, host: ProcessHost) -> Started:
+        """S3Proxy, from its jar."""
+        # Scenario files are read without what runs anything.
+        from harness.components.s3.process import S3Server
+
+        return S3Server(host.session, host.java, logs=host.logs)
+
+    def at(self, address: str) -> Addressed:
+        """An address as `https://ACCESS_KEY:SECRET@host:port/bucket`."""
+        from harness.components.s3.address import S3There
+
+        return S3There(address)
+
+    def borrowed(self, text: str) -> Server:
+        """Of another process of ours."""
+        from harness.components.s3.address import S3There
+
+        return S3There(text, ours=True)
+
+    def checkpoints(self, own: Resources) -> RemoteFolder:
+        """The folder that `{checkpoint}` stands for."""
+        from harness.components.s3.run_prefix import CHECKPOINT
+
+        found: RemoteFolder = own.at.below(CHECKPOINT)
+        return found
+
+
+KIND = S3()

@@ -1,0 +1,20 @@
+"""The fault `kill s3`: SIGKILL to the server, which is started again on the objects that it left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.faults.base.outage import KillServer
+from harness.kinds import About
+
+
+class KillS3(KillServer):
+    """What it has acknowledged is there again; of a request without an answer nobody knows what was done."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+        return replace(super().about, example="{when: {rows: 150}, do: kill s3, for: 3s}")
+
+
+KIND = KillS3("s3")

@@ -1,0 +1,151 @@
+"""A run's own objects: those whose keys begin with the prefix of one of its parts."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.components.s3.server import Entry, Refused, Server
+from harness.errors import StackError
+from harness.machine import jars
+from harness.remote import Entry as Folder
+from harness.resources import Resources, labelled
+
+CHECKPOINT = "checkpoint"
+"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
+POLL_S = 0.005
+PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """Those whose keys begin with `prefix`, which ends with a `/`, as `harness.remote` wants a folder."""
+
+    server: Server
+    bucket: str
+    prefix: str
+    scratch: Path | None = None
+
+    @property
+    def listed_how(self) -> str:
+        """In words."""
+        return "by S3's protocol, again and again"
+
+    @property
+    def url(self) -> str:
+        """Its address, as Spark takes it."""
+        return f"s3a://{self.bucket}/{self.prefix.rstrip('/')}"
+
+    def below(self, place: str) -> Room:
+        """A folder in it."""
+        return replace(self, prefix=f"{self.prefix}{place}/")
+
+    def entries(self, place: str) -> list[Folder]:
+        """The names in a folder; none where it is not there. A mark of the folder itself is none."""
+        below = f"{place}/" if place else ""
+        found = [each._replace(key=each.key.removeprefix(below)) for each in self._asked(below, deep=False)]
+        return [_entry(each) for each in found if each.key]
+
+    def read(self, place: str) -> bytes | None:
+        """An object; None if there is none."""
+        with refusals():
+            return self.server.read(self.bucket, f"{self.prefix}{place}")
+
+    def write(self, place: str, data: bytes) -> None:
+        """An object is whole, or not there."""
+        with refusals():
+            self.server.write(self.bucket, f"{self.prefix}{place}", data)
+
+    def delete(self, place: str) -> None:
+        """An object, or all that is below such a folder; silent about what is not there."""
+        with refusals():
+            for each in list(self._asked(f"{place}/" if place else "", deep=True)):
+                self.server.delete(self.bucket, f"{self.prefix}{each.key}")
+            if place:
+                self.server.delete(self.bucket, f"{self.prefix}{place}")
+
+    def changed(self, within_s: float) -> None:
+        """Ask again soon: nobody tells."""
+        threading.Event().wait(min(POLL_S, within_s))
+
+    def _asked(self, below: str, *, deep: bool) -> list[Entry]:
+        with refusals():
+            found = list(self.server.listed(self.bucket, f"{self.prefix}{below}", deep=deep))
+        return [each._replace(key=each.key.removeprefix(self.prefix)) for each in found]
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """What the server refuses of the harness is no mistake of the user's. Raises StackError."""
+    try:
+        yield
+    except Refused as refused:
+        raise StackError(str(refused)) from refused
+
+
+def _entry(found: Entry) -> Folder:
+    name = found.key.rstrip("/")
+    return Folder(name, found.key.endswith("/"), found.size, f"{found.tag} {found.changed}")
+
+
+class Provides:
+    """What every server does for a run; `shared` says that it has other users, `scratch` is for copies."""
+
+    server: Server
+    bucket: str
+    scratch: Path | None = None
+    shared = False
+
+    def connector(self) -> tuple[Path, ...]:
+        """The jars by which Spark speaks to it, fetched once. Raises StackError."""
+        return jars.fetched("spark-s3")
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """A prefix for each part; there is nothing to make. The one that is asked for the checkpoint gives
+        `{checkpoint}` too."""
+        return {part: self._made(part, prefix(run_id, part), asked) for part, asked in parts.items()}
+
+    def _made(self, part: str, prefix: str, asked: Mapping[str, Any]) -> Resources:
+        room = self._room(prefix)
+        there = {CHECKPOINT: room.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
+        keys = self.server.keys
+        return Resources(
+            label=labelled("s3", part),
+            at=room,
+            placeholders={"path": room.url, "jars": ",".join(map(str, self.connector())), **there},
+            bare=tuple(there),
+            environment={"AWS_ACCESS_KEY_ID": keys.access, "AWS_SECRET_ACCESS_KEY": keys.secret},
+            conf=settings(self.server),
+            secrets=(keys.secret,),
+            shared=self.shared,
+        )
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Delete the objects. Raises StackError, once everything was tried."""
+        with contextlib.ExitStack() as steps:
+            for part in names:
+                steps.callback(self._room(prefix(run_id, part)).delete, "")
+
+    def _room(self, prefix: str) -> Room:
+        return Room(server=self.server, bucket=self.bucket, prefix=prefix, scratch=self.scratch)
+
+
+def settings(server: Server) -> dict[str, str]:
+    """What Spark is told of it. The keys are in the driver's environment, where Spark looks for them."""
+    said = {
+        "endpoint": server.url,
+        "endpoint.region": server.keys.region,
+        "path.style.access": "true",
+        # No other login of the user's shell may win.
+        "aws.credentials.provider": PROVIDER,
+    }
+    return {f"spark.hadoop.fs.s3a.{name}": value for name, value in said.items()}
+
+
+def prefix(run_id: str, part: str) -> str:
+    """What the keys of a part begin with. No prefix begins with another one: no part's name holds a `/`."""
+    return f"onceproof/{run_id}/{part or 'plain'}/"

@@ -1,0 +1,172 @@
+"""Asks an S3 server: signed requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import unquote_plus
+from xml.etree import ElementTree
+
+from harness.components.s3.signature import Keys, Request, query, quoted, signed
+from harness.errors import StackError, UsageError
+from harness.remote.http import Answer, Http, NoAnswer
+
+GONE = 404
+CONFLICT = (409, 412)
+OWN_FAULT = 500
+"""From here on it is the server that failed, and not who asked."""
+
+
+class Refused(UsageError):
+    """The server says that what was asked is wrong. `status` is HTTP's, `kind` its word for it, such as
+    `NoSuchBucket`."""
+
+    def __init__(self, words: str, status: int, kind: str) -> None:
+        super().__init__(words)
+        self.status, self.kind = status, kind
+
+
+class Entry(NamedTuple):
+    """An object as a listing names it; `tag` is its ETag, `changed` its time in ISO 8601."""
+
+    key: str
+    size: int
+    tag: str
+    changed: str
+
+
+@dataclass(frozen=True)
+class Server:
+    """One, at a host and port. Paths name the bucket: `http://host:port/bucket/key`."""
+
+    host: str
+    port: int
+    keys: Keys
+    secure: bool = False
+
+    @cached_property
+    def _http(self) -> Http:
+        return Http(self.host, self.port, self.secure)
+
+    @property
+    def url(self) -> str:
+        """Its address, without a login."""
+        return f"{'https' if self.secure else 'http'}://{self.host}:{self.port}"
+
+    @property
+    def whole(self) -> str:
+        """Its address with the login."""
+        scheme, _, place = self.url.partition("://")
+        return f"{scheme}://{quoted(self.keys.access)}:{quoted(self.keys.secret)}@{place}"
+
+    def buckets(self) -> list[str]:
+        """Their names. Raises Refused, StackError."""
+        found = self._ask("name its buckets", Request("GET", "/"))
+        return [each.text or "" for each in _tree(found.data).iter("Name")]
+
+    def make_bucket(self, bucket: str) -> None:
+        """Silent about one of ours that is there. Raises Refused, StackError."""
+        try:
+            self._ask(f"make the bucket {bucket}", Request("PUT", _path(bucket)))
+        except Refused as refused:
+            if refused.kind != "BucketAlreadyOwnedByYou":
+                raise
+
+    def listed(self, bucket: str, prefix: str, *, deep: bool = True) -> Iterator[Entry]:
+        """The objects whose keys begin so, by key. Not `deep`: those whose keys go on without a `/`, and, with one at
+        the end, what the other ones go on with up to there. Raises Refused, StackError."""
+        asked = {"list-type": "2", "prefix": prefix, "encoding-type": "url", **({} if deep else {"delimiter": "/"})}
+        while True:
+            found = self._ask(f"list {bucket}/{prefix}", Request("GET", _path(bucket), query(asked)))
+            tree = _tree(found.data)
+            coded = tree.findtext("EncodingType") == "url"
+            yield from (_entry(each, coded=coded) for each in tree.iter("Contents"))
+            folders = [each.findtext("Prefix") or "" for each in tree.iter("CommonPrefixes")]
+            yield from (Entry(unquote_plus(key) if coded else key, 0, "", "") for key in folders)
+            if tree.findtext("IsTruncated") != "true":
+                return
+            asked["continuation-token"] = tree.findtext("NextContinuationToken") or ""
+
+    def read(self, bucket: str, key: str) -> bytes | None:
+        """The object; None if there is none. Raises Refused, StackError."""
+        try:
+            return self._ask(f"give {bucket}/{key}", Request("GET", _path(bucket, key))).data
+        except Refused as refused:
+            if refused.kind == "NoSuchKey":
+                return None
+            raise
+
+    def write(self, bucket: str, key: str, data: bytes, *, new: bool = False) -> bool:
+        """Put the object; a `new` one only if there is none: False then. Raises Refused, StackError."""
+        headers = {"If-None-Match": "*"} if new else {}
+        try:
+            self._ask(f"take {bucket}/{key}", Request("PUT", _path(bucket, key), body=data), headers)
+        except Refused as refused:
+            if new and refused.status in CONFLICT:
+                return False
+            raise
+        return True
+
+    def delete(self, bucket: str, key: str) -> None:
+        """Silent about what is not there. Raises Refused, StackError."""
+        try:
+            self._ask(f"delete {bucket}/{key}", Request("DELETE", _path(bucket, key)))
+        except Refused as refused:
+            if refused.status != GONE:
+                raise
+
+    def close(self) -> None:
+        """This thread's connection."""
+        self._http.close()
+
+    def _ask(self, what: str, request: Request, more: Mapping[str, str] | None = None) -> Answer:
+        asked = f"asked S3 at {self.url} to {what}"
+        usual = 443 if self.secure else 80
+        host = self.host if self.port == usual else f"{self.host}:{self.port}"
+        headers = {**signed(request, host, self.keys, datetime.now(UTC)), **(more or {})}
+        target = f"{request.path}?{request.query}" if request.query else request.path
+        try:
+            # What is put only if it is new would be refused the second time.
+            answer = self._http.ask(request.method, target, headers, request.body or None, again=not more)
+        except NoAnswer as failure:
+            raise StackError(f"{asked}; saw {failure}. See logs/s3.log") from failure
+        if answer.status >= 300:
+            raise _refusal(asked, answer)
+        return answer
+
+
+def _path(bucket: str, key: str = "") -> str:
+    return f"/{quoted(bucket)}/{quoted(key, safe='/')}" if key else f"/{quoted(bucket)}"
+
+
+def _tree(data: bytes) -> ElementTree.Element:
+    """Without the namespace, which not every server names. Raises StackError."""
+    try:
+        tree = ElementTree.fromstring(data)
+    except ElementTree.ParseError as failure:
+        raise StackError(f"asked S3; its answer is no XML: {failure}. See logs/s3.log") from failure
+    for each in tree.iter():
+        each.tag = each.tag.rpartition("}")[2]
+    return tree
+
+
+def _entry(found: ElementTree.Element, *, coded: bool) -> Entry:
+    key = found.findtext("Key") or ""
+    tag = (found.findtext("ETag") or "").strip('"')
+    changed = found.findtext("LastModified") or ""
+    return Entry(unquote_plus(key) if coded else key, int(found.findtext("Size") or 0), tag, changed)
+
+
+def _refusal(asked: str, answer: Answer) -> Exception:
+    try:
+        tree = _tree(answer.data)
+        kind, words = tree.findtext("Code") or "", " ".join((tree.findtext("Message") or "").split())
+    except StackError:
+        kind, words = "", " ".join(answer.data.decode("utf-8", "replace").split())[:200]
+    told = f"status {answer.status}, {' '.join(dict.fromkeys(filter(None, (kind, words))))}".rstrip(", ")
+    if answer.status >= OWN_FAULT:
+        return StackError(f"{asked}; it could not: {told}. See logs/s3.log")
+    return Refused(f"{asked}; it said: {told}", answer.status, kind)

@@ -1,0 +1,69 @@
+"""The component `azure`: how its emulator is asked, and what is a folder there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.components.azure import blob
+from harness.components.azure.blob import Blob, BlobService, signature
+from harness.components.azure.process import Azurite
+from harness.components.azure.run_prefix import CONTAINER, Room
+from harness.errors import StackError
+from harness.machine import java
+from harness.remote import Entry
+from harness.session.session import Session
+from tests.provided import running
+
+
+class Held(BlobService):
+    """Some blobs, without an emulator."""
+
+    names = ("r1/plain/checkpoint", "r1/plain/checkpoint/offsets", "r1/plain/checkpoint/offsets/0")
+
+    def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Blob]:
+        """As the service cuts names at the next `/`."""
+        below = [name.removeprefix(prefix) for name in self.names if name.startswith(prefix)]
+        cut = [name if deep or "/" not in name else f"{name.partition('/')[0]}/" for name in below]
+        return iter([Blob(f"{prefix}{name}", 2, "tag") for name in dict.fromkeys(cut)])
+
+
+def test_a_blob_that_marks_a_folder_is_that_folder() -> None:
+    room = Room(service=Held(), prefix="r1/plain/")
+    assert room.entries("") == [Entry("checkpoint", folder=True)]
+    assert room.entries("checkpoint") == [Entry("offsets", folder=True)]
+    assert room.entries("checkpoint/offsets") == [Entry("0", size=2, stamp="tag")]
+    assert room.below("checkpoint").url == "wasb://onceproof@devstoreaccount1/r1/plain/checkpoint"
+
+
+def test_a_signature_covers_what_is_asked() -> None:
+    headers = {"x-ms-date": "Fri, 26 Jun 2015 23:39:12 GMT", "x-ms-version": blob.VERSION}
+    one = signature("GET", "/c", {"comp": "list", "restype": "container"}, headers, "")
+    others = [
+        signature("PUT", "/c", {"comp": "list", "restype": "container"}, headers, ""),
+        signature("GET", "/d", {"comp": "list", "restype": "container"}, headers, ""),
+        signature("GET", "/c", {"comp": "list"}, headers, ""),
+        signature("GET", "/c", {"comp": "list", "restype": "container"}, headers, "3"),
+        signature("GET", "/c", {"comp": "list", "restype": "container"}, {**headers, "x-ms-version": "2"}, ""),
+    ]
+    assert one not in others
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_what_is_put_is_there_after_a_kill_until_its_run_ends(tmp_path: Path) -> None:
+    with Session() as session, running(Azurite(session, java.find(), logs=tmp_path)) as made:
+        room: Room = made.provide("r1", {"": {}})[""].at
+        room.write("offsets/.0.a b.tmp", b"v1")
+        made.stop()
+        with pytest.raises(StackError, match=r"asked Azurite at .*; saw"):
+            room.read("offsets/.0.a b.tmp")
+        made.start()
+        assert room.read("offsets/.0.a b.tmp") == b"v1"
+        assert room.entries("") == [Entry("offsets", folder=True)]
+        assert [entry.name for entry in room.entries("offsets")] == [".0.a b.tmp"]
+        assert room.read("nothing") is None
+        made.drop("r1", [""])
+        assert list(made.service.listed(CONTAINER, "", deep=True)) == []
