@@ -17,6 +17,7 @@ from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder, enough, portions
+from harness.run.progress.batch_times import BatchTimes
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
@@ -30,6 +31,7 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
+from harness.scenario.progress import DSTREAMS
 from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
@@ -124,9 +126,8 @@ class Live:
     def _start(self, workload: Workload) -> None:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
-        begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
         self._mirror = mirror(self.scenario, own)
-        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins, mirror=self._mirror)
+        self.observer = self._observer()
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
@@ -162,6 +163,18 @@ class Live:
         self._exit.callback(self.snapshots.close)
         self.schedule = Schedule(self.scenario.schedule, self._context())
         self._exit.callback(self.schedule.stop)
+
+    def _observer(self) -> Observer:
+        folder, source = self.own.folder, self.source
+        if self._by_time:
+            return BatchTimes(folder, source, self.journal)
+        begins = source.begins if isinstance(source, TellsBeginning) else None
+        return Observer(folder, source.offsets, self.journal, begins=begins, mirror=self._mirror)
+
+    @property
+    def _by_time(self) -> bool:
+        """Is it a program of DStreams? It passes over files that were there before it."""
+        return self.scenario.pipeline.progress == DSTREAMS
 
     def _tripwire(self) -> Tripwire | None:
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
@@ -261,7 +274,7 @@ class Live:
         began = monotonic()
         if self.progress.kind != "checkpoint":
             self.positions.start()
-        fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input
+        fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input and not self._by_time
         self.supervisor.start(self.scenario.restart, self._launched, settle=self.snapshots.settle)
         try:
             if fed:

@@ -84,6 +84,15 @@ class OpenFolder:
         values = self.dropped.values
         return {number: len(values[number]) for number in numbers if number in values} if ours else None
 
+    def in_file(self, uri: str) -> tuple[int, int] | None:
+        """The number of a file that was dropped, and how many lines it has."""
+        from harness.components.files.dropped import NAME
+
+        file = spark_log.path_of(uri)
+        found = NAME.fullmatch(file.name) if file.parent == self.dropped.folder else None
+        values = self.dropped.values.get(int(found[1])) if found else None
+        return (int(found[1]), len(values)) if found and values is not None else None
+
     def sender(self) -> Sender:
         """Who writes the files."""
         from harness.components.files.dropped import FileSender

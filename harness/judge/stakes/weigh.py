@@ -221,6 +221,8 @@ class _Weighing:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
         only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
+        if self.reach.volatile:
+            return ()
         return self.reach.taken if self._stays() and not (self.injection.paused or unseen or self._left) else ()
 
     def _retried(self, spans: Spans) -> Spans:
@@ -265,8 +267,13 @@ class _Weighing:
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever was only paused goes on."""
+        gone = () if self._came(self.reach.gone) else self.reach.gone
         if self._left:
-            return ()
+            return gone
+        return joined(self._planned(), gone)
+
+    def _planned(self) -> Spans:
+        """The same of what was planned, and of what the next attempt has skipped."""
         if self._unseen():
             open_ = self.scale.allows is not Harm.REPETITION
         else:
@@ -307,6 +314,8 @@ class _Weighing:
         return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
+        if self.reach.volatile and (self._left or self.whole):
+            return "what its receiver had stored is gone, and all of that is in the sink"
         if self._left or (self.reach.skipped and not self.reach.early and self.injection.restart is None):
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
         if self.reach.partial and not self.reach.taken:
@@ -360,6 +369,9 @@ class _Weighing:
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
+        if self.reach.gone:
+            count = self.scale.effects.size(cut=Cut(only=self.reach.gone))
+            words.append(f"loss of {count} records that its receiver had not stored")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:

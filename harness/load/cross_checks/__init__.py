@@ -21,7 +21,7 @@ from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
-from harness.scenario.progress import ASYNC, IN_CHECKPOINT
+from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
@@ -209,6 +209,7 @@ def planned(claim: Claim) -> Planned:
         countable=any(counted) or not claim.sinks_are_known,
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
+        by_time=progress == DSTREAMS,
     )
 
 
