@@ -137,8 +137,8 @@ class Stream(Progress):
             self.ends[batch] = dict(sorted(reached.items()))
 
     def note(self, found: Checkpoint, attempt: int) -> None:
-        """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says, and
-        then also does again what the one before would not have."""
+        """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says:
+        then a restart does again what it would not have with the one before."""
         self.newest = found
         batch, pending = found.number(found.time_ms), {found.number(time) for time in found.pending_ms}
         self.checkpointed |= {batch, *pending}
@@ -263,7 +263,7 @@ class Stream(Progress):
         return {attempt for attempts in self.attempts.values() for attempt in attempts} or {1}
 
     def state(self, name: str) -> QueryState:
-        """Where it stands; nothing is left of one that is gone. Batches without a record count once they are settled."""
+        """Where it stands; nothing is left of one that is gone. A batch without a record counts once it is settled."""
         if self.gone:
             return QueryState(checkpoint=name)
         known = sorted({*self.ends, *self.checkpointed})

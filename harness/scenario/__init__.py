@@ -67,9 +67,9 @@ class CrashPoint(StrEnum):
     `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
     `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
     `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
-    A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there, the
-    batch is pending in it; committed once a checkpoint does not have it pending, and that is no commit: the newest such
-    batch is done again.
+    A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,
+    the batch is pending in it; committed once a checkpoint does not have it pending: the newest such batch is done
+    again all the same.
     """
 
     BATCH_PLANNED = "batch-planned"
@@ -108,8 +108,8 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
     progress: str = "checkpoint"
-    """How far it says it is: `checkpoint`, `async` or `dstreams` (Spark's), `group` (what `{group}` committed), or a query giving
-    (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
+    """How far it says it is: `checkpoint`, `async` or `dstreams` (Spark's), `group` (what `{group}` committed), or a
+    query giving (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     checkpoint: str = ""
     interval_s: float | None = None

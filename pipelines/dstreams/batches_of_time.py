@@ -16,6 +16,7 @@ from typing import Any
 import psycopg2
 from psycopg2.extras import execute_values
 from pyspark import RDD, SparkConf, SparkContext, TaskContext
+from pyspark.sql import SparkSession
 from pyspark.streaming import DStream, StreamingContext
 
 COLUMNS = ("id", "account", "amount", "currency", "event_time")
@@ -106,5 +107,43 @@ def written_once() -> Save:
                     execute_values(cursor, insert, rows)
 
         batch.foreachPartition(save)
+
+    return write
+
+
+def windows(args: argparse.Namespace, lines: DStream) -> DStream:
+    """Pairs of a key and a whole number for each window, which is two batches long and slides by one."""
+    of, length, slide = args.of, 2 * args.interval, args.interval
+
+    def payment(line: str) -> dict[str, Any]:
+        import json
+
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    cents = lines.map(lambda line: round(float(payment(line)["amount"]) * 100))
+    if of == "count":
+        return lines.countByWindow(length, slide).map(lambda count: ("all", count))
+    if of == "values":
+        return lines.map(lambda line: payment(line)["account"]).countByValueAndWindow(length, slide)
+    if of == "sum":
+        return cents.reduceByWindow(lambda a, b: a + b, None, length, slide).map(lambda total: ("all", total))
+    if of == "inverse":
+        added = cents.reduceByWindow(lambda a, b: a + b, lambda a, b: a - b, length, slide)
+        return added.map(lambda total: ("all", total))
+    return lines.window(length, slide).map(lambda line: (payment(line)["account"], 1))
+
+
+def saved(sql: str) -> Save:
+    """Writes what a window comes to, on the driver: the numbers of a key are added up by a temporary table."""
+
+    def write(time: datetime, window: RDD) -> None:
+        spark = SparkSession.builder.getOrCreate()
+        spark.createDataFrame(window, "key string, n bigint").createOrReplaceTempView("numbers")
+        found = spark.sql("select key, sum(n) as n from numbers group by key").collect()
+        # A window of nothing is written too: from the first one the others are counted.
+        rows = [(milliseconds(time), row["key"], row["n"]) for row in found] or [(milliseconds(time), "none", 0)]
+        with closing(psycopg2.connect("")) as database, database, database.cursor() as cursor:
+            execute_values(cursor, sql, rows)
 
     return write

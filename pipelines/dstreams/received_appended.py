@@ -1,7 +1,7 @@
 """Payments off a socket with DStreams, each batch appended to Postgres. BROKEN: Spark does the last batch again.
 
 A restart takes up the newest checkpoint, and does every batch from its time on again, also one that was done. With the
-write-ahead log (`--log`) the batch comes again with the same lines, and they are there twice. Without it the batch comes
+write-ahead log (`--log`) the batch comes again with the same lines, and they are there twice. Without it it comes
 again empty: what the receiver had stored was in the executors' memory; what was not written by then is lost.
 
     spark-submit received_appended.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments --log
