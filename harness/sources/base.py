@@ -76,6 +76,14 @@ class TellsBeginning(Protocol):
 
 
 @runtime_checkable
+class ForDStreams(Protocol):
+    """A kind of source that programs of DStreams can read, and whose part in their checkpoints is known."""
+
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """Which of the source's own keys go with no such program."""
+
+
+@runtime_checkable
 class TellsReceived(Protocol):
     """A source whose records a receiver of DStreams stores in blocks."""
 

@@ -146,6 +146,14 @@ class Files:
         if options.get("afterwards", Afterwards.NOTHING) != Afterwards.NOTHING:
             yield Refusal("in_place", "changes a file once it was taken already: take out `afterwards`")
 
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """A text file is taken whole, and nobody waits until it is."""
+        if options.get("format", Format.LINES) != Format.LINES:
+            yield Refusal("format", "must be lines: DStreams read text files")
+        for key in ("in_place", "afterwards"):
+            if options.get(key, Afterwards.NOTHING) not in (False, Afterwards.NOTHING):
+                yield Refusal(key, "is for files that Structured Streaming takes")
+
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The folder."""
         from harness.components.files.dropped import Dropped

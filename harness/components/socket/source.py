@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harness.checkpoint import Offsets
 from harness.errors import HarnessError
 from harness.fields.shape import Shape
-from harness.kinds import About
+from harness.kinds import About, Refusals
 from harness.resources import Resources, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
@@ -150,6 +150,10 @@ class Socket:
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A port."""
         return {LABEL: {}}
+
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """A receiver reads all of it."""
+        return iter(())
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The port."""

@@ -1,0 +1,194 @@
+"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit puts at stake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.checkers.offset_ranges import Span
+from harness.dstreams.batch_times import Stream
+from harness.dstreams.java_stream import NoJavaStreamError
+from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
+from harness.errors import HarnessError, ScenarioError
+from harness.judge.stakes.weigh import PLANNED
+from harness.load import load
+from harness.run_folder.snapshot import Gone
+from harness.scenario import Harm
+from tests.java_objects import added, allocated, checkpoint, record
+from tests.scales import Make, batch, benches, hit, reach
+
+SENT = 100
+
+
+def program(folder: Path, *records: bytes, sent: int = SENT) -> Stream:
+    log = folder / "receivedBlockMetadata"
+    log.mkdir(exist_ok=True)
+    (log / "log-1-60001").write_bytes(b"".join(records))
+    return Stream(folder, connected=lambda at_ms: (0, sent))
+
+
+def seen(stream: Stream, data: bytes, attempt: int = 1) -> Stream:
+    stream.look(attempt)
+    stream.note(of_checkpoint(data), attempt)
+    return stream
+
+
+def test_a_log_of_blocks_is_read_record_by_record_and_one_that_is_not_whole_is_left() -> None:
+    whole = record(added(800, 3), added(900, 4, kept=False)) + record(allocated(1000, 800, 900))
+    found, taken = events(whole + record(added(1100, 2))[:-1])
+    assert taken == len(whole)
+    assert found == [Block(0, 800, 3, True), Block(0, 900, 4, False), Allocated(1000, ((0, 900), (0, 800)))]
+    with pytest.raises(NoJavaStreamError, match="no event"):
+        events(record(b"\xac\xed\x00\x05\x70"))
+
+
+def test_a_checkpoint_says_which_batches_are_pending_and_which_files_they_took() -> None:
+    found = of_checkpoint(checkpoint(3000, 2000, 3000, files={3000: ["file:/in/a"]}))
+    assert (found.time_ms, found.pending_ms, found.files) == (3000, (2000, 3000), {3000: ("file:/in/a",)})
+    assert [found.number(time) for time in (1000, 3000)] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"ZSTD and more", checkpoint(1000)[:60], b"\xac\xed\x00\x05\x70", b"\xac\xed\x00\x05\x73"]
+)
+def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
+    with pytest.raises(NoJavaStreamError):
+        of_checkpoint(data)
+
+
+def test_a_restart_takes_the_newest_checkpoint_and_a_backup_after_it(tmp_path: Path) -> None:
+    for name in ("checkpoint-900", "checkpoint-1000.bk", "checkpoint-1000", "temp"):
+        (tmp_path / name).touch()
+    assert [path.name for path in written(tmp_path)] == ["checkpoint-1000", "checkpoint-1000.bk", "checkpoint-900"]
+
+
+def test_a_batch_is_settled_only_once_no_restart_would_do_it_again(tmp_path: Path) -> None:
+    blocks = [record(added(800, 3), allocated(1000, 800)), record(added(1800, 4), allocated(2000, 1800))]
+    stream = seen(program(tmp_path, *blocks), checkpoint(2000, 1000, 2000))
+    assert (stream.listed()["commits"], stream.done(), stream.planned()) == ((), {}, {0: 7})
+    seen(stream, checkpoint(2000, 2000))
+    assert (stream.listed()["commits"], stream.done()) == ((0,), {0: 3})
+    seen(stream, checkpoint(2000))
+    assert (stream.listed()["commits"], stream.done()) == ((0, 1), {0: 3}), "a restart begins with batch 1 again"
+    (tmp_path / "checkpoint-2000").write_bytes(checkpoint(2000))
+    stream.note_launch(2)
+    assert stream.redone == {2: 1}
+    seen(stream, checkpoint(3000, 3000), attempt=2)
+    assert (stream.done(), stream.query("c").first) == ({0: 7}, {1: 0, 2: 1})
+    assert [batch.attempts for batch in stream.batches()] == [(1,), (1, 2), (2,)]
+
+
+def test_a_checkpoint_of_an_earlier_time_than_its_name_takes_back_what_was_settled(tmp_path: Path) -> None:
+    stream = seen(program(tmp_path, record(added(800, 3), allocated(1000, 800))), checkpoint(2000, 2000))
+    assert stream.done() == {0: 3}
+    assert seen(stream, checkpoint(1000, 2000)).done() == {}
+
+
+def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
+    first = [record(added(800, 3), allocated(1000, 800))]
+    stream = seen(program(tmp_path, *first), checkpoint(1000, 1000))
+    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000, 1000))
+    stream.note_launch(2)
+    later = [*first, record(added(5800, 5), allocated(6000, 5800))]
+    (tmp_path / "receivedBlockMetadata" / "log-1-60001").write_bytes(b"".join(later))
+    query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
+    assert (query.first, query.volatile) == ({1: 0, 2: 0}, False)
+    assert query.batches[-1].ranges == {0: (10, 15)}
+
+
+def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_path: Path) -> None:
+    first = [record(added(800, 3, kept=False), allocated(1000, 800), added(1100, 4, kept=False))]
+    stream = seen(program(tmp_path, *first), checkpoint(1000))
+    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
+    stream.note_launch(2)
+    later = [*first, record(allocated(2000, 1100), added(5800, 5, kept=False), allocated(6000, 5800))]
+    (tmp_path / "receivedBlockMetadata" / "log-1-60001").write_bytes(b"".join(later))
+    query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
+    assert query.volatile
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, {0: (3, 3)}, {0: (10, 15)}]
+    assert query.first == {1: 0, 2: 1}, "the batch that is done again is empty: nothing is begun with it"
+
+
+def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
+        seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))
+    with pytest.raises(HarnessError, match="several receivers"):
+        seen(program(tmp_path, record(added(800, 3), added(810, 3, stream_id=1))), checkpoint(1000))
+
+
+def test_files_are_in_the_batch_that_the_checkpoint_says(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, in_file=lambda uri: (int(uri[-1]), 20) if uri.startswith("file:/in/") else None)
+    stream.note(
+        of_checkpoint(checkpoint(2000, 2000, files={1000: ["file:/in/1"], 2000: ["file:/in/2", "file:/other/3"]})), 1
+    )
+    assert [batch.ranges for batch in stream.batches()] == [{1: (0, 20)}, {1: (20, 20), 2: (0, 20)}]
+    assert (stream.done(), stream.planned()) == ({1: 20}, {1: 20, 2: 20})
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    yield from benches(tmp_path)
+
+
+def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
+    bench = make()
+    there = hit(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1, volatile=True))
+    assert (there.again, there.missing, there.counting) == ((), (), ()), "all of it is in the sink"
+    assert "is in the sink" in there.why
+    ends = bench.scale(bench.rows(without=batch(1)))
+    half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1, volatile=True), scale=ends)
+    assert (half.point, [stake.harm for stake in half.counting]) == (PLANNED, [Harm.LOSS])
+
+
+def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make: Make) -> None:
+    bench = make()
+    lost = (Span(0, 10, 12),)
+    left = replace(reach(2, 1, again=1), batch=1, gone=lost)
+    assert hit(bench, bench.first(2), left).missing == (), "it is there in the end"
+    out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
+    assert out.again == batch(1)
+    assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+
+
+SCENARIO = """
+name: a program of DStreams
+pipeline: {{entry: p.py, progress: {progress}}}
+input: {{source: {source}}}
+sink: {{postgres: payments, effect: select id from ledger, key: [id]}}
+schedule: [{{when: {when}, do: {do}}}]
+expect: held
+"""
+KILL = "crash application"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("dstreams", "socket", "{point: batch-checkpointed, batch: 2}", KILL), ""),
+        (("dstreams", "files", "{rows: 4}", KILL), ""),
+        (("dstreams", "socket", "{point: sink-committed, batch: 2}", KILL), "DStreams log no offsets"),
+        (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
+        (("checkpoint", "files", "{point: batch-checkpointed, batch: 2}", KILL), "say `progress: dstreams`"),
+        (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, socket"),
+        (("dstreams", "files, afterwards: renamed", "{rows: 4}", KILL), "afterwards is for files"),
+    ],
+)
+def test_a_scenario_of_dstreams_names_their_own_points_and_a_source_that_they_read(
+    tmp_path: Path, given: tuple[str, str, str, str], words: str
+) -> None:
+    progress, source, when, do = given
+    (tmp_path / "p.py").touch()
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO.format(progress=progress, source=source, when=when, do=do))
+    if not words:
+        assert load(path).pipeline.progress == "dstreams"
+        return
+    with pytest.raises(ScenarioError, match=words):
+        load(path)
