@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.scenario.crash_point import CrashPoint as CrashPoint
 from harness.scenario.disagreement import Disagreement as Disagreement
 from harness.scenario.known import Known as Known
 from harness.scenario.order import Order as Order
@@ -60,22 +61,6 @@ class Kind(StrEnum):
     MISORDERED = "misordered"
     WRONG_AGGREGATE = "wrong aggregate"
     STALLED = "stalled"
-
-
-class CrashPoint(StrEnum):
-    """A place in the micro-batch protocol, in the order in which a batch passes them.
-    `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
-    `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
-    `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
-    A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,
-    the batch is pending in it; committed once a checkpoint does not have it pending: the newest such batch is done
-    again all the same.
-    """
-
-    BATCH_PLANNED = "batch-planned"
-    BATCH_CHECKPOINTED = "batch-checkpointed"
-    SINK_COMMITTED = "sink-committed"
-    BATCH_COMMITTED = "batch-committed"
 
 
 class Impact(StrEnum):
