@@ -94,8 +94,10 @@ class Stream(Progress):
         """Is it the checkpoint of another program's life, begun anew in the same folder?"""
         return self.newest is not None and found.zero_ms != self.newest.zero_ms
 
-    def look(self, attempt: int) -> None:
-        """Read what the log of received blocks has got since. Raises HarnessError."""
+    def look(self, attempt: int) -> bool:
+        """Read what the log of received blocks has got since, which is the work of that attempt. Has it got anything?
+        Raises HarnessError."""
+        before = sum(self._read.values())
         try:
             logs = sorted(
                 (entry for entry in (self.folder / BLOCKS).iterdir() if LOG.fullmatch(entry.name)), key=_begun
@@ -113,6 +115,7 @@ class Stream(Progress):
             self._read[log] = self._read.get(log, 0) + taken
             self._pending += [(event, attempt) for event in found]
         self._number()
+        return sum(self._read.values()) > before
 
     def _number(self) -> None:
         """Put what the log has told into its batches, once a checkpoint says how these are counted."""

@@ -32,6 +32,8 @@ class BatchTimes(Observer):
         self._source = source
         self._streams: dict[Path, Stream] = {}
         self._told: dict[Path, Told] = {}
+        self._seen: dict[Path, tuple[str, int, int]] = {}
+        """By folder the checkpoint that was read last: its name, and what tells it from another of that name."""
         self._reading = threading.RLock()
         super().__init__(root, source.offsets, journal)
 
@@ -60,20 +62,26 @@ class BatchTimes(Observer):
             return list(self._new(folder))
 
     def _refresh(self, folder: Path) -> None:
+        """What is there already is the work of whoever was at work when it was read first."""
         stream = self._stream(folder)
-        stream.look(self.attempt)
+        new = stream.look(self.attempt)
         for path in written(folder)[:1]:
             try:
-                data = path.read_bytes()
+                state, data = path.stat(), path.read_bytes()
             except OSError:
-                return  # it is being replaced: the next event tells
+                break  # it is being replaced: the next event tells
+            seen = (path.name, state.st_ino, state.st_mtime_ns)
+            if self._seen.get(folder) == seen:
+                break
+            self._seen[folder], new = seen, True
             found = of_checkpoint(data)
             if stream.again(found):
                 stream.gone = True
                 stream = self._stream(folder, anew=True)
             stream.note(found, self.attempt)
-        with self._lock:
-            self._touched.setdefault(self.attempt, set()).add(folder)
+        if new:
+            with self._lock:
+                self._touched.setdefault(self.attempt, set()).add(folder)
 
     def _stream(self, folder: Path, *, anew: bool = False) -> Stream:
         if folder not in self._streams or anew:
