@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,8 +17,12 @@ from harness.dstreams.written import Allocated, Block, events, of_checkpoint, wr
 from harness.errors import HarnessError, ScenarioError
 from harness.judge.stakes.weigh import PLANNED
 from harness.load import load
+from harness.run.progress.batch_times import BatchTimes
+from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Gone
 from harness.scenario import Harm
+from harness.sources.base import OpenSource
+from harness.wait import until
 from tests.java_objects import added, allocated, checkpoint, record
 from tests.scales import Make, batch, benches, hit, reach
 
@@ -154,6 +160,99 @@ def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+
+
+class Program:
+    """Writes a checkpoint as a program of DStreams does, under the eyes of who follows it."""
+
+    def __init__(self, root: Path, source: OpenSource) -> None:
+        self.folder = root / "checkpoint"
+        (self.folder / "receivedBlockMetadata").mkdir(parents=True)
+        self.events: list[tuple[str, int]] = []
+        self.observer = BatchTimes(root, source, Journal(None))
+        self.observer.attempt = 1
+        self.observer.listen(lambda seen: self.events.append((str(seen.point), seen.batch)))
+
+    def logs(self, *records: bytes) -> None:
+        """The receivers' log grows."""
+        with (self.folder / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+            file.write(b"".join(records))
+        self.observer.catch_up()
+
+    def saves(self, at: int, *pending: int) -> None:
+        """A checkpoint appears, and the one of its name becomes a backup."""
+        path, hidden = self.folder / f"checkpoint-{at}", self.folder / "temp"
+        hidden.write_bytes(checkpoint(at, *pending))
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.bk"))
+        hidden.rename(path)
+        self.observer.catch_up()
+
+    def restarts(self, number: int) -> None:
+        self.observer.catch_up()
+        self.observer.attempt = number
+
+
+class Lines:
+    """A source of lines, all on one connection."""
+
+    def offsets(self, line: str, log: Path) -> None:
+        raise AssertionError("there is no offset log")
+
+    def received(self, at_ms: int) -> tuple[int, int]:
+        return 0, SENT
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[Program]:
+    program = Program(tmp_path, cast(OpenSource, Lines()))
+    with closing(program.observer):
+        yield program
+
+
+def test_the_points_of_a_batch_are_told_in_their_order_and_each_once(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    assert followed.events == [], "nobody knows yet from when the batches are counted"
+    followed.saves(1000, 1000)
+    followed.saves(1000)
+    followed.logs(record(added(1800, 4), allocated(2000, 1800)))
+    points = ["batch-planned", "batch-checkpointed", "batch-committed"]
+    assert followed.events == [*((point, 0) for point in points), ("batch-planned", 1)]
+    observer = followed.observer
+    assert observer.listing() == {"offsets": (0, 1), "commits": (0,), "begun": ()}
+    assert (observer.planned(), observer.committed()) == ({0: 7}, {}), "a restart does batch 0 again"
+    assert [observer.took_nothing(followed.folder, batch) for batch in (0, 1)] == [False, False]
+    observer.healthy()
+
+
+def test_what_the_dead_attempt_left_is_not_the_work_of_the_next_one(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    followed.saves(1000, 1000)
+    followed.restarts(2)
+    assert followed.observer.states() and not followed.observer.touched(2)
+    assert not followed.observer.has_progress()
+    followed.logs(record(allocated(2000)))
+    assert followed.observer.touched(2) and followed.observer.has_progress()
+    (query,) = followed.observer.queries()
+    assert query.first == {1: 0, 2: 0}
+
+
+def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed: Program) -> None:
+    followed.saves(1000, 1000)
+    followed.restarts(2)
+    path = followed.folder / "checkpoint-9000"
+    path.with_name("temp").write_bytes(checkpoint(9000, 9000, zero=8000))
+    path.with_name("temp").rename(path)
+    followed.observer.catch_up()
+    assert [query.first for query in followed.observer.queries()] == [{1: 0}, {2: 0}]
+
+
+def test_a_checkpoint_in_another_compression_ends_the_run_with_its_reason(followed: Program) -> None:
+    (followed.folder / "temp").write_bytes(b"(\xb5/\xfd zstd")
+    (followed.folder / "temp").rename(followed.folder / "checkpoint-1000")
+    until("the watch to end", lambda: not followed.observer._watch._thread.is_alive(), within_s=30.0)
+    with pytest.raises(HarnessError, match=r"spark\.io\.compression\.codec"):
+        followed.observer.healthy()
 
 
 SCENARIO = """
