@@ -109,6 +109,6 @@ def checkpoint(
 
 def packed(data: bytes) -> bytes:
     """In lz4-java's blocks, as Spark's default codec writes them."""
-    inner = pyarrow.compress(data, codec="lz4_raw", asbytes=True)
+    inner: bytes = pyarrow.compress(data, codec="lz4_raw", asbytes=True)
     sizes = struct.pack("<iii", len(inner), len(data), 0)
     return b"LZ4Block\x25" + sizes + inner + b"LZ4Block\x15" + bytes(12)

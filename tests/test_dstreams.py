@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -15,16 +15,18 @@ from harness.dstreams.batch_times import Stream
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
+from harness.judge.progress_at_hit import Reach, reaches
 from harness.judge.stakes.weigh import PLANNED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.run_folder.journal import Journal
-from harness.run_folder.snapshot import Gone
+from harness.run_folder.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.scenario import Harm
 from harness.sources.base import OpenSource
 from harness.wait import until
+from tests.folders import PER_RECORD
 from tests.java_objects import added, allocated, checkpoint, record
-from tests.scales import Make, batch, benches, hit, reach
+from tests.scales import Make, batch, benches, hit, injection, reach
 
 SENT = 100
 
@@ -160,6 +162,28 @@ def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+
+
+def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
+    batches = (
+        Batch(batch=0, ranges={0: (0, 5)}, committed=True, attempts=(1,)),
+        Batch(batch=1, ranges={0: (5, 9)}, committed=True, attempts=(1, 2)),
+        Batch(batch=4, ranges={0: (12, 20)}, committed=True, attempts=(2,)),
+    )
+    gone = (Gone(attempt=1, partition=0, start=9, end=12), Gone(attempt=2, partition=0, start=20, end=22))
+    state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 9}, committed={0: 5})
+    met = injection(make().held([]), queries=(state,))
+
+    def reached(**query: Any) -> Reach:
+        progressed = Progressed(queries=(Query(checkpoint="c", batches=batches, gone=gone, **query),), end={0: 22})
+        (found,) = reaches(met, progressed, PER_RECORD)
+        return found
+
+    logged = reached(first={1: 0, 2: 1})
+    assert (logged.low, logged.high, logged.next, logged.gone) == ({0: 5}, {0: 9}, {0: 5}, (Span(0, 9, 12),))
+    assert (logged.taken, logged.skipped, logged.batch, logged.volatile) == ((Span(0, 5, 9),), (), 1, False)
+    held_in_memory = reached(first={1: 0, 2: 4}, volatile=True)
+    assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
 
 
 class Program:
