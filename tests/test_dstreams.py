@@ -243,7 +243,7 @@ def test_the_points_of_a_batch_are_told_in_their_order_and_each_once(followed: P
     points = ["batch-planned", "batch-checkpointed", "batch-committed"]
     assert followed.events == [*((point, 0) for point in points), ("batch-planned", 1)]
     observer = followed.observer
-    assert observer.listing() == {"offsets": (0, 1), "commits": (0,), "begun": ()}
+    assert observer.listing() == {"offsets": (0, 1), "commits": (0,), "settled": ()}
     assert (observer.planned(), observer.committed()) == ({0: 7}, {}), "a restart does batch 0 again"
     assert [observer.took_nothing(followed.folder, batch) for batch in (0, 1)] == [False, False]
     observer.healthy()

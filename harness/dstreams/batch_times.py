@@ -180,9 +180,10 @@ class Stream(Progress):
         self.last_attempt = max(self.last_attempt, attempt)
 
     def listed(self) -> dict[str, tuple[int, ...]]:
-        """Which batches are planned, and which are completed."""
+        """Which batches are planned, which are completed, and which no restart would do again."""
         planned = {*self.ends, *self.checkpointed}
-        return {"offsets": tuple(sorted(planned)), "commits": tuple(sorted(self.completed & planned)), "begun": ()}
+        found = {"offsets": planned, "commits": self.completed & planned, "settled": self.committed & planned}
+        return {name: tuple(sorted(batches)) for name, batches in found.items()}
 
     def took_nothing(self, batch: int) -> bool:
         """Is it a batch without a record of the run's source?"""
@@ -230,7 +231,12 @@ class Stream(Progress):
     def query(self, name: str) -> Query:
         """All of it, under the name of its folder."""
         return Query(
-            checkpoint=name, batches=self.batches(), first=self._first(), gone=self._missed(), volatile=self._volatile
+            checkpoint=name,
+            batches=self.batches(),
+            first=self._first(),
+            by_time=True,
+            gone=self._missed(),
+            volatile=self._volatile,
         )
 
     @property

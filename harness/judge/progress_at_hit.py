@@ -27,8 +27,8 @@ class Reach:
     sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it;
     `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
-    seen to write a slice before it saves its offsets. `gone` is what a receiver of the attempt had not stored when it
-    died; `volatile`: what it had stored is gone as well, and comes again to nobody."""
+    seen to write a slice before it saves its offsets. `by_time`: they are batches of DStreams. `gone` is what a receiver of
+    the attempt had not stored when it died; `volatile`: what it had stored is gone as well, and comes again to nobody."""
 
     low: Offsets
     high: Offsets
@@ -44,6 +44,7 @@ class Reach:
     anew: Spans = ()
     other: bool = False
     first: bool = False
+    by_time: bool = False
     gone: Spans = ()
     volatile: bool = False
 
@@ -161,6 +162,7 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         checkpoint=state.checkpoint,
         after=step.crash_point is CrashPoint.SINK_COMMITTED
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
+        by_time=query.by_time,
         gone=_gone(query, injection),
         volatile=query.volatile and injection.died,
     )

@@ -92,13 +92,15 @@ class Gone:
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """One query, by its checkpoint (a folder relative to the run's; one that was deleted and begun anew comes again).
-    `first` maps each attempt that touched it to the first batch it worked on. Of DStreams: `gone` is what a receiver
-    had not stored when it died; `volatile`: what it had stored was in memory, and went with its attempt."""
+    `first` maps each attempt that touched it to the first batch it worked on. Of DStreams (`by_time`): `gone` is
+    what a receiver had not stored when it died; `volatile`: what it had stored was in memory, and went with its
+    attempt."""
 
     checkpoint: str
     ours: bool = True
     batches: tuple[Batch, ...] = ()
     first: Mapping[int, int] = field(default_factory=dict)
+    by_time: bool = False
     gone: tuple[Gone, ...] = ()
     volatile: bool = False
 

@@ -89,6 +89,9 @@ class CrashPointTrigger:
         """By the offsets and commits that are there."""
         if trigger.point is CrashPoint.BATCH_COMMITTED:
             batch = -1 if hit.batch is None else hit.batch
+            if "settled" in listing:
+                # Of DStreams: done, and to be done again.
+                return batch in listing["commits"] and batch not in listing["settled"]
             return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
         if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
             return False

@@ -20,7 +20,7 @@ Repair: files_written_once.py
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# input: {source: files}
+# input: {source: files, records_per_file: 50}
 # ///
 
 from __future__ import annotations

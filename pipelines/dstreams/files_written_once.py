@@ -21,7 +21,7 @@ Broken twin: files_appended_by_batch.py
 #   postgres: payments
 #   effect: select id, account, amount, currency, event_time from ledger
 #   key: [id]
-# input: {source: files}
+# input: {source: files, records_per_file: 50}
 # ///
 
 from __future__ import annotations

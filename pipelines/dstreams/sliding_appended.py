@@ -24,7 +24,7 @@ Repair: sliding_kept.py
 #     from (select _batch as batch from ledger union all select _batch + 1 from ledger)
 #     where batch is not null group by 1
 #   key: [batch, key]
-# input: {source: files}
+# input: {source: files, records_per_file: 50}
 # ///
 
 from __future__ import annotations

@@ -355,7 +355,8 @@ class _Weighing:
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
         begun = self.begun or "nothing shows whether it was written"
-        told = begun if self.reach.early else f"{begun}, not in {log}"
+        still = "and a restart does it again" if self.reach.by_time else f"not in {log}"
+        told = begun if self.reach.early else f"{begun}, {still}"
         own = f"repetition of {self._named()} ({told})" if taken else ""
         count = 0 if self.reach.other else self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""

@@ -123,7 +123,8 @@ class BatchTimes(Observer):
                 self._refresh(folder)
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
-        """The batches that are planned, and under `commits` those that are completed, from the disk."""
+        """The batches that are planned, under `commits` those that are completed, under `settled` those of them that no
+        restart would do again; from the disk."""
         folder = folder or self.folder()
         if folder is None or folder not in self._streams:
             return {}
