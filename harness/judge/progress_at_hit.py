@@ -27,7 +27,7 @@ class Reach:
     sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it;
     `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
-    seen to write a slice before it saves its offsets. `by_time`: they are batches of DStreams. `gone` is what a receiver
+    seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
     of the attempt had not stored when it died; `volatile`: what it had stored is gone too, and comes to nobody."""
 
     low: Offsets
