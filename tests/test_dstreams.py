@@ -262,13 +262,17 @@ def test_what_the_dead_attempt_left_is_not_the_work_of_the_next_one(followed: Pr
 
 
 def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
     followed.saves(1000, 1000)
     followed.restarts(2)
+    followed.logs(record(added(8500, 4), allocated(9000, 8500)))
     path = followed.folder / "checkpoint-9000"
     path.with_name("temp").write_bytes(checkpoint(9000, 9000, zero=8000))
     path.with_name("temp").rename(path)
     followed.observer.catch_up()
-    assert [query.first for query in followed.observer.queries()] == [{1: 0}, {2: 0}]
+    old, new = followed.observer.queries()
+    assert (old.first, [batch.ranges for batch in old.batches]) == ({1: 0}, [{0: (0, 3)}])
+    assert (new.first, [batch.ranges for batch in new.batches]) == ({2: 0}, [{0: (0, 4)}])
 
 
 def test_a_checkpoint_in_another_compression_ends_the_run_with_its_reason(followed: Program) -> None:

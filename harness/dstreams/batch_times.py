@@ -94,6 +94,16 @@ class Stream(Progress):
         """Is it the checkpoint of another program's life, begun anew in the same folder?"""
         return self.newest is not None and found.zero_ms != self.newest.zero_ms
 
+    def ended(self, attempt: int) -> None:
+        """Another program has begun in its place with that attempt, whose work was taken for this one's."""
+        self.gone = True
+        for batch in [each for each, attempts in self.attempts.items() if min(attempts) >= attempt]:
+            for kept in (self.attempts, self.ends, self._spans):
+                kept.pop(batch, None)
+            self.checkpointed.discard(batch)
+        for attempts in self.attempts.values():
+            attempts.discard(attempt)
+
     def look(self, attempt: int) -> bool:
         """Read what the log of received blocks has got since, which is the work of that attempt. Has it got anything?
         Raises HarnessError."""
@@ -121,7 +131,10 @@ class Stream(Progress):
         """Put what the log has told into its batches, once a checkpoint says how these are counted."""
         if self.newest is None or self._received is None:
             return
+        since_ms = self.newest.zero_ms - self.newest.interval_ms
         for event, attempt in self._pending:
+            if (event.number if isinstance(event, Block) else event.time_ms) < since_ms:
+                continue  # of a program before this one, in the same folder
             if isinstance(event, Block):
                 self._received.add(event, attempt, self.newest.block_ms)
                 continue

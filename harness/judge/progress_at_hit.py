@@ -164,7 +164,7 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
         by_time=query.by_time,
         gone=_gone(query, injection),
-        volatile=query.volatile and injection.died,
+        volatile=query.volatile,
     )
 
 

@@ -76,8 +76,9 @@ class BatchTimes(Observer):
             self._seen[folder], new = seen, True
             found = of_checkpoint(data)
             if stream.again(found):
-                stream.gone = True
+                stream.ended(self.attempt)
                 stream = self._stream(folder, anew=True)
+                stream.look(self.attempt)
             stream.note(found, self.attempt)
         if new:
             with self._lock:
