@@ -6,7 +6,7 @@ and finds no block of it: the empty batch overwrites the good one.
 
     spark-submit received_overwritten.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
 
-Repair: the log, or received_written_once.py, which leaves alone what is there
+Repair: the log (`--log`)
 """
 
 # /// onceproof
