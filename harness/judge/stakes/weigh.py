@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined
+from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
 from harness.judge.injections import Injection, Seen, lasting
 from harness.judge.progress_at_hit import Reach
@@ -366,13 +366,13 @@ class _Weighing:
         if not spans:
             return
         why = "not whole in the sink" if self.reach.early else "planned, not committed"
-        words = [f"loss of {self._named()} ({why})"] if self.reach.taken else []
+        words = [f"loss of {self._named()} ({why})"] if meet(spans, self.reach.taken) else []
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
         if self.reach.gone:
             count = self.scale.effects.size(cut=Cut(only=self.reach.gone))
-            words.append(f"loss of {count} records that its receiver had not stored")
+            words.append(f"loss of {count} records that were sent to its receiver, and are in no batch")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:
