@@ -370,7 +370,7 @@ class _Weighing:
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
-        if self.reach.gone:
+        if meet(spans, self.reach.gone):
             count = self.scale.effects.size(cut=Cut(only=self.reach.gone))
             words.append(f"loss of {count} records that were sent to its receiver, and are in no batch")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
