@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import datetime
 from typing import Any
@@ -22,8 +22,9 @@ from pyspark.streaming import DStream, StreamingContext
 COLUMNS = ("id", "account", "amount", "currency", "event_time")
 INSERT = "insert into payments (id, account, amount, currency, event_time) values %s"
 CLAIM = "insert into written (batch_time, partition) values (%s, %s) on conflict do nothing"
+FIRST = "insert into began (batch_time) values (%s) on conflict do nothing"
 LIBPQ = {"PGHOST": "host", "PGPORT": "port", "PGDATABASE": "dbname", "PGUSER": "user", "PGPASSWORD": "password"}
-Save = Callable[[datetime, RDD], None]
+Save = Callable[[datetime, RDD[Any]], None]
 
 
 def arguments(about: str | None, *more: str) -> argparse.Namespace:
@@ -37,12 +38,12 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def socket(args: argparse.Namespace, ssc: StreamingContext) -> DStream:
+def socket(args: argparse.Namespace, ssc: StreamingContext) -> DStream[Any]:
     """Lines off a socket, by a receiver that runs on an executor."""
     return ssc.socketTextStream(args.host, int(args.port))
 
 
-def folder(args: argparse.Namespace, ssc: StreamingContext) -> DStream:
+def folder(args: argparse.Namespace, ssc: StreamingContext) -> DStream[Any]:
     """The lines of files that are moved into a folder once the program runs."""
     return ssc.textFileStream(f"file://{args.folder}")
 
@@ -76,14 +77,14 @@ def appended() -> Save:
     """Writes the payments of each partition of a batch in one transaction."""
     where, insert, columns = login(), INSERT, COLUMNS
 
-    def save(lines: Iterator[str]) -> None:
+    def save(lines: Iterable[str]) -> None:
         import json
 
         rows = [tuple(json.loads(line)[column] for column in columns) for line in lines]
         with closing(psycopg2.connect(**where)) as database, database, database.cursor() as cursor:
             execute_values(cursor, insert, rows)
 
-    def write(time: datetime, batch: RDD) -> None:
+    def write(time: datetime, batch: RDD[Any]) -> None:
         batch.foreachPartition(save)
 
     return write
@@ -93,10 +94,10 @@ def written_once() -> Save:
     """The same, with the batch's time and the number of the partition, which nobody writes a second time."""
     where, insert, claim, columns = login(), INSERT, CLAIM, COLUMNS
 
-    def write(time: datetime, batch: RDD) -> None:
+    def write(time: datetime, batch: RDD[Any]) -> None:
         batch_time = round(time.timestamp() * 1000)
 
-        def save(lines: Iterator[str]) -> None:
+        def save(lines: Iterable[str]) -> None:
             import json
 
             task = TaskContext.get()
@@ -111,7 +112,7 @@ def written_once() -> Save:
     return write
 
 
-def windows(args: argparse.Namespace, lines: DStream) -> DStream:
+def windows(args: argparse.Namespace, lines: DStream[Any]) -> DStream[Any]:
     """Pairs of a key and a whole number for each window, which is two batches long and slides by one."""
     of, length, slide = args.of, 2 * args.interval, args.interval
 
@@ -134,16 +135,20 @@ def windows(args: argparse.Namespace, lines: DStream) -> DStream:
     return lines.window(length, slide).map(lambda line: (payment(line)["account"], 1))
 
 
-def saved(sql: str) -> Save:
-    """Writes what a window comes to, on the driver: the numbers of a key are added up by a temporary table."""
+def saved(sql: str, interval: int) -> Save:
+    """Writes what a window comes to, on the driver, with the number of the batch in which it ends: batches are counted
+    from the first one, whose time is kept beside. The numbers of a key are added up by a temporary table."""
 
-    def write(time: datetime, window: RDD) -> None:
+    def write(time: datetime, window: RDD[Any]) -> None:
         spark = SparkSession.builder.getOrCreate()
         spark.createDataFrame(window, "key string, n bigint").createOrReplaceTempView("numbers")
-        found = spark.sql("select key, sum(n) as n from numbers group by key").collect()
-        # A window of nothing is written too: from the first one the others are counted.
-        rows = [(milliseconds(time), row["key"], row["n"]) for row in found] or [(milliseconds(time), "none", 0)]
+        found = spark.sql("select key, sum(n) as n from numbers group by key having sum(n) > 0").collect()
         with closing(psycopg2.connect("")) as database, database, database.cursor() as cursor:
-            execute_values(cursor, sql, rows)
+            cursor.execute(FIRST, (milliseconds(time),))
+            cursor.execute("select batch_time from began")
+            ((began,),) = cursor.fetchall()
+            batch = (milliseconds(time) - began) // (1000 * interval)
+            if found:
+                execute_values(cursor, sql, [(batch, row["key"], row["n"]) for row in found])
 
     return write

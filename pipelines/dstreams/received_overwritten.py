@@ -30,6 +30,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from datetime import datetime
+from typing import Any
 
 import batches_of_time as common
 import psycopg2
@@ -40,7 +41,7 @@ from pyspark.streaming import StreamingContext
 INSERT = "insert into payments (id, account, amount, currency, event_time, batch_time) values %s"
 
 
-def overwrite(time: datetime, batch: RDD) -> None:
+def overwrite(time: datetime, batch: RDD[Any]) -> None:
     """Put the rows of one batch in the place of those of its time."""
     batch_time = common.milliseconds(time)
     found = [json.loads(line) for line in batch.collect()]

@@ -15,10 +15,10 @@ Repair: sliding_kept.py
 # conf: {spark.sql.shuffle.partitions: 1}
 # setup:
 #   postgres: |
-#     create table windows (ended bigint, key text, n bigint)
+#     create table began (once boolean primary key default true, batch_time bigint);
+#     create table windows (batch bigint, key text, n bigint)
 # sink:
-#   postgres: >
-#     select (ended - (select min(ended) from windows)) / 2000 as batch, key, n from windows where n > 0
+#   postgres: windows
 #   effect: |
 #     select batch, 'all' as key, count(*) as n
 #     from (select _batch as batch from ledger union all select _batch + 1 from ledger)
@@ -32,14 +32,14 @@ from __future__ import annotations
 import batches_of_time as common
 from pyspark.streaming import StreamingContext
 
-SQL = "insert into windows (ended, key, n) values %s"
+SQL = "insert into windows (batch, key, n) values %s"
 
 
 def main() -> None:
     args = common.arguments(__doc__, "folder", "of")
 
     def build(ssc: StreamingContext) -> None:
-        common.windows(args, common.folder(args, ssc)).foreachRDD(common.saved(SQL))
+        common.windows(args, common.folder(args, ssc)).foreachRDD(common.saved(SQL, args.interval))
 
     common.run(args, build)
 

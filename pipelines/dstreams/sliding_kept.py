@@ -1,4 +1,4 @@
-"""Sliding windows over text files with DStreams: the end of the window is the key in Postgres.
+"""Sliding windows over text files with DStreams: the batch in which a window ends is the key in Postgres.
 
 A window is two batches long and slides by one, so each record is in two of them. `--of` says what a window comes to:
 count (countByWindow), values (countByValueAndWindow), sum (reduceByWindow), inverse (the same with an inverse),
@@ -15,10 +15,10 @@ Broken twin: sliding_appended.py
 # conf: {spark.sql.shuffle.partitions: 1}
 # setup:
 #   postgres: |
-#     create table windows (ended bigint, key text, n bigint, primary key (ended, key))
+#     create table began (once boolean primary key default true, batch_time bigint);
+#     create table windows (batch bigint, key text, n bigint, primary key (batch, key))
 # sink:
-#   postgres: >
-#     select (ended - (select min(ended) from windows)) / 2000 as batch, key, n from windows where n > 0
+#   postgres: windows
 #   effect: |
 #     select batch, 'all' as key, count(*) as n
 #     from (select _batch as batch from ledger union all select _batch + 1 from ledger)
@@ -33,8 +33,8 @@ import batches_of_time as common
 from pyspark.streaming import StreamingContext
 
 SQL = """
-    insert into windows (ended, key, n) values %s
-    on conflict (ended, key) do update set n = excluded.n
+    insert into windows (batch, key, n) values %s
+    on conflict (batch, key) do update set n = excluded.n
 """
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     args = common.arguments(__doc__, "folder", "of")
 
     def build(ssc: StreamingContext) -> None:
-        common.windows(args, common.folder(args, ssc)).foreachRDD(common.saved(SQL))
+        common.windows(args, common.folder(args, ssc)).foreachRDD(common.saved(SQL, args.interval))
 
     common.run(args, build)
 
