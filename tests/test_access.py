@@ -9,7 +9,7 @@ import pytest
 
 from harness.components.eventhubs.connection import EventHubsThere
 from harness.components.kafka.access import Access, client, jaas, parsed, variables
-from harness.components.kafka.address import KafkaThere
+from harness.components.kafka.access.there import KafkaThere
 from harness.errors import UsageError
 
 STRING = "Endpoint=sb://shop.servicebus.windows.net/;SharedAccessKeyName=program;SharedAccessKey=s3cretKey="

@@ -303,6 +303,7 @@ KILL = "crash application"
         (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
         (("checkpoint", "files", "{point: batch-checkpointed, batch: 2}", KILL), "say `progress: dstreams`"),
         (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, socket"),
+        (("dstreams, checkpoint: s3", "socket", "{rows: 4}", KILL), "in the run's own folder alone"),
         (("dstreams", "files, afterwards: renamed", "{rows: 4}", KILL), "afterwards is for files"),
     ],
 )

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 
 from harness.components.eventhubs.process import EventHubs
 from harness.components.kafka.access import Access, client
-from harness.components.kafka.address import KafkaThere
+from harness.components.kafka.access.there import KafkaThere
 from harness.components.kafka.readback import read_back
 from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.sender import TopicSender
@@ -102,7 +102,7 @@ def test_kafka_by_its_address_with_a_wrong_password_is_a_clear_error(hubs: Event
     wrong = Access(**{**vars(program(hubs)), "password": "s3cret"})
     there = KafkaThere(wrong.address())
     try:
-        with pytest.raises(StackError, match=r"asked for Kafka at sasl_ssl://.*Authentication") as refused:
+        with pytest.raises(StackError, match=r"asked for Kafka at sasl_ssl://.*Is the login right") as refused:
             there.describe()
     finally:
         there.close()

@@ -6,7 +6,7 @@ socket cannot be asked again. Without the log, a batch that had not been written
 
     spark-submit received_written_once.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments --log
 
-Broken twin: received_appended.py
+Broken twins: received_appended.py, received_overwritten.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from harness.components.kafka.access import Access
-from harness.components.kafka.address import KafkaThere
+from harness.components.kafka.access.there import KafkaThere
 from harness.errors import UsageError
 from harness.hosts.ports import HOST
 

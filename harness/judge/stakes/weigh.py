@@ -221,9 +221,8 @@ class _Weighing:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
         only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        if self.reach.volatile:
-            return ()
-        return self.reach.taken if self._stays() and not (self.injection.paused or unseen or self._left) else ()
+        nobody = self.injection.paused or self.reach.volatile
+        return self.reach.taken if self._stays() and not (nobody or unseen or self._left) else ()
 
     def _retried(self, spans: Spans) -> Spans:
         """Of these, what is known to be written once more. When an executor dies, the driver retries the tasks that had
@@ -268,9 +267,7 @@ class _Weighing:
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever was only paused goes on."""
         gone = () if self._came(self.reach.gone) else self.reach.gone
-        if self._left:
-            return gone
-        return joined(self._planned(), gone)
+        return gone if self._left else joined(self._planned(), gone)
 
     def _planned(self) -> Spans:
         """The same of what was planned, and of what the next attempt has skipped."""
@@ -355,8 +352,8 @@ class _Weighing:
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
         begun = self.begun or "nothing shows whether it was written"
-        still = "and a restart does it again" if self.reach.by_time else f"not in {log}"
-        told = begun if self.reach.early else f"{begun}, {still}"
+        told = f"{begun}, {'and a restart does it again' if self.reach.by_time else f'not in {log}'}"
+        told = begun if self.reach.early else told
         own = f"repetition of {self._named()} ({told})" if taken else ""
         count = 0 if self.reach.other else self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""

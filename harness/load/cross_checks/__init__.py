@@ -244,6 +244,9 @@ def by_time(claim: Claim) -> None:
     """DStreams read a source of which it is known what their files say."""
     if not claim.owner("progress").has("progress") or claim.get("progress") != DSTREAMS:
         return
+    if claim.pipeline.get("checkpoint"):
+        words = "pipeline.checkpoint: that of a program of DStreams is watched in the run's own folder alone"
+        claim.pipeline.wrong(words, "checkpoint")
     name = build.source(claim.input)
     kind = SOURCES[name] if name in SOURCES.all() else None
     if isinstance(kind, ForDStreams):

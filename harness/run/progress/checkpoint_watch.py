@@ -54,7 +54,7 @@ class CheckpointWatch:
         listener: Callable[[CheckpointEvent], None],
         *,
         events: Callable[[Path], Sequence[CheckpointEvent]] = _events_of,
-        grows: Callable[[Path], bool] = lambda path: False,
+        grows: Callable[[Path], bool] | None = None,
         polling: bool = False,
     ) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
@@ -97,7 +97,7 @@ class CheckpointWatch:
             self._ready.set()  # who waits for a watch that died need not wait on
 
     def _tell(self, path: Path) -> None:
-        grows = self._grows(path)
+        grows = self._grows is not None and self._grows(path)
         if path in self._seen and not grows:
             return
         for seen in self._events(path):
@@ -112,7 +112,9 @@ class CheckpointWatch:
         from inotify_simple import INotify, flags
 
         gone = flags.DELETE | flags.MOVED_FROM
-        wanted = flags.CREATE | flags.MOVED_TO | flags.MODIFY | gone | flags.ONLYDIR
+        wanted = flags.CREATE | flags.MOVED_TO | gone | flags.ONLYDIR
+        # Else each write into any file of the run would be an event.
+        wanted |= flags.MODIFY if self._grows is not None else 0
         with INotify() as notify:
             folders: dict[int, Path] = {}
 
@@ -151,7 +153,7 @@ class CheckpointWatch:
                     if event.mask & gone:
                         self._forget(path)
                     elif event.mask & flags.MODIFY:
-                        if self._grows(path):
+                        if self._grows is not None and self._grows(path):
                             self._tell(path)
                     elif event.mask & flags.ISDIR:
                         depth = len(path.relative_to(self._root).parts)

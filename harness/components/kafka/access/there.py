@@ -42,7 +42,10 @@ class KafkaThere(Provides):
         try:
             return {"at": self.plain, "cluster_id": str(self.topics.cluster()["cluster_id"])}
         except KafkaError as error:
-            raise StackError(f"asked for Kafka at {self.plain}; it does not answer: {error}") from error
+            # A broker closes the connection of a login that it refuses, and the client only says that it is closed.
+            login = isinstance(self.inside, Access)
+            cure = ". Is the login right, and the certificate one that is trusted here (ca)?" if login else ""
+            raise StackError(f"asked for Kafka at {self.plain}; it does not answer: {error}{cure}") from error
 
     def close(self) -> None:
         """Close our connection."""
