@@ -26,6 +26,7 @@ from harness.context import TriggerHit
 from harness.faults import FAULTS, fault
 from harness.faults.base import outage
 from harness.hosts import signals
+from harness.machine.java import Java
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
@@ -316,7 +317,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
 def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_path: Path, starts: Starts) -> None:
     """It is held still meanwhile, and would never join."""
     session: Any = SimpleNamespace(id="s-1", folder=tmp_path)
-    java: Any = SimpleNamespace(home=tmp_path, executable=tmp_path / "java")
+    java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")
     yarn = Yarn(session, java, logs=tmp_path)
     try:
         yarn.nodemanager._process = starts("java")
