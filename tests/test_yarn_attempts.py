@@ -19,11 +19,14 @@ import pytest
 
 from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import YarnAttempt
+from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
 from harness.components.yarn.settings import Folders
 from harness.context import TriggerHit
 from harness.faults import FAULTS, fault
 from harness.faults.base import outage
+from harness.hosts import signals
+from harness.machine.java import Java
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
@@ -309,3 +312,19 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     assert (story, list(done.signalled), done.unfelt) == (["looked", "killed", "back"], [name], unfelt)
     elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}))
     assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
+
+
+def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_path: Path, starts: Starts) -> None:
+    """It is held still meanwhile, and would never join."""
+    session: Any = SimpleNamespace(id="s-1", folder=tmp_path)
+    java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")
+    yarn = Yarn(session, java, logs=tmp_path)
+    try:
+        yarn.nodemanager._process = starts("java")
+        (node,) = yarn.nodemanager.itself()
+        assert signals.freeze([node]) and node.stopped()
+        session.spawn = lambda *argv, **more: None
+        yarn.resourcemanager.spawn()
+        until("NodeManager to go on", lambda: not node.stopped(), within_s=30.0)
+    finally:
+        yarn.close()

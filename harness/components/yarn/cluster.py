@@ -14,6 +14,7 @@ from typing import Any
 from harness.components.hadoop.daemon import Daemon, Room
 from harness.components.yarn import settings
 from harness.components.yarn.asking import Manager
+from harness.hosts import signals
 from harness.hosts.local import LocalProcess, processes
 from harness.machine.java import Java
 from harness.machine.spark_home import spark_home
@@ -26,14 +27,18 @@ HEAP = "-Xmx384m"
 
 class YarnDaemon(Daemon):
     """One that can be killed alone: what a NodeManager has started lives on. `joined` says whether the node has joined
-    since a moment, in milliseconds since 1970."""
+    since a moment, in milliseconds since 1970; `before` is called first at each start."""
 
-    def __init__(self, room: Room, *, joined: Callable[[int], bool], **said: Any) -> None:
+    def __init__(
+        self, room: Room, *, joined: Callable[[int], bool], before: Callable[[], object] = lambda: None, **said: Any
+    ) -> None:
         super().__init__(room, ready=lambda: joined(self._begun_ms), heap=HEAP, **said)
         self._begun_ms = 0
+        self._before = before
 
     def spawn(self, words: Sequence[str] = ()) -> None:
         """Start it; returns at once. Raises StackError where another program has its port."""
+        self._before()
         self._begun_ms = int(time() * 1000)
         super().spawn(words)
 
@@ -67,6 +72,8 @@ class Yarn:
         self.resourcemanager = YarnDaemon(
             room,
             joined=lambda since: manager.node_since_ms() > 0,
+            # Whoever holds it still lets it answer: a ResourceManager without a node is not ready.
+            before=lambda: signals.thaw(self.nodemanager.itself()),
             name="resourcemanager",
             main=f"{PACKAGE}.resourcemanager.ResourceManager",
             port=self._ports["scheduler"],

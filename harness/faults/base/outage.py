@@ -60,6 +60,8 @@ class KillServer:
     daemon: str = ""
     impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
+    stands_still = True
+    """Does the pipeline stand still while the server starts?"""
 
     @property
     def about(self) -> About:
@@ -106,7 +108,7 @@ class KillServer:
             signals.thaw(hit.frozen)
         words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
-        late = signals.freeze(everyone(run))
+        late = signals.freeze(everyone(run)) if self.stands_still else []
         try:
             server.start()
             if isinstance(run.tripwire, Recounts):

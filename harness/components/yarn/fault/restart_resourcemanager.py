@@ -15,6 +15,7 @@ class KillDaemon(KillServer):
     """SIGKILL to a daemon of YARN's, which is started again after a while. `component` is its name."""
 
     needs = frozenset({Means.RESTART_YARN})
+    stands_still = False
 
     @property
     def components(self) -> tuple[str, ...]:
