@@ -69,7 +69,8 @@ class Coordinate:
 def coordinate(text: str) -> Coordinate:
     """Of `organisation:name:version`, with `:classifier` and `@jar` where they are meant."""
     words = text.removesuffix(ALONE)
-    return Coordinate(*words.split(":"), alone=words != text)
+    organisation, name, version, *classifier = words.split(":")
+    return Coordinate(organisation, name, version, "".join(classifier), alone=words != text)
 
 
 @dataclass(frozen=True)
