@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +21,7 @@ from harness.fields.paths import SPARK_HOME
 from harness.load import load
 from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
+from harness.scenario.progress import DSTREAMS
 
 ROOT = Path(__file__).parent.parent
 READ = ("reader", "format", "drop_duplicates")
@@ -56,6 +57,11 @@ WINDOWS = {
     CrashPoint.BATCH_PLANNED: "batch planned, nothing written",
     CrashPoint.SINK_COMMITTED: "sink committed, `commits/N` being written",
     CrashPoint.BATCH_COMMITTED: "`commits/N` there, next batch not planned",
+}
+BY_TIME = {
+    CrashPoint.BATCH_PLANNED: "batch of DStreams allocated",
+    CrashPoint.BATCH_CHECKPOINTED: "batch of DStreams begun, `checkpoint-T` there",
+    CrashPoint.BATCH_COMMITTED: "batch of DStreams done, `checkpoint-T` says so",
 }
 """What a crash point is, in Spark's words; a sink of Spark's own is hit in the same place as one of `foreachBatch`."""
 HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit", "verdict", "stack", "runs"]
@@ -99,7 +105,8 @@ def row_of(run: dict[str, Any]) -> Row:
 def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str, str]:
     """Program, where the batch was, and fault, as a row has them; of each step, its place and its fault."""
     program = f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`"
-    window = "; ".join(dict.fromkeys(_window(place) for place, _ in steps)) or "no fault"
+    words = BY_TIME if scenario.pipeline.progress == DSTREAMS else WINDOWS
+    window = "; ".join(dict.fromkeys(_window(place, words) for place, _ in steps)) or "no fault"
     return program, window, ", ".join(fault for _, fault in steps) or "none"
 
 
@@ -134,8 +141,8 @@ def _grouped(args: Sequence[str]) -> list[str]:
     return out
 
 
-def _window(point: str) -> str:
-    return WINDOWS[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
+def _window(point: str, words: Mapping[CrashPoint, str]) -> str:
+    return words[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -23,13 +24,16 @@ class Means(StrEnum):
     SIGNAL_EXECUTORS = "signal the executors"
     CUT_NETWORK = "take a process off the network"
     RESTART_COMPONENTS = "stop a component and start it again"
+    RESTART_YARN = "stop a daemon of YARN and start it again"
 
 
 MEANS: Mapping[str, frozenset[Means]] = {
     # The processes of one machine have one network.
     "processes": frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS}),
-    "containers": frozenset(Means),
+    "containers": frozenset(Means) - {Means.RESTART_YARN},
     "external": frozenset({Means.SIGNAL_DRIVER}),
+    # Its processes are one machine's too.
+    "yarn": frozenset(Means) - {Means.CUT_NETWORK},
 }
 """By the name of each stack, as `--stack` takes it."""
 
@@ -135,6 +139,39 @@ class KeepsStandbys(Protocol):
     def standby(self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path) -> Standby | None:
         """One for the attempt after `after`, whose settings it takes over; returns at once. None where it cannot be
         told which session that attempt has."""
+
+
+@runtime_checkable
+class HasNames(Protocol):
+    """A driver that a cluster manager knows by names of its own."""
+
+    def names(self) -> Mapping[str, str]:
+        """Those names, for the journal: `application`, `container`."""
+
+
+@runtime_checkable
+class RestartsDrivers(Protocol):
+    """An ability of a stack: its cluster manager starts the driver again, by a policy of its own. Attempts are watched
+    there, and `launch` is called for the first one only."""
+
+    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | str | None:
+        """The attempt that the cluster manager has started after a dead one; None while it may still come; why it will
+        not, in words."""
+
+    def holding(self, own: RunResources) -> AbstractContextManager[None]:
+        """No attempt is started while this is held."""
+
+    def end(self, own: RunResources) -> None:
+        """From here on none is started. Silent if there was none."""
+
+
+@runtime_checkable
+class KeepsDaemons(Protocol):
+    """An ability of a stack: daemons of its cluster manager can be killed, and come back on what they left."""
+
+    @property
+    def daemons(self) -> Mapping[str, Any]:
+        """By name (`nodemanager`); each is a `harness.faults.base.outage.Restartable`."""
 
 
 class Stack(Protocol):

@@ -26,6 +26,7 @@ from harness.faults import FAULTS
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
+from harness.stack import Means
 from harness.stacks.addresses import STACKS, Where
 from harness.stacks.external import ExternalStack, master_of
 from harness.stacks.lasting import remembered
@@ -68,7 +69,7 @@ def onceproof_of(path: str, *words: str) -> tuple[int, str]:
         (["--stack", "external", "--at", "a:1"], "--at must be NAME=ADDRESS, such as kafka=HOST:PORT"),
         (
             ["--stack", "external", "--spark-master", "spark://a:1", "--at", "mysql=a:1"],
-            "asked for the component 'mysql'; there are azure, delta, files, hdfs, iceberg, kafka, mariadb, opens",
+            "asked for the component 'mysql'; there are azure, delta, eventhubs, files, hdfs, iceberg, kafka, mari",
         ),
     ],
 )
@@ -174,7 +175,7 @@ def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Pa
     words = str(refused.value)
     for scenario in lacking:
         assert f"{scenario.path}: asked for `" in words
-    assert "the stack `external` does not support it (processes and containers do)" in words
+    assert "the stack `external` does not support it (processes, containers and yarn do)" in words
     for scenario in scenarios:
         if scenario not in lacking:
             refuse([scenario], stack)
@@ -193,7 +194,7 @@ def test_a_component_that_a_stack_has_not_is_refused_in_one_line(path: str, stac
     with pytest.raises(UsageError) as refused:
         refuse([scenario], Named(stack))
     line, _ = str(refused.value).splitlines()
-    assert line == f"{scenario.path}: {said} (processes does)"
+    assert line == f"{scenario.path}: {said} (processes and yarn do)"
     refuse([scenario], Named("processes"))
 
 
@@ -470,8 +471,9 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
         ExternalStack(where, tmp_path).up()
 
 
-def test_containers_support_every_fault() -> None:
-    assert supported(Named("containers")) == list(FAULTS.all())
+def test_containers_support_every_fault_but_those_on_yarn() -> None:
+    own = [kind.about.name for kind in FAULTS if Means.RESTART_YARN in kind.needs]
+    assert own and supported(Named("containers")) == [name for name in FAULTS.all() if name not in own]
 
 
 def test_it_supports_the_faults_of_its_own_drivers() -> None:

@@ -147,7 +147,7 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
         assert (
-            keys["source"]["enum"] == ["files", "kafka", "record_log", "shelf", "socket"]
+            keys["source"]["enum"] == ["eventhubs", "files", "kafka", "record_log", "shelf", "socket"]
             and "shelves" in keys
             and "partitions" in keys
         )
@@ -176,7 +176,7 @@ def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
         ScenarioError,
-        match=r"input.source must be one of files, kafka, record_log, socket, not 'kafca'.*did you mean 'kafka'",
+        match=r"input.source must be one of eventhubs, files, kafka, record_log, socket, not 'kafca'.*mean 'kafka'",
     ):
         load(written(tmp_path, text))
 
@@ -367,8 +367,8 @@ def test_the_page_of_kinds_is_that_of_the_registries() -> None:
 def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
     said = CliRunner().invoke(main, ["kinds"]).stdout
     sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
-    assert "\n    needs the component kafka\n    on processes, containers, external\n\n" in sources
-    assert "\n    needs the component postgres\n    on processes, containers, external\n" in said
+    assert "\n    needs the component kafka\n    on processes, containers, external, yarn\n\n" in sources
+    assert "\n    needs the component postgres\n    on processes, containers, external, yarn\n" in said
     assert "\n    takes point, one of batch-planned, sink-committed, batch-committed (needed)\n    on proc" in said
     cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]
     assert cut.endswith("stack that can signal the driver, take a process off the network\n    on containers")
@@ -445,11 +445,16 @@ OTHERWISE = {
     },
     "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
+# A broker that is Kafka's, with another login.
+OF_KAFKA = {f"components/eventhubs/{name}.py" for name in ("__init__", "connection", "process", "sink", "source")}
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {
-    "stacks/containers.py", "stacks/external.py", "stacks/processes.py", "stacks/shared.py", "training/containers.py",
-    "training/processes.py",
+    "components/yarn/submission.py", "stacks/containers.py", "stacks/external.py", "stacks/processes.py",
+    "stacks/shared.py", "stacks/yarn.py", "training/containers.py", "training/processes.py",
 }  # fmt: skip
+# What Hadoop's daemons have in common; the stack that YARN is.
+HADOOP = {"components/yarn/cluster.py", "components/yarn/settings.py"}
+YARN = {"stacks/supported.py", "stacks/yarn.py"}
 
 
 def test_a_kind_is_named_in_its_own_module_only() -> None:
@@ -468,7 +473,8 @@ def test_a_kind_is_imported_in_its_own_folder_only() -> None:
         for home in known:
             if not within(module, home) and any(within(each, home) for each in names):
                 found.setdefault(home, set()).add(path)
-    assert found == {"harness.components.spark": RUN_SPARK}
+    own = {"harness.components.spark": RUN_SPARK, "harness.components.yarn": YARN, "harness.components.kafka": OF_KAFKA}
+    assert found == {**own, "harness.components.hadoop": HADOOP}
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ CASES = [
         "sink without a place",
         PIPELINE + "sink: {part: second}\n",
         [
-            "3:7: sink names no place: add one of azure, console, delta, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3"
+            "3:7: sink names no place: add one of azure, console, delta, eventhubs, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3"
         ],
     ),
     Case(

@@ -157,7 +157,7 @@ def test_mistakes_in_its_parts_are_said_as_ours(place: Place) -> None:
     assert "must be one of" in done.stderr and "did you mean 'orders'?" in done.stderr
     wrong.unlink()
     said = place.call("validate", "scenarios", "--stack", "containers").stderr
-    assert "asked for `redis`; the stack `containers` does not support it (processes does" in said
+    assert "asked for `redis`; the stack `containers` does not support it (processes and yarn do" in said
 
 
 @pytest.mark.stack

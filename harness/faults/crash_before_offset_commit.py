@@ -11,7 +11,7 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import LATE_LOG, Planned, Trait, at_point, has
+from harness.triggers.base import BY_TIME, LATE_LOG, Planned, Trait, at_point, has
 
 NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
@@ -48,6 +48,8 @@ class CrashBeforeOffsetCommit:
             yield Refusal(trigger.kind, words, whole=True)
         elif trigger.implied and not planned.checkpoint:
             yield Refusal("", NEEDS + UNSEEN, whole=True)
+        elif trigger.implied and planned.by_time:
+            yield Refusal("", NEEDS + BY_TIME, whole=True)
         elif trigger.implied and planned.late_log:
             yield Refusal("", NEEDS + LATE_LOG, whole=True)
 

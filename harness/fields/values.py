@@ -33,7 +33,7 @@ NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?")
 RATE = re.compile(rf"({NUMBER.pattern})/s")
 IDENTIFIER = r"[a-z_][a-z0-9_]{0,62}"
 TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
-OWN_PROGRESS = ("checkpoint", "async", "group")
+OWN_PROGRESS = ("checkpoint", "async", "dstreams", "group")
 """How far a pipeline is, where no query says it."""
 QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
 A_RATE = "a rate such as 200/s"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.checkers.offset_ranges import Offsets, Spans, between, highest, joined, lowest
+from harness.checkers.offset_ranges import Offsets, Span, Spans, between, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
 from harness.judge.read_folder import done
 from harness.run_folder.snapshot import Batch, Progressed, Query, QueryState, Snapshot
@@ -27,7 +27,8 @@ class Reach:
     sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it;
     `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
-    seen to write a slice before it saves its offsets."""
+    seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
+    of the attempt had not stored when it died; `volatile`: what it had stored is gone too, and comes to nobody."""
 
     low: Offsets
     high: Offsets
@@ -43,6 +44,9 @@ class Reach:
     anew: Spans = ()
     other: bool = False
     first: bool = False
+    by_time: bool = False
+    gone: Spans = ()
+    volatile: bool = False
 
     @property
     def taken(self) -> Spans:
@@ -158,7 +162,18 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         checkpoint=state.checkpoint,
         after=step.crash_point is CrashPoint.SINK_COMMITTED
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
+        by_time=query.by_time,
+        gone=_gone(query, injection),
+        volatile=query.volatile,
     )
+
+
+def _gone(query: Query, injection: Injection) -> Spans:
+    """What a receiver that died of a hit had not stored."""
+    if not (injection.died or injection.retried):
+        return ()
+    here = (each for each in query.gone if each.attempt == injection.outcome.attempt)
+    return joined(tuple(Span(each.partition, each.start, each.end) for each in here))
 
 
 def _ends(batch: Batch) -> Offsets:

@@ -3,7 +3,7 @@ faults.
 
 A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
 without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
-them.
+them. Where a fault took away for good what every program needs, nobody can tell.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
+    if away := [injection.label for injection in injections if injection.outcome.evidence.unhealed]:
+        return Decided(unknown=[f"{words}; what {away[0]} took away did not come back, so no pipeline could go on"])
     since = _since(run, injections)
     labels = tuple(injection.label for injection in since)
     if not dead and (late := late_log(run)):

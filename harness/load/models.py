@@ -46,7 +46,8 @@ class LaunchShape(Shape):
     conf: Annotated[dict[v.Conf, v.Template], Field(None, description="Spark's own dotted names")]
     executors: Annotated[int, v.whole(1, 64), Field(None)]
     progress: Annotated[
-        v.Progress, Field(None, description="checkpoint, async, group, or a query for (partition, next offset)")
+        v.Progress,
+        Field(None, description="checkpoint, async, dstreams, group, or a query for (partition, next offset)"),
     ]
     progress_in: Annotated[
         v.Queried, Field(None, description="the component that the query is put to, if several may be meant")

@@ -69,8 +69,8 @@ class Coordinate:
 def coordinate(text: str) -> Coordinate:
     """Of `organisation:name:version`, with `:classifier` and `@jar` where they are meant."""
     words = text.removesuffix(ALONE)
-    organisation, name, version, *classifier = words.split(":")
-    return Coordinate(organisation, name, version, "".join(classifier), alone=words != text)
+    organisation, name, version, *more = words.split(":")
+    return Coordinate(organisation, name, version, classifier=":".join(more), alone=words != text)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from harness.faults.base import FaultKind, Implies
 from harness.fields import values as v
 from harness.load.models import annotated
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victim
-from harness.scenario.progress import ASYNC, IN_CHECKPOINT
+from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import counted
 from harness.stack import Means
 from harness.stacks.needed_parts import component_names
@@ -54,6 +54,7 @@ def planned(scenario: Scenario) -> Planned:
         countable=counted(scenario.sinks) is not None,
         checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
         late_log=scenario.pipeline.progress == ASYNC,
+        by_time=scenario.pipeline.progress == DSTREAMS,
     )
 
 

@@ -17,6 +17,7 @@ from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder, enough, portions
+from harness.run.progress.batch_times import BatchTimes
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
@@ -30,13 +31,14 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
+from harness.scenario.progress import DSTREAMS
 from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
-from harness.stack import Stack
+from harness.stack import RestartsDrivers, Stack
 from harness.stacks.needed_parts import code, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
@@ -45,6 +47,8 @@ from harness.workloads.base import ClosesWindows, Workload
 
 BEGINS_S, COMMITS_S = 180.0, 240.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
+SUBMITTED_S = 180.0
+"""What a cluster manager takes of it that runs the driver itself: another JVM, and two containers."""
 ENDS_AT_ONCE = 2
 """How often a program may end by itself before a query of it began, however few restarts there are."""
 OFFSETS_SHOWN = 200
@@ -85,7 +89,7 @@ class Live:
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
         """How long the first attempt took until it was at work, as far as can be seen."""
-        more = scenario.pipeline.interval_s or 0.0
+        more = (scenario.pipeline.interval_s or 0.0) + (SUBMITTED_S if isinstance(stack, RestartsDrivers) else 0.0)
         self._begins_s, self._commits_s = (min(each, scenario.timeout_s) + more for each in (BEGINS_S, COMMITS_S))
         self.deadline = Deadline(scenario.timeout_s + self._begins_s + self._commits_s)
 
@@ -124,9 +128,8 @@ class Live:
     def _start(self, workload: Workload) -> None:
         own, journal = self.own, self.journal
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
-        begins = self.source.begins if isinstance(self.source, TellsBeginning) else None
         self._mirror = mirror(self.scenario, own)
-        self.observer = Observer(own.folder, self.source.offsets, journal, begins=begins, mirror=self._mirror)
+        self.observer = self._observer()
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
@@ -162,6 +165,18 @@ class Live:
         self._exit.callback(self.snapshots.close)
         self.schedule = Schedule(self.scenario.schedule, self._context())
         self._exit.callback(self.schedule.stop)
+
+    def _observer(self) -> Observer:
+        folder, source = self.own.folder, self.source
+        if self._by_time:
+            return BatchTimes(folder, source, self.journal)
+        begins = source.begins if isinstance(source, TellsBeginning) else None
+        return Observer(folder, source.offsets, self.journal, begins=begins, mirror=self._mirror)
+
+    @property
+    def _by_time(self) -> bool:
+        """Is it a program of DStreams? It passes over files that were there before it."""
+        return self.scenario.pipeline.progress == DSTREAMS
 
     def _tripwire(self) -> Tripwire | None:
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
@@ -261,7 +276,7 @@ class Live:
         began = monotonic()
         if self.progress.kind != "checkpoint":
             self.positions.start()
-        fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input
+        fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input and not self._by_time
         self.supervisor.start(self.scenario.restart, self._launched, settle=self.snapshots.settle)
         try:
             if fed:

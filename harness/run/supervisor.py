@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -16,10 +16,10 @@ from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
-from harness.stack import Driver, KeepsStandbys, Process, Stack, Standby, Start
+from harness.stack import Driver, HasNames, KeepsStandbys, Process, RestartsDrivers, Stack, Standby, Start
 from harness.wait import Deadline, Waiting, undisturbed, until
 
-LOOK_EVERY_S = 0.02
+LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
 UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 180.0
@@ -174,9 +174,12 @@ class Supervisor:
                 continue
             self.deaths.append(Death(driver.number, status, driver.log))
             self._died_s = monotonic()
-            self._journal.write(
-                "died", number=driver.number, status=status, scheduled=driver.number in self._ended_by_fault
-            )
+            scheduled = driver.number in self._ended_by_fault
+            self._journal.write("died", number=driver.number, status=status, scheduled=scheduled, **named(driver))
+            if isinstance(self._stack, RestartsDrivers):
+                if not self._follow(self._stack, driver, launched):
+                    return
+                continue
             # A clean end is not a death: a program that does what is there and ends is started again, as by a
             # scheduler.
             failed = sum(death.status != 0 and death.number not in self._ended_by_fault for death in self.deaths)
@@ -187,6 +190,23 @@ class Supervisor:
             if self._stopping.wait(restart.delay_s) or not self._let():
                 return
             self._launch(driver.number + 1, launched)
+
+    def _follow(self, stack: RestartsDrivers, dead: Driver, launched: Callable[[int], None]) -> bool:
+        """Wait for the attempt that the stack's cluster manager starts after `dead`; False if there is none, or the end
+        came first."""
+        log = self._logs / f"driver-{dead.number + 1}.log"
+        while not self._stopping.wait(ASK_EVERY_S):
+            found = stack.next_attempt(self._own, after=dead, log=log)
+            if isinstance(found, str):
+                self.gave_up = found
+                self._journal.write("gave up", why=found)
+                return False
+            if found is not None:
+                launched(found.number)
+                self.driver, self.starts[found.number] = found, Start.COLD
+                self._journal.write("launched", number=found.number, log=log.name, **named(found), **self._gap())
+                return True
+        return False
 
     def _let(self) -> bool:
         """Wait until nobody holds restarts; False if the end came first."""
@@ -200,9 +220,14 @@ class Supervisor:
         """Deaths are noted, and nothing is started again until this is left. For one thread at a time."""
         self._free.clear()
         try:
-            yield
+            with self._held():
+                yield
         finally:
             self._free.set()
+
+    def _held(self) -> AbstractContextManager[None]:
+        stack = self._stack
+        return stack.holding(self._own) if isinstance(stack, RestartsDrivers) else nullcontext()
 
     def equipped(self) -> bool:
         """Has the present attempt got an executor? Without one no task of it runs."""
@@ -288,6 +313,8 @@ class Supervisor:
 
     def _end(self) -> None:
         limit = Deadline(STOP_WITHIN_S)
+        if isinstance(self._stack, RestartsDrivers):
+            self._stack.end(self._own)
         # Again until none is left: a process may have started another while it was being killed.
         while left := self.living():
             if limit.over():
@@ -301,6 +328,11 @@ class Supervisor:
         """Every living process of the run."""
         found = [*self._tree(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.alive()]
+
+
+def named(driver: Driver) -> dict[str, str]:
+    """How a cluster manager calls that attempt, where there is one."""
+    return dict(driver.names()) if isinstance(driver, HasNames) else {}
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -79,14 +79,30 @@ class Batch:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gone:
+    """Offsets from `start` up to `end` that were sent to a receiver, which stored nothing of them before the attempt
+    ended."""
+
+    attempt: int
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Query:
     """One query, by its checkpoint (a folder relative to the run's; one that was deleted and begun anew comes again).
-    `first` maps each attempt that touched it to the first batch it worked on."""
+    `first` maps each attempt that touched it to the first batch it worked on. Of DStreams (`by_time`): `gone` is
+    what a receiver had not stored when it died; `volatile`: what it had stored was in memory, and went with its
+    attempt."""
 
     checkpoint: str
     ours: bool = True
     batches: tuple[Batch, ...] = ()
     first: Mapping[int, int] = field(default_factory=dict)
+    by_time: bool = False
+    gone: tuple[Gone, ...] = ()
+    volatile: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.scenario.crash_point import CrashPoint as CrashPoint
 from harness.scenario.disagreement import Disagreement as Disagreement
 from harness.scenario.known import Known as Known
 from harness.scenario.order import Order as Order
@@ -62,18 +63,6 @@ class Kind(StrEnum):
     STALLED = "stalled"
 
 
-class CrashPoint(StrEnum):
-    """A place in the micro-batch protocol, in the order in which a batch passes them.
-    `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
-    `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
-    `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
-    """
-
-    BATCH_PLANNED = "batch-planned"
-    SINK_COMMITTED = "sink-committed"
-    BATCH_COMMITTED = "batch-committed"
-
-
 class Impact(StrEnum):
     """What a fault does to the attempt of the driver that it hits."""
 
@@ -104,8 +93,8 @@ class Pipeline:
     conf: Mapping[str, str] = field(default_factory=dict)
     executors: int = 1
     progress: str = "checkpoint"
-    """How far it says it is: `checkpoint` or `async` (Spark's), `group` (what `{group}` committed), or a query giving
-    (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
+    """How far it says it is: `checkpoint`, `async` or `dstreams` (Spark's), `group` (what `{group}` committed), or a
+    query giving (partition, next offset), put to the component `progress_in`: empty where only one may be meant."""
     progress_in: str = ""
     checkpoint: str = ""
     interval_s: float | None = None
@@ -256,11 +245,11 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What proves that a fault happened: each field is empty where it does not apply. `signalled` says in words what
-    became of each victim; `driver_status` is the exit status (negative for a signal) of a driver that the fault ended;
-    `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows the sink had been handed;
-    `asked`: the driver was asked to end, and may have finished what it had in flight; `unfelt`: it happened at its
-    crash point, and nobody can have noticed."""
+    """What proves that a fault happened; a field is empty where it does not apply. `signalled` says in words what became
+    of each victim; `driver_status` is the exit status (negative for a signal) of a driver that the fault ended;
+    `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows handed to the sink; `asked`: the
+    driver was asked to end, and may have finished what it had in flight; `unfelt`: it happened where it was to, and
+    nobody can have noticed; `unhealed`: what it took away was not given back."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -271,6 +260,7 @@ class Evidence:
     note: str = ""
     asked: bool = False
     unfelt: bool = False
+    unhealed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,6 +75,31 @@ class TellsBeginning(Protocol):
         """Where it begins in that checkpoint, which may be that of a query that reads something else."""
 
 
+@runtime_checkable
+class ForDStreams(Protocol):
+    """A kind of source that programs of DStreams can read, and whose part in their checkpoints is known."""
+
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """Which of the source's own keys go with no such program."""
+
+
+@runtime_checkable
+class TellsReceived(Protocol):
+    """A source whose records a receiver of DStreams stores in blocks."""
+
+    def received(self, at_ms: int) -> tuple[int, int]:
+        """Of partition 0, what was sent to the receiver that was connected at that time (since 1970): from, and up to.
+        Raises HarnessError where nobody can tell."""
+
+
+@runtime_checkable
+class TellsFiles(Protocol):
+    """A source of files, each a partition of its own."""
+
+    def in_file(self, uri: str) -> tuple[int, int] | None:
+        """Which partition a file is, and how many records it has; None for one of another folder."""
+
+
 class SourceKind(Protocol):
     """A kind of source."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.errors import UsageError
 
-STACKS = ("processes", "containers", "external")
+STACKS = ("processes", "containers", "external", "yarn")
 AT = "at"
 SAID = {
     AT: ("NAME=ADDRESS", "external: where a component is, such as kafka=HOST:PORT; once for each"),

@@ -19,6 +19,7 @@ from harness.machine.spark_home import UNSIGNED
 from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
 from harness.scenario import Pipeline
+from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
@@ -71,6 +72,8 @@ class ProcessesStack(StartingStack):
         self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
         self._standbys = Standbys()
+        self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
+        """By run, the newest attempt of a program of DStreams, and its driver."""
 
     def up(self) -> None:
         """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
@@ -109,7 +112,10 @@ class ProcessesStack(StartingStack):
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
-        return driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
+        driver = driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
+        if pipeline.progress == DSTREAMS:
+            self._inheriting[own.run_id] = number, reaper.identify(driver.process.pid)
+        return driver
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
@@ -126,12 +132,24 @@ class ProcessesStack(StartingStack):
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
-        return self._standbys.seen(own, processes(self.spark.executors(*driver_process.marks(own, attempt))))
+        found = self.spark.executors(*driver_process.marks(own, attempt))
+        return self._standbys.seen(own, processes([*found, *self._inherited(own, attempt)]))
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
-        return self._standbys.seen(own, carrying(*driver_process.marks(own, attempt)))
+        found = carrying(*driver_process.marks(own, attempt))
+        return self._standbys.seen(own, [*found, *processes(self._inherited(own, attempt))])
+
+    def _inherited(self, own: RunResources, attempt: int | None) -> list[reaper.ProcessId]:
+        """The executors of an attempt that bear the mark of an earlier one: a program of DStreams takes over their
+        environment with the settings in its checkpoint. What was started before the attempt's driver is none of it."""
+        number, driver = self._inheriting.get(own.run_id, (0, None))
+        if attempt is None or attempt != number or driver is None:
+            return []
+        marked = self.spark.executors(*driver_process.marks(own, attempt))
+        every = self.spark.executors(*driver_process.marks(own, None))
+        return [each for each in every if each.start >= driver.start and each not in marked]
 
     def standby(
         self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path

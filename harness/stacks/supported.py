@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress, Component, InSession
+from harness.components.yarn import policy
 from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.fields.paths import SPARK_HOME
@@ -16,7 +17,7 @@ from harness.stack import MEANS, Means
 from harness.stacks.addresses import STACKS
 from harness.stacks.needed_parts import component_names
 
-ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress), strict=True))
+ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress, AsProcesses), strict=True))
 """By stack, what a server has to have to be had there."""
 
 
@@ -69,7 +70,8 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     servers = [name for name in named if stack.name in MEANS and not has(stack.name, known[name])]
     # There it lies in an image, where nobody here can read it.
     inside = stack.name == "containers" and scenario.pipeline.entry.startswith(SPARK_HOME)
-    return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []))))
+    own = policy.unsupported(scenario) if stack.name == "yarn" else ()
+    return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []), *own)))
 
 
 def has(stack: str, component: Component | None) -> bool:
@@ -79,4 +81,6 @@ def has(stack: str, component: Component | None) -> bool:
 
 def _who_does(scenario: Scenario) -> str:
     able = [name for name in MEANS if not unsupported(scenario, Named(name))]
-    return f" ({' and '.join(able)} {'does' if len(able) == 1 else 'do'})" if able else ""
+    if len(able) < 2:
+        return f" ({able[0]} does)" if able else ""
+    return f" ({', '.join(able[:-1])} and {able[-1]} do)"

@@ -35,7 +35,7 @@ from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.supported import Able, Named, unsupported
-from harness.suite.options import Options, fitted, overlapping
+from harness.suite.options import ONE_AT_A_TIME, Options, fitted, overlapping
 from harness.suite.reported import report as report
 from harness.suite.run_again import AGAIN, ALONE, cold, compared, record, wants_another, wants_to_be_alone
 from harness.suite.side_by_side import MOST, Turn, alone, played, threads, together
@@ -113,8 +113,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     from harness.report import render
     from harness.suite.progress import progress
 
-    if (options.jobs or 1) > 1 and options.stack == "external":
-        raise UsageError("asked for several --jobs on the stack external; it takes one run at a time")
+    if (options.jobs or 1) > 1 and options.stack in ONE_AT_A_TIME:
+        raise UsageError(f"asked for several --jobs on the stack {options.stack}; it takes one run at a time")
     if (options.jobs or 1) > MOST:
         raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {MOST}")
     jobs, work = fitted(options, work)

@@ -12,6 +12,10 @@ from harness.scenario import Scenario
 from harness.stacks.addresses import Where
 from harness.suite import side_by_side
 
+ONE_AT_A_TIME = ("external", "yarn")
+"""The stacks on which no run is played beside another: a cluster that is somebody else's, and one whose NodeManager is
+held still while anybody looks at a dead attempt. No driver waits ready there."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -36,7 +40,7 @@ def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenar
     """How many runs at once, and the scenarios with a standby or without, as asked or as this machine can."""
     cores = capacity.cores()
     jobs = options.jobs or _jobs(options, work, cores)
-    idle = options.stack != "external" and side_by_side.standby(jobs, cores=cores)
+    idle = options.stack not in ONE_AT_A_TIME and side_by_side.standby(jobs, cores=cores)
 
     def one(scenario: Scenario) -> Scenario:
         own = scenario.restart.standby
@@ -49,8 +53,8 @@ def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenar
 def overlapping(options: Options, jobs: int, work: Sequence[Scenario]) -> bool:
     """Does the next run begin while the one before it is drained, read and judged?"""
     cores, memory = capacity.cores(), capacity.memory()
-    return options.stack != "external" and side_by_side.overlaps(jobs, work, cores=cores, memory=memory)
+    return options.stack not in ONE_AT_A_TIME and side_by_side.overlaps(jobs, work, cores=cores, memory=memory)
 
 
 def _jobs(options: Options, work: Sequence[Scenario], cores: int) -> int:
-    return 1 if options.stack == "external" else side_by_side.jobs(work, cores=cores, memory=capacity.memory())
+    return 1 if options.stack in ONE_AT_A_TIME else side_by_side.jobs(work, cores=cores, memory=capacity.memory())

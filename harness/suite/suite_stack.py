@@ -41,6 +41,10 @@ def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: C
         from harness.stacks.containers import ContainersStack
 
         return ContainersStack(logs, needs=needs)
+    if name == "yarn":
+        from harness.stacks.yarn import YarnStack
+
+        return YarnStack(logs, needs=needs)
     raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
 
 
@@ -83,7 +87,7 @@ def say(words: str) -> None:
 @contextmanager
 def up(stack: Stack) -> Iterator[Stack]:
     """The stack, up; down afterwards, however it ends."""
-    if stack.name == "processes":
+    if stack.name in ("processes", "yarn"):
         from harness.training.processes import provide
 
         provide(say)

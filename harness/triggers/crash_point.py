@@ -13,7 +13,9 @@ from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger, Victim
 from harness.stack import Process
-from harness.triggers.base import LATE_LOG, POINT, Planned, Trait, at_point, wait_until
+from harness.triggers.base import BY_TIME, LATE_LOG, POINT, Planned, Trait, at_point, wait_until
+
+OTHERWISE = "only DStreams write `checkpoint-T`; say `progress: dstreams` if it is such a program"
 
 
 class CrashPointTrigger:
@@ -21,7 +23,7 @@ class CrashPointTrigger:
 
     about = About(
         name=POINT,
-        summary="a crash point of one batch: batch-planned, sink-committed or batch-committed",
+        summary="a crash point of one batch: batch-planned, sink-committed, batch-checkpointed, batch-committed",
         example="{point: sink-committed, batch: 3}",
         options=v.Place,
     )
@@ -33,7 +35,7 @@ class CrashPointTrigger:
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
         """Each crash point of the batch."""
-        return (self.trigger(point, batch=batch) for point in CrashPoint)
+        return (self.trigger(point, batch=batch) for point in CrashPoint if not _foreign(point, planned))
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """It needs a batch, and a checkpoint."""
@@ -42,6 +44,8 @@ class CrashPointTrigger:
         if not planned.checkpoint:
             words = "never comes: progress is not checkpoint, so none is watched; use a failpoint or rows"
             yield Refusal(self.about.name, words)
+        if trigger.point is not None and _foreign(trigger.point, planned):
+            yield Refusal(self.about.name, f"never comes: {BY_TIME if planned.by_time else OTHERWISE}")
         if planned.late_log:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
@@ -85,10 +89,18 @@ class CrashPointTrigger:
         """By the offsets and commits that are there."""
         if trigger.point is CrashPoint.BATCH_COMMITTED:
             batch = -1 if hit.batch is None else hit.batch
+            if "settled" in listing:
+                # Of DStreams: done, and to be done again.
+                return batch in listing["commits"] and batch not in listing["settled"]
             return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
         if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
             return False
         return running(hit.batch, listing)
+
+
+def _foreign(point: CrashPoint, planned: Planned) -> bool:
+    """Is it a point of the other protocol?"""
+    return point is (CrashPoint.SINK_COMMITTED if planned.by_time else CrashPoint.BATCH_CHECKPOINTED)
 
 
 KIND = CrashPointTrigger()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -13,9 +14,12 @@ from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger
 from harness.triggers.base import Planned, Trait, alone, no_query, unseen, wait_until
+from harness.wait import until
 
 ROWS_MAX = 10_000_000
 DRAWN_ROWS, DRAWN_APART = 20, 60
+SHOWS_S = 3.0
+"""How long the batch of a writer that is held may take to show; it goes nowhere meanwhile."""
 
 
 class Rows:
@@ -59,6 +63,8 @@ class Rows:
             tripwire.release()
             raise WaitError(f"{failure}. Only rows that are inserted count, not those that are updated") from failure
         folder = _fed(run)
+        with suppress(WaitError):
+            until("the batch of the writer that is held", lambda: _shown(run, when.batch, folder), within_s=SHOWS_S)
         listing = run.observer.listing(folder)
         return TriggerHit(_filled(run, when.batch, folder), folder=folder, before=listing, blocked=tripwire.blocked())
 
@@ -72,6 +78,16 @@ def _fed(run: RunContext) -> Path | None:
     current, name = run.observer.current(), run.feeds
     found = [checkpoint.folder for checkpoint in current if name is None or checkpoint.folder.name == name]
     return found[0] if len(found) == 1 else None
+
+
+def _shown(run: RunContext, batch: int | None, folder: Path | None) -> bool:
+    """Is a batch from `batch` on, with records, seen to be at work? A checkpoint of DStreams tells of it a moment later
+    than its first row."""
+    if batch is None or folder is None:
+        return True
+    listing = run.observer.listing(folder)
+    seen = (each for each in listing.get("offsets", ()) if each >= batch and running(each, listing))
+    return any(not run.observer.took_nothing(folder, each) for each in seen)
 
 
 def _filled(run: RunContext, batch: int | None, folder: Path | None) -> int | None:

@@ -52,6 +52,7 @@ def main() -> None:
         checked.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
         .option("topic", args.to)
+        .options(**payment_records.secured(args.login))
         .option("checkpointLocation", args.checkpoint)
         .option("asyncProgressTrackingEnabled", args.late_log is not None)
         .option("asyncProgressTrackingCheckpointIntervalMs", args.late_log or 0)

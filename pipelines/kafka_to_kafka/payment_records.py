@@ -6,6 +6,7 @@ Only the driver imports this file.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 
 from kafka import KafkaProducer
@@ -14,6 +15,7 @@ from pyspark.sql import functions as f
 
 ANSWER_S = 30.0
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
+SECURED = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_JAAS_CONFIG", "SSL_TRUSTSTORE_TYPE", "SSL_TRUSTSTORE_LOCATION")
 WRITTEN = {"timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 """Without a format of its own Spark writes three decimals of a second."""
 
@@ -25,7 +27,15 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     parser.add_argument("--late-log", type=int, metavar="MS", help="log offsets at most that often, beside the batches")
+    parser.add_argument("--login", default="KAFKA", help="how the variables begin that have TLS and login, if any")
     return parser.parse_args()
+
+
+def secured(prefix: str) -> dict[str, str]:
+    """Spark's options for TLS and login, from variables: KAFKA_SASL_JAAS_CONFIG is kafka.sasl.jaas.config. No password
+    is in the command line, and without the variables the broker asks for nothing."""
+    named = ((name, os.environ.get(f"{prefix}_{name}")) for name in SECURED)
+    return {f"kafka.{name.lower().replace('_', '.')}": value for name, value in named if value}
 
 
 def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
@@ -40,6 +50,7 @@ def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
         .option("maxOffsetsPerTrigger", args.max_records)
         .option("kafkaConsumer.pollTimeoutMs", poll_ms)
         .option("kafka.fetch.max.wait.ms", 5)
+        .options(**secured(args.login))
         .load()
     )
     payment = f.from_json(records.value.cast("string"), PAYMENT)

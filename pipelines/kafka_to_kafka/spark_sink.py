@@ -36,6 +36,7 @@ def main() -> None:
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
         .option("topic", args.to)
+        .options(**payment_records.secured(args.login))
         .option("checkpointLocation", args.checkpoint)
         .start()
     )

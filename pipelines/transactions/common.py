@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
 COLUMNS = ("id", "account", "amount", "currency", "event_time")
 SOURCE = ("partition", "offset")
+SECURED = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_JAAS_CONFIG", "SSL_TRUSTSTORE_TYPE", "SSL_TRUSTSTORE_LOCATION")
 BATCH = "streaming.sql.batchId"
 LIBPQ = {
     "PGHOST": "host",
@@ -38,9 +39,17 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     parser.add_argument("--topic", required=True, help="or several with commas, or a pattern with --by-pattern")
     parser.add_argument("--by-pattern", action="store_true", help="also topics that are created while it runs")
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
+    parser.add_argument("--login", default="KAFKA", help="how the variables begin that have TLS and login, if any")
     for name in more:
         parser.add_argument(f"--{name}", required=True)
     return parser.parse_args()
+
+
+def secured(prefix: str) -> dict[str, str]:
+    """Spark's options for TLS and login, from variables: KAFKA_SASL_JAAS_CONFIG is kafka.sasl.jaas.config. No password
+    is in the command line, and without the variables the broker asks for nothing."""
+    named = ((name, os.environ.get(f"{prefix}_{name}")) for name in SECURED)
+    return {f"kafka.{name.lower().replace('_', '.')}": value for name, value in named if value}
 
 
 def session(name: str) -> SparkSession:
@@ -63,6 +72,7 @@ def stream(spark: SparkSession, args: argparse.Namespace, *, start: str = "earli
         .option("startingOffsets", start)
         .option("maxOffsetsPerTrigger", args.max_records)
         .option("kafka.fetch.max.wait.ms", 5)
+        .options(**secured(args.login))
         .load()
     )
 

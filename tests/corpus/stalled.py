@@ -73,3 +73,14 @@ def a_control_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
     run.calm("asked for the query to begin; saw nothing within 60 s")
     yield "nor had the one of a second control run"
     run.calm(*["asked for the query to begin; saw nothing within 60 s"] * 2)
+
+
+@adversary(8, unknown("did not come back, so no pipeline could go on"), twin=STALLED)
+def a_key_that_never_counts_again(run: RunBuilder) -> Iterator[str]:
+    """A fault took the program's login away for good: each attempt was refused, until none was started any more."""
+    stall(run, kind="gave up")
+    run.calm()
+    healed = run.steps[0]
+    run.steps[0] = replace(healed, evidence=replace(healed.evidence, unhealed=True))
+    yield "its login counts again, and it stops all the same"
+    run.steps[0] = healed

@@ -84,6 +84,15 @@ class OpenFolder:
         values = self.dropped.values
         return {number: len(values[number]) for number in numbers if number in values} if ours else None
 
+    def in_file(self, uri: str) -> tuple[int, int] | None:
+        """The number of a file that was dropped, and how many lines it has."""
+        from harness.components.files.dropped import NAME
+
+        file = spark_log.path_of(uri)
+        found = NAME.fullmatch(file.name) if file.parent == self.dropped.folder else None
+        values = self.dropped.values.get(int(found[1])) if found else None
+        return (int(found[1]), len(values)) if found and values is not None else None
+
     def sender(self) -> Sender:
         """Who writes the files."""
         from harness.components.files.dropped import FileSender
@@ -136,6 +145,14 @@ class Files:
             yield Refusal("in_place", "is for lines: half of a Parquet file has no footer, and Spark's query fails")
         if options.get("afterwards", Afterwards.NOTHING) != Afterwards.NOTHING:
             yield Refusal("in_place", "changes a file once it was taken already: take out `afterwards`")
+
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """A text file is taken whole, and nobody waits until it is."""
+        if options.get("format", Format.LINES) != Format.LINES:
+            yield Refusal("format", "must be lines: DStreams read text files")
+        for key in ("in_place", "afterwards"):
+            if options.get(key, Afterwards.NOTHING) not in (False, Afterwards.NOTHING):
+                yield Refusal(key, "is for files that Structured Streaming takes")
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The folder."""

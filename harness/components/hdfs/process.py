@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import wait
 from harness.components.hadoop.daemon import Daemon, Room
 from harness.components.hadoop.settings import lay_out
 from harness.components.hdfs.folder import soon
@@ -24,6 +23,7 @@ from harness.hosts.in_parallel import together
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine.java import Java
 from harness.session.session import Session
+from harness.wait import Waiting
 
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
@@ -168,25 +168,25 @@ class Hdfs(Provides):
             "dfs.datanode.ipc.address": str(self._data_ipc),
         }
 
-    def _named(self) -> bool | wait.Waiting:
+    def _named(self) -> bool | Waiting:
         """Does the NameNode of this file system answer, with its DataNode known and out of its safe mode?"""
         try:
             info, state = self.files.jmx("NameNodeInfo"), self.files.jmx("FSNamesystemState")
             if not info or not state:
-                return wait.Waiting("it says nothing of itself yet")
+                return Waiting("it says nothing of itself yet")
             if info["ClusterId"] != self.cluster:
                 saw = f"another file system ({info['ClusterId']})"
                 raise _Another(f"{self.files.address} is answered by {saw}; run again")
             if state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
-                return wait.Waiting(f"it is {state['FSState']}, with {state['NumLiveDataNodes']} live DataNodes")
+                return Waiting(f"it is {state['FSState']}, with {state['NumLiveDataNodes']} live DataNodes")
             self.files.ask("PUT", "MKDIRS", self.root)
         except _Another:
             raise
         except StackError as error:
-            return wait.Waiting(str(error))
+            return Waiting(str(error))
         return True
 
-    def _stored(self) -> bool | wait.Waiting:
+    def _stored(self) -> bool | Waiting:
         """Does it take a file, and give it back?"""
         word = secrets.token_hex(8).encode()
         try:
@@ -194,5 +194,5 @@ class Hdfs(Provides):
             seen = self.files.read(PROBE)
             self.files.ask("DELETE", "DELETE", PROBE)
         except StackError as error:
-            return wait.Waiting(str(error))
-        return seen == word or wait.Waiting("it gave back another file than it was given")
+            return Waiting(str(error))
+        return seen == word or Waiting("it gave back another file than it was given")

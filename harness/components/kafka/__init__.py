@@ -2,7 +2,7 @@
 
 process         one as a child process
 container       one in a container
-address         one that is there already
+access          a broker with TLS or a login; one that is there already
 run_topic       a run's own topics and group
 topics          asks a broker to make and drop topics
 consumer_group  where a pipeline stands that commits its offsets to its group
@@ -66,8 +66,8 @@ class Kafka:
         return KafkaBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
-        """Host and port, or several with commas."""
-        from harness.components.kafka.address import KafkaThere
+        """Host and port, or several with commas; or with TLS and a login."""
+        from harness.components.kafka.access.there import KafkaThere
 
         return KafkaThere(address)
 

@@ -9,6 +9,7 @@ from kafka.errors import KafkaError
 
 from harness.checkpoint import Offsets
 from harness.component import Followed
+from harness.components.kafka.access import client as client_of
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.topics import whole
 from harness.errors import StackError
@@ -18,7 +19,7 @@ def followed(own: Topic) -> Followed:
     """The run's own group. Raises StackError."""
     try:
         with whole() as client:
-            admin = KafkaAdminClient(bootstrap_servers=own.bootstrap, kafka_client=client)
+            admin = KafkaAdminClient(**client_of(own.bootstrap), kafka_client=client)
     except KafkaError as failure:
         raise StackError(f"asked Kafka for the consumer group {own.group}; saw {failure!r}") from failure
     last: Offsets = {}

@@ -70,18 +70,21 @@ appender.out.layout.pattern = [%d] %p %m (%c)%n
 
 
 class Kafka(Provides):
-    """One broker. `flags` are more JVM flags (a class data archive). Raises StackError when its port is taken."""
+    """One broker. `flags` are more JVM flags (a class data archive). Raises StackError when its port is taken.
+
+    `protocol` is that of its clients' listener; what such a listener needs, `login` says at each start."""
 
     name = "kafka"
+    protocol = "PLAINTEXT"
 
     def __init__(self, session: Session, java: Java, jars: Jars, *, logs: Path, flags: Sequence[str] = ()) -> None:
         self._session, self._java, self._jars, self._flags = session, java, jars, tuple(flags)
-        self._port = Port(wanted_port(), what="Kafka")
+        self._port = Port(self.wanted_port(), what="Kafka")
         self._controller_port = Port(what="Kafka's controller")
         self._process: subprocess.Popen[bytes] | None = None
-        self.folder = session.folder / "kafka"
+        self.folder = session.folder / self.name
         self.cluster_id = _random_id()
-        self.log = logs / "kafka.log"
+        self.log = logs / f"{self.name}.log"
         self.topics = Topics(self.bootstrap)
         self.inside = self.bootstrap
 
@@ -102,6 +105,7 @@ class Kafka(Provides):
         again = self.folder.exists()
         if not again:
             self._lay_out()
+        self._write_settings()
         argv = [str(self._java.executable), *self.jvm_flags(), "-cp", self.class_path(), "kafka.Kafka"]
         self._process = self._session.spawn(
             [*argv, str(self.folder / "server.properties")],
@@ -123,6 +127,14 @@ class Kafka(Provides):
         """Raise StackError if it is dead."""
         if self._process is not None:
             service.check(self.name, self._process, self.log)
+
+    def login(self) -> Mapping[str, str]:
+        """What its listener needs besides: nothing."""
+        return {}
+
+    def wanted_port(self) -> int:
+        """The port that the user asks for."""
+        return wanted_port()
 
     def lent(self) -> str:
         """Where it listens."""
@@ -154,15 +166,20 @@ class Kafka(Provides):
         shutil.copytree(self._template(), self.folder / "data")
         meta = self.folder / "data" / "meta.properties"
         meta.write_text(re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={self.cluster_id}", meta.read_text()))
+        (self.folder / "log4j2.properties").write_text(LOGGING)
+
+    def _write_settings(self) -> None:
         settings = {
             **SETTINGS,
             "log.dirs": str(self.folder / "data"),
-            "listeners": f"PLAINTEXT://{self._port},CONTROLLER://{self._controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{self._port}",
+            "listener.security.protocol.map": f"{self.protocol}:{self.protocol},CONTROLLER:PLAINTEXT",
+            "security.inter.broker.protocol": self.protocol,
+            "listeners": f"{self.protocol}://{self._port},CONTROLLER://{self._controller_port}",
+            "advertised.listeners": f"{self.protocol}://{self._port}",
             "controller.quorum.voters": f"1@{self._controller_port}",
+            **self.login(),
         }
         _write_properties(self.folder / "server.properties", settings)
-        (self.folder / "log4j2.properties").write_text(LOGGING)
 
     def _template(self) -> Path:
         """A formatted storage folder, made once per set of jars."""
@@ -209,4 +226,5 @@ def _random_id() -> str:
 
 
 def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    path.touch(mode=0o600)  # a login may be in it
     path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))

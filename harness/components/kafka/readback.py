@@ -11,6 +11,8 @@ import pyarrow as pa
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from harness.components.kafka.access import Address
+from harness.components.kafka.access import client as client_of
 from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.sender import HEADER
 from harness.components.kafka.topics import whole
@@ -26,7 +28,7 @@ Offsets = dict[Any, int]
 """By `kafka.TopicPartition`."""
 
 
-def read_back(bootstrap: str, places: Places, path: Path, *, within_s: float) -> dict[int, int]:
+def read_back(bootstrap: Address, places: Places, path: Path, *, within_s: float) -> dict[int, int]:
     """Write the whole topics, as a reader of committed records sees them, to `path` (source.parquet) and return the
     next offset of each partition. Call it when nobody sends any more.
 
@@ -54,7 +56,7 @@ def end_offsets(own: Topic) -> dict[int, int]:
     partitions = [TopicPartition(topic, number) for topic in own.places.topics for number in range(own.partitions)]
     try:
         with whole() as client:
-            consumer = KafkaConsumer(bootstrap_servers=own.bootstrap, kafka_client=client)
+            consumer = KafkaConsumer(**client_of(own.bootstrap), kafka_client=client)
         try:
             return _numbered(own.places, consumer.end_offsets(partitions))
         finally:
@@ -67,7 +69,7 @@ def _numbered(places: Places, ends: Offsets) -> dict[int, int]:
     return dict(sorted(places.numbered((tp.topic, tp.partition, int(offset)) for tp, offset in ends.items()).items()))
 
 
-def _ends(bootstrap: str, places: Places, deadline: Deadline) -> Offsets:
+def _ends(bootstrap: Address, places: Places, deadline: Deadline) -> Offsets:
     """Where each partition ends, records of open transactions included."""
     consumer = connected(bootstrap, deadline, isolation="read_uncommitted")
     try:
@@ -112,11 +114,11 @@ def _seq(headers: list[tuple[str, bytes]]) -> int | None:
     return None
 
 
-def connected(bootstrap: str, deadline: Deadline, *, isolation: str = "read_committed") -> Any:
+def connected(bootstrap: Address, deadline: Deadline, *, isolation: str = "read_committed") -> Any:
     """A consumer of no group, which begins nowhere by itself. Raises KafkaError."""
     with whole() as client:
         return KafkaConsumer(
-            bootstrap_servers=bootstrap,
+            **client_of(bootstrap),
             bootstrap_timeout_ms=left_ms(deadline),
             isolation_level=isolation,
             group_id=None,

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from harness.components.kafka.access import Address, variables
 from harness.components.kafka.topics import Topics
 from harness.resources import Resources, labelled
 
@@ -38,7 +39,7 @@ class Topic:
     """How the harness finds it; `topics` asks its broker. A source may have `others` beside it, the last of which is
     made when so many records are sent (`created_at`)."""
 
-    bootstrap: str
+    bootstrap: Address
     topic: str
     group: str
     partitions: int
@@ -54,11 +55,15 @@ class Topic:
 
 class Provides:
     """What every broker does for a run. `inside` is the address that the pipeline's processes are given; `shared` says
-    that it is somebody else's: what cannot be dropped there is an error."""
+    that it is somebody else's: what cannot be dropped there is an error. `component` is what its parts are called
+    after, and `bare` the placeholders that stand without that; `secrets` are redacted."""
 
     topics: Topics
-    inside: str
+    inside: Address
     shared = False
+    component = "kafka"
+    bare: tuple[str, ...] = ("topic", "topics", "group")
+    secrets: tuple[str, ...] = ()
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
         """A topic for each part, with so many `partitions`; `topics` of them. Raises StackError."""
@@ -71,15 +76,17 @@ class Provides:
         others = tuple(f"{topic}.{number}" for number in range(2, topics + 1))
         for each in (topic, *(others if created_at is None else others[:-1])):
             self.topics.create(each, partitions=partitions)
-        given = {"bootstrap": self.inside, "topic": topic, "group": topic, "topics": ",".join((topic, *others))}
+        given = {"bootstrap": str(self.inside), "topic": topic, "group": topic, "topics": ",".join((topic, *others))}
         return Resources(
-            label=labelled("kafka", name),
+            label=labelled(self.component, name),
             at=Topic(
                 bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics,
                 others=others, created_at=created_at,
             ),
             placeholders={**given, "pattern": rf"{topic}(\.[0-9]+)?"},
-            bare=() if name else ("topic", "topics", "group"),
+            bare=() if name else self.bare,
+            environment=variables(self.inside, self.component.upper()),
+            secrets=self.secrets,
             shared=self.shared,
         )  # fmt: skip
 

@@ -21,6 +21,8 @@ from kafka.errors import (
 )
 from kafka.partitioner import murmur2
 
+from harness.components.kafka.access import Address
+from harness.components.kafka.access import client as client_of
 from harness.components.kafka.run_topic import Places, Topic
 from harness.components.kafka.topics import whole
 from harness.errors import StackError
@@ -71,13 +73,13 @@ class _Kafka(KafkaProducer):  # type: ignore[misc]
             self._sender.join(GRACE_S)
 
 
-def connect(bootstrap: str, *, answer_within_s: float) -> Client:
+def connect(bootstrap: Address, *, answer_within_s: float) -> Client:
     """An idempotent client that gives every answer within `answer_within_s`. Raises StackError if nobody answers."""
     limit_ms = int(answer_within_s * 1000)
     try:
         with whole() as connections:
             client: Client = _Kafka(
-                bootstrap_servers=bootstrap,
+                **client_of(bootstrap),
                 bootstrap_timeout_ms=limit_ms,
                 acks="all",
                 enable_idempotence=True,
@@ -116,7 +118,7 @@ class TopicSender:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Address,
         places: Places,
         *,
         later: Later | None = None,

@@ -81,6 +81,7 @@ class OpenTopic:
 class KafkaTopic:
     """Read by Spark's Kafka source, or by the pipeline itself."""
 
+    label = LABEL
     about = About(
         name="kafka",
         summary="a topic of the run's own, or several",
@@ -90,7 +91,7 @@ class KafkaTopic:
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A topic with so many partitions, or several."""
-        return {LABEL: {"partitions": PARTITIONS, **given.source_options}}
+        return {self.label: {"partitions": PARTITIONS, **given.source_options}}
 
     def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
         """The last of several topics is made while there are records left for it."""
@@ -102,7 +103,7 @@ class KafkaTopic:
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The topic, or the topics."""
-        return OpenTopic(part(own, LABEL).at)
+        return OpenTopic(part(own, self.label).at)
 
 
 KIND = KafkaTopic()

@@ -15,6 +15,8 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.offsets import IsolationLevel
 
 from harness import wait
+from harness.components.kafka.access import Address
+from harness.components.kafka.access import client as client_of
 from harness.errors import StackError, WaitError
 
 ANSWER_S = 30.0
@@ -46,7 +48,7 @@ def whole() -> Iterator[Callable[..., KafkaNetClient]]:
 class Topics:
     """One connection, made at the first question. Safe to use from several threads once it is made."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: Address) -> None:
         self.bootstrap = bootstrap
         self._admin: KafkaAdminClient | None = None
 
@@ -145,7 +147,13 @@ class Topics:
 
     def _forgotten(self, group: str) -> bool | wait.Waiting:
         # The answer for each group is the name of an error, or OK.
-        answer = self._connected().delete_groups([group]).get(group, "OK")
+        try:
+            answer = self._connected().delete_groups([group]).get(group, "OK")
+        except KafkaError as error:
+            # The first question about a group makes the broker create its offsets topic.
+            if not error.retriable:
+                raise
+            return wait.Waiting(type(error).__name__)
         return answer in ("OK", GroupIdNotFoundError.__name__) or wait.Waiting(answer)
 
     def close(self) -> None:
@@ -159,7 +167,7 @@ class Topics:
         if self._admin is None:
             with whole() as client:
                 self._admin = KafkaAdminClient(
-                    bootstrap_servers=self.bootstrap, client_id="onceproof", bootstrap_timeout_ms=5000,
+                    **client_of(self.bootstrap), client_id="onceproof", bootstrap_timeout_ms=5000,
                     request_timeout_ms=20_000, reconnect_backoff_max_ms=200, kafka_client=client,
                 )  # fmt: skip
         return self._admin

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harness.checkpoint import Offsets
 from harness.errors import HarnessError
 from harness.fields.shape import Shape
-from harness.kinds import About
+from harness.kinds import About, Refusals
 from harness.resources import Resources, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
@@ -60,6 +60,17 @@ class OpenSocket:
     def begins(self, checkpoint: Path) -> Offsets:
         """With what was sent first on its connection."""
         return {0: self._stretch(checkpoint)[0]}
+
+    def received(self, at_ms: int) -> tuple[int, int]:
+        """What was sent on the newest connection of that time."""
+        if self.server.crowded:
+            raise HarnessError("two readers were connected to the socket at once; give each program a run of its own")
+        known = self.server.connections()
+        place = max((place for place, each in enumerate(known) if each.since_s * 1000 <= at_ms), default=None)
+        if place is None:
+            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
+        bases = [*(each.base for each in known), len(self.server)]
+        return bases[place], bases[place + 1]
 
     def _stretch(self, checkpoint: Path) -> tuple[int, int]:
         """What was sent on the connection of a checkpoint: from, and up to. Empty while it has not connected."""
@@ -139,6 +150,10 @@ class Socket:
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A port."""
         return {LABEL: {}}
+
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """A receiver reads all of it."""
+        return iter(())
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The port."""

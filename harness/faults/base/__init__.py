@@ -40,7 +40,8 @@ class Injection:
     `lived`: a victim that was to die lives on. `driver_status` is the driver's exit status (negative for a signal) if
     the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note` what
     else a reader should know. `looked`: the snapshot was taken while the victims were frozen. `unfelt`: it
-    proves nothing because nobody can have noticed. `confirm` is asked once everything goes on again, and says why it
+    proves nothing because nobody can have noticed. `unhealed`: what it took away does not come back, so that whoever
+    stops after it is not to blame. `confirm` is asked once everything goes on again, and says why it
     was no hit after all."""
 
     signalled: Mapping[str, str]
@@ -51,6 +52,7 @@ class Injection:
     looked: bool = False
     note: str = ""
     unfelt: bool = False
+    unhealed: bool = False
     confirm: Callable[[], str] | None = None
 
 

@@ -11,7 +11,7 @@ from harness.faults.base import Injection, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack import Means, Process
+from harness.stack import Driver, Means, Process
 from harness.triggers.base import Planned
 
 UNFELT = (
@@ -77,14 +77,22 @@ class KillServer:
         """What it hits."""
         return (self.component,)
 
+    def server(self, run: RunContext) -> object:
+        """Whom it hits; None where the stack has none."""
+        server = run.stack.servers.get(self.component)
+        return getattr(server, self.daemon, None) if self.daemon else server
+
+    def died(self, run: RunContext, driver: Driver | None) -> bool:
+        """Has the attempt ended that was at work then? Asked once it is back."""
+        return driver is not None and run.supervisor.ended(driver.number)
+
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Look with everybody stopped, kill it, let them go on without it, bring it back."""
-        server, for_s = run.stack.servers.get(self.component), lasting.lasts_s(step.do)
-        server, victim = (getattr(server, self.daemon, None) if self.daemon else server), self.daemon or self.component
+        server, victim = self.server(run), self.daemon or self.component
         if not isinstance(server, Restartable):
             return Injection(signalled={}, note=f"the stack has no {victim} of its own")
         driver, pipeline = run.supervisor.driver, everyone(run)
@@ -96,7 +104,7 @@ class KillServer:
             server.stop()
         finally:
             signals.thaw(hit.frozen)
-        run.stop.wait(for_s)
+        words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run))
         try:
@@ -105,11 +113,22 @@ class KillServer:
                 run.tripwire.recount(handed)
         finally:
             signals.thaw(late)
-        words = f"gone after SIGKILL, back after {for_s:g} s"
-        died = driver is not None and run.supervisor.ended(driver.number)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
-        unfelt = not (lost or died)
-        return Injection(signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt)
+        unfelt = not (lost or self.died(run, driver))
+        return Injection(
+            signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt,
+            unhealed=self.unhealed(step.do),
+        )  # fmt: skip
+
+    def unhealed(self, fault: Fault) -> bool:
+        """Does it stay away from whom it was taken?"""
+        return False
+
+    def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
+        """What becomes of the server between SIGKILL and its start; in words, for the evidence."""
+        for_s = lasting.lasts_s(step.do)
+        run.stop.wait(for_s)
+        return f"gone after SIGKILL, back after {for_s:g} s"
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""

@@ -245,13 +245,15 @@ class _Causes(Totals):
         return len(unit) > 1 and not seen
 
     def _units(self, hit: Known) -> Iterator[set[Key]]:
-        """Stretches that are lost as one: what was skipped, what of that was not even planned, the batch, each of its
-        partitions, what was left to write.
+        """Stretches that are lost as one: what was skipped, what of that was not even planned, what a receiver had not
+        stored, the batch, each of its partitions, what was left to write.
 
         Where Spark had heard that the sink was committed, what is missing was missing before the fault."""
         if hit.reach.skipped:
             yield self._keys(hit.reach.skipped)
             yield self._keys(hit.reach.passed)
+        if hit.reach.gone:
+            yield self._keys(hit.reach.gone)
         if hit.reach.after:
             return
         if hit.missing:

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined
+from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
 from harness.judge.injections import Injection, Seen, lasting
 from harness.judge.progress_at_hit import Reach
@@ -221,7 +221,8 @@ class _Weighing:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
         only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        return self.reach.taken if self._stays() and not (self.injection.paused or unseen or self._left) else ()
+        nobody = self.injection.paused or self.reach.volatile
+        return self.reach.taken if self._stays() and not (nobody or unseen or self._left) else ()
 
     def _retried(self, spans: Spans) -> Spans:
         """Of these, what is known to be written once more. When an executor dies, the driver retries the tasks that had
@@ -265,8 +266,11 @@ class _Weighing:
 
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever was only paused goes on."""
-        if self._left:
-            return ()
+        gone = () if self._came(self.reach.gone) else self.reach.gone
+        return gone if self._left else joined(self._planned(), gone)
+
+    def _planned(self) -> Spans:
+        """The same of what was planned, and of what the next attempt has skipped."""
         if self._unseen():
             open_ = self.scale.allows is not Harm.REPETITION
         else:
@@ -307,6 +311,8 @@ class _Weighing:
         return last if keys and all(self.last.rows[key] == before[key] for key in keys) else ()
 
     def _nothing(self) -> str:
+        if self.reach.volatile and (self._left or self.whole):
+            return "what its receiver had stored is gone, and all of that is in the sink"
         if self._left or (self.reach.skipped and not self.reach.early and self.injection.restart is None):
             return "all that was planned is in the sink, though the next attempt began beyond it: an orphan wrote it"
         if self.reach.partial and not self.reach.taken:
@@ -346,7 +352,8 @@ class _Weighing:
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
         begun = self.begun or "nothing shows whether it was written"
-        told = begun if self.reach.early else f"{begun}, not in {log}"
+        told = f"{begun}, {'and a restart does it again' if self.reach.by_time else f'not in {log}'}"
+        told = begun if self.reach.early else told
         own = f"repetition of {self._named()} ({told})" if taken else ""
         count = 0 if self.reach.other else self.scale.effects.size(cut=Cut(only=self.reach.again))
         back = f"repetition of {count} committed records: the next attempt began before them" if count else ""
@@ -356,10 +363,13 @@ class _Weighing:
         if not spans:
             return
         why = "not whole in the sink" if self.reach.early else "planned, not committed"
-        words = [f"loss of {self._named()} ({why})"] if self.reach.taken else []
+        words = [f"loss of {self._named()} ({why})"] if meet(spans, self.reach.taken) else []
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
+        if meet(spans, self.reach.gone):
+            count = self.scale.effects.size(cut=Cut(only=self.reach.gone))
+            words.append(f"loss of {count} records that were sent to its receiver, and are in no batch")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:

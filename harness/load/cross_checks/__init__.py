@@ -21,11 +21,11 @@ from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
-from harness.scenario.progress import ASYNC, IN_CHECKPOINT
+from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
-from harness.sources.base import RefusesOptions
+from harness.sources.base import ForDStreams, RefusesOptions
 from harness.stacks.needed_parts import asked, grouped
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
@@ -44,6 +44,7 @@ def check(claim: Claim, *, root: Path) -> None:
     for step in claim.top.sections("schedule"):
         if step.get("do"):
             check_step(step, planned(claim))
+    by_time(claim)
     if not claim.top.mistakes:
         offsets(claim)
         check_watermarks(claim, root=root)
@@ -209,6 +210,7 @@ def planned(claim: Claim) -> Planned:
         countable=any(counted) or not claim.sinks_are_known,
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
+        by_time=progress == DSTREAMS,
     )
 
 
@@ -236,6 +238,23 @@ def offsets(claim: Claim) -> None:
     except UsageError as refused:
         path = ".".join(filter(None, (owner.path, "progress")))
         owner.wrong(f"{path}: {refused}", "progress")
+
+
+def by_time(claim: Claim) -> None:
+    """DStreams read a source of which it is known what their files say."""
+    if not claim.owner("progress").has("progress") or claim.get("progress") != DSTREAMS:
+        return
+    if claim.pipeline.get("checkpoint"):
+        words = "pipeline.checkpoint: that of a program of DStreams is watched in the run's own folder alone"
+        claim.pipeline.wrong(words, "checkpoint")
+    name = build.source(claim.input)
+    kind = SOURCES[name] if name in SOURCES.all() else None
+    if isinstance(kind, ForDStreams):
+        for refusal in kind.unread_by_time(build.told(claim.input, kind.about)):
+            claim.input.refuse(refusal)
+    elif kind is not None:
+        known = ", ".join(each.about.name for each in SOURCES if isinstance(each, ForDStreams))
+        claim.input.wrong(f"input.source is {name}, which PySpark's DStreams do not read; they read {known}", "source")
 
 
 def sent_in_time(claim: Claim) -> None:

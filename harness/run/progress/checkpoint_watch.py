@@ -11,7 +11,7 @@ import errno
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.context import CheckpointEvent
@@ -38,14 +38,29 @@ def event_of(path: Path) -> CheckpointEvent | None:
     return CheckpointEvent(CrashPoint.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
 
 
+def _events_of(path: Path) -> list[CheckpointEvent]:
+    seen = event_of(path)
+    return [] if seen is None else [seen]
+
+
 class CheckpointWatch:
     """Watches `root` in a thread of its own until `close()`. Each event is told once per appearance: again where a
-    pipeline has deleted its checkpoint and begun another in the same place."""
+    pipeline has deleted its checkpoint and begun another in the same place. `events` gives what the appearance of a
+    file means; one that `grows` is asked for anew whenever it has."""
 
-    def __init__(self, root: Path, listener: Callable[[CheckpointEvent], None], *, polling: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        listener: Callable[[CheckpointEvent], None],
+        *,
+        events: Callable[[Path], Sequence[CheckpointEvent]] = _events_of,
+        grows: Callable[[Path], bool] = lambda path: False,
+        polling: bool = False,
+    ) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self._root = root
         self._listener = listener
+        self._events, self._grows = events, grows
         self._stop = threading.Event()
         self.failure: BaseException | None = None
         self._seen: set[Path] = set()
@@ -82,11 +97,12 @@ class CheckpointWatch:
             self._ready.set()  # who waits for a watch that died need not wait on
 
     def _tell(self, path: Path) -> None:
-        if path in self._seen:
+        grows = self._grows(path)
+        if path in self._seen and not grows:
             return
-        seen = event_of(path)
-        if seen is not None:
-            self._seen.add(path)
+        for seen in self._events(path):
+            if not grows:
+                self._seen.add(path)
             self._listener(seen)
 
     def _forget(self, path: Path) -> None:
@@ -96,7 +112,7 @@ class CheckpointWatch:
         from inotify_simple import INotify, flags
 
         gone = flags.DELETE | flags.MOVED_FROM
-        wanted = flags.CREATE | flags.MOVED_TO | gone | flags.ONLYDIR
+        wanted = flags.CREATE | flags.MOVED_TO | flags.MODIFY | gone | flags.ONLYDIR
         with INotify() as notify:
             folders: dict[int, Path] = {}
 
@@ -134,6 +150,9 @@ class CheckpointWatch:
                     path = folder / event.name
                     if event.mask & gone:
                         self._forget(path)
+                    elif event.mask & flags.MODIFY:
+                        if self._grows(path):
+                            self._tell(path)
                     elif event.mask & flags.ISDIR:
                         depth = len(path.relative_to(self._root).parts)
                         if depth <= DEEPEST:

@@ -49,9 +49,12 @@ class Observer:
         self._touched: dict[int, set[Path]] = {}
         self.attempt = 0
         self._last = monotonic()
-        self._watch = CheckpointWatch(root, self._saw)
+        self._watch = self._watched(root)
         if mirror is not None:
             mirror.start(lambda: self._watch.told_all(within_s=BEHIND_S))
+
+    def _watched(self, root: Path) -> CheckpointWatch:
+        return CheckpointWatch(root, self._saw)
 
     def close(self) -> None:
         """Stop watching."""

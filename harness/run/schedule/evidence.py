@@ -58,6 +58,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             in_flight=in_flight,
             asked=step.do.impact is Impact.DRIVER_STOPPED,
             unfelt=unfelt(done, why, borne_out),
+            unhealed=done.unhealed,
             note="; ".join([*filter(None, (why, beside(run, hit), run.watched)), *notes(step, hit, done, after)]),
         ),
         at_s=round(run.journal.elapsed_s(), 3),

@@ -19,6 +19,7 @@ TICK_S = 0.004
 LONGEST_S = 3600.0
 POINT = "point"
 """The trigger at a crash point, which a fault may imply: the same one whatever else is installed."""
+BY_TIME = "DStreams log no offsets; use batch-planned, batch-checkpointed, batch-committed, rows or a failpoint"
 LATE_LOG = "progress is async, so Spark logs offsets late, and not for every batch"
 HOP_S = 8.0
 """How long a query that is waited for by name may show nothing once the first ones have done all their input: another
@@ -29,13 +30,15 @@ one's output may be its input."""
 class Planned:
     """What the file says of the run that a step belongs to: how many records are sent and how long it may take
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
-    is read from checkpoints, so that batches are seen, and whether Spark logs their offsets late, and not of each."""
+    is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each, and
+    whether they are those of DStreams."""
 
     records: float = inf
     timeout_s: float = inf
     countable: bool = True
     checkpoint: bool = True
     late_log: bool = False
+    by_time: bool = False
 
 
 class Trait(Enum):

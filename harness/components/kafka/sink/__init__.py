@@ -25,10 +25,9 @@ from harness.sinks.base import OpenSink
 PARTITIONS = 3
 
 
-class Place(Shape):
-    """Which topic."""
+class Read(Shape):
+    """How a topic is read."""
 
-    kafka: Annotated[v.Part, Field(description="a topic of the run's own: {kafka.NAME.topic}")]
     columns: Annotated[
         c.Columns,
         Field(c.DEFAULT, description="each as NAME TYPE: a field of the JSON object in the value, or of more"),
@@ -39,17 +38,10 @@ class Place(Shape):
     topic_partitions: Annotated[int, v.whole(1, 1000), Field(PARTITIONS, description="how many the topic has")]
 
 
-class Kafka:
+class OfTopic:
     """Read by the harness itself, as a consumer of committed records."""
 
-    about = About(
-        name="kafka",
-        summary="a topic of the run's own in Kafka",
-        example='{kafka: payments, columns: "id bigint", effect: select id from ledger, key: [id]}',
-        options=Place,
-    )
-    component = "kafka"
-    start = SparkSink()
+    component: str
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
@@ -76,6 +68,25 @@ class Kafka:
         columns = c.parsed(str(sink.options.get("columns", c.DEFAULT)))
         identity = c.names(str(sink.options.get("drop_duplicates") or ""))
         return OpenTopic(own=there.at, wanted=columns, identity=identity, server=there.label)
+
+
+class Place(Read):
+    """Which topic."""
+
+    kafka: Annotated[v.Part, Field(description="a topic of the run's own: {kafka.NAME.topic}")]
+
+
+class Kafka(OfTopic):
+    """In Kafka."""
+
+    about = About(
+        name="kafka",
+        summary="a topic of the run's own in Kafka",
+        example='{kafka: payments, columns: "id bigint", effect: select id from ledger, key: [id]}',
+        options=Place,
+    )
+    component = "kafka"
+    start = SparkSink()
 
 
 KIND = Kafka()

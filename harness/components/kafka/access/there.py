@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
+from harness.components.kafka.access import Access, Address, parsed
 from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError, UsageError
@@ -22,19 +23,29 @@ class KafkaThere(Provides):
     shared = True
 
     def __init__(self, address: str) -> None:
-        self.address = self.plain = self.inside = address
-        self.topics = Topics(address)
+        self._at(parsed(address))
+
+    def _at(self, there: Address) -> None:
+        self.inside, self.topics = there, Topics(there)
+        if isinstance(there, Access):
+            self.address, self.plain = there.address(), there.address(plain=True)
+            self.secrets = (there.password,) if there.password else ()
+        else:
+            self.address = self.plain = there
 
     def describe(self) -> Mapping[str, Any]:
         """Where it is, and which it is."""
         # The client would knock for seconds before it says so.
-        reasons = [_silent(place) for place in self.address.split(",")]
+        reasons = [_silent(place) for place in str(self.inside).split(",")]
         if all(reasons):
-            raise StackError(f"asked for Kafka at {self.address}; it does not answer: {reasons[0]}")
+            raise StackError(f"asked for Kafka at {self.plain}; it does not answer: {reasons[0]}")
         try:
-            return {"at": self.address, "cluster_id": str(self.topics.cluster()["cluster_id"])}
+            return {"at": self.plain, "cluster_id": str(self.topics.cluster()["cluster_id"])}
         except KafkaError as error:
-            raise StackError(f"asked for Kafka at {self.address}; it does not answer: {error}") from error
+            # A broker closes the connection of a login that it refuses, and the client only says that it is closed.
+            login = isinstance(self.inside, Access)
+            cure = ". Is the login right, and the certificate one that is trusted here (ca)?" if login else ""
+            raise StackError(f"asked for Kafka at {self.plain}; it does not answer: {error}{cure}") from error
 
     def close(self) -> None:
         """Close our connection."""

@@ -1,0 +1,92 @@
+"""What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml and from the runs whose
+rows are in docs/catalogue.md.
+
+    PYTHONPATH=. .venv/bin/python bench/seeds.py > docs/seeds.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from bench.catalogue import asked, put
+from harness.load import load
+from harness.scenario import Guarantee, Scenario
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = ROOT / "bench" / "seeds.yaml"
+CATALOGUE = ROOT / "docs" / "catalogue.md"
+NOT_RUN = "not run yet: "
+HEAD = """\
+# What the articles claim
+Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml) and the runs in [catalogue.md](catalogue.md); run
+it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to their table.
+The articles are of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
+
+Key = tuple[str, ...]
+Runs = Mapping[Key, tuple[str, list[str]]]
+"""By program, what was asked, place and fault: the table of the catalogue, and the verdicts of the runs."""
+
+
+def main() -> int:
+    print("\n".join(page(YAML(typ="safe").load(CLAIMS), runs(CATALOGUE.read_text(encoding="utf-8")))))
+    return 0
+
+
+def page(told: Mapping[str, Any], found: Runs) -> Iterator[str]:
+    """The lines of the page."""
+    yield from [HEAD, "", "The articles:"]
+    yield from (f"- *{name}*: {title}" for name, title in told["articles"].items())
+    yield from ["", "## Points of failure", "", _line(["point of failure", *Guarantee]), _line(["---"] * 4)]
+    for each in told["points"]:
+        yield _line([each["point"], *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
+    yield from ["", "## Claims", "", _line(["the article's claim", "article", "our scenario, what happened"])]
+    yield _line(["---"] * 3)
+    for each in told["claims"]:
+        words = [f"*{each['so']}*"] if "so" in each else []
+        yield _line([each["claim"], ", ".join(each["of"]), "<br>".join([*_cell(each, found), *words])])
+
+
+def runs(catalogue: str) -> Runs:
+    """What the catalogue's rows say, in their order."""
+    out: dict[Key, tuple[str, list[str]]] = {}
+    section = ""
+    for line in catalogue.splitlines():
+        section = line.removeprefix("## ") if line.startswith("## ") else section
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| `") and len(cells) == 8:
+            verdicts = out.setdefault(tuple(cells[:4]), (section, []))[1]
+            verdicts += [cells[5]] if cells[5] not in verdicts else []
+    return out
+
+
+def key(scenario: Scenario) -> Key:
+    """What the catalogue has its runs under."""
+    program, window, fault = put(scenario, [(step.when.place, step.name) for step in scenario.schedule])
+    return program, asked(scenario), window, fault
+
+
+def _cell(each: Mapping[str, Any], found: Runs) -> Iterator[str]:
+    yield from (_shown(name, found) for name in each.get("shows", ()))
+    if "not_run" in each:
+        yield f"{NOT_RUN}{each['not_run']}"
+
+
+def _shown(name: str, found: Runs) -> str:
+    link = f"[{Path(name).name}](../scenarios/{name}.yaml)"
+    section, verdicts = found.get(key(load(ROOT / "scenarios" / f"{name}.yaml")), ("", []))
+    if not verdicts:
+        return f"{link}: {NOT_RUN}no row in the catalogue"
+    return f"{link}: " + ", ".join(f"[{verdict}](catalogue.md#{section.replace(' ', '-')})" for verdict in verdicts)
+
+
+def _line(cells: list[Any]) -> str:
+    return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one.
+
+The answers have other shapes than Hadoop's pages describe, since the one jar that holds its daemons brings another
+writer of JSON; what an application itself is told as (`/apps/ID`) is of no use.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import StackError
+
+ANSWER_S = 5.0
+OVER = ("FINISHED", "FAILED", "KILLED")
+EXIT_CODE = re.compile(r"exitCode: (-?\d+)")
+
+
+@dataclass(frozen=True)
+class Manager:
+    """ResourceManager's page at `host:port`."""
+
+    address: str
+
+    def node_since_ms(self) -> int:
+        """When its one running node told of its health last, in milliseconds since 1970; 0 without one."""
+        nodes = (self.ask("/nodes") or {}).get("nodes") or ()
+        return max((int(each["lastHealthUpdate"]) for each in nodes if each["state"] == "RUNNING"), default=0)
+
+    def attempts(self, application: str) -> dict[int, str] | None:
+        """The state of each that it has begun, by number, from 1; None while it does not answer."""
+        found = self.ask(f"/apps/{application}/appattempts")
+        if found is None:
+            return None
+        return {int(each["attemptId"]): str(each["appAttemptState"]) for each in found.get("attempts") or ()}
+
+    def over(self, application: str) -> str:
+        """In which state an application has ended; empty while it has not, or nobody answers."""
+        state = str((self.ask(f"/apps/{application}/state") or {}).get("state", ""))
+        return state if state in OVER else ""
+
+    def exit_status(self, application: str, number: int) -> int | None:
+        """With which status the container of an attempt ended; None while YARN has not said it."""
+        name = f"{application.replace('application', 'appattempt')}_{number:06}"
+        found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
+        said = EXIT_CODE.search(str(found.get("diagnosticsInfo", "")))
+        return int(said[1]) if said else None
+
+    def end(self, application: str) -> None:
+        """Have it end for good. Raises StackError if it is not told."""
+        try:
+            self._asked(f"/apps/{application}/state", {"state": "KILLED"})
+        except (OSError, ValueError) as failure:
+            raise StackError(f"asked YARN to end {application}; it does not answer: {failure}") from failure
+
+    def ask(self, path: str) -> dict[str, Any] | None:
+        """What it answers; None while it does not."""
+        try:
+            return self._asked(path)
+        except (OSError, ValueError):
+            return None
+
+    def _asked(self, path: str, said: dict[str, str] | None = None) -> dict[str, Any]:
+        body = json.dumps(said).encode() if said else None
+        request = urllib.request.Request(
+            f"http://{self.address}/ws/v1/cluster{path}",
+            data=body,
+            method="PUT" if said else "GET",
+            headers={"Accept": "application/json", "Content-Type": "application/json"},
+        )
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=ANSWER_S) as page:
+            found: dict[str, Any] = json.load(page)
+            return found

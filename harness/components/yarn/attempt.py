@@ -1,0 +1,151 @@
+"""One attempt of an application, as a driver: its container's processes, its output, how it ended.
+
+The ApplicationMaster's JVM is the driver's; the Python program is its child. YARN is asked only once that JVM is gone,
+or does not show: a poll is cheap, and a crash point does not wait for HTTP.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import BinaryIO
+
+from harness.components.yarn.asking import Manager
+from harness.components.yarn.containers import Contained, contained, master
+from harness.components.yarn.settings import Folders
+from harness.components.yarn.submission import Submission
+from harness.hosts.local import LocalProcess
+from harness.scenario import Victim
+
+SHELL_SIGNAL = 128
+"""A shell tells a signal as this and its number."""
+LOOK_S, ASK_S = 0.1, 0.5
+NAMES = ("prelaunch.err", "stderr", "stdout")
+"""The files of a container's output."""
+LOST = 1
+"""The status of an attempt that YARN gave up without an exit status: its node was lost."""
+
+
+class YarnAttempt:
+    """Attempt `number`, which YARN counts so too. Several threads may ask."""
+
+    def __init__(
+        self, submission: Submission, manager: Manager, folders: Folders, *, mark: str, number: int, log: Path
+    ) -> None:
+        self.number, self.log = number, log
+        self._submission, self._manager, self._folders, self._mark = submission, manager, folders, mark
+        self._output = Output(log)
+        self._lock = threading.Lock()
+        self._master: Contained | None = None
+        self._status: int | None = None
+        self._looked_s = self._asked_s = 0.0
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it lives, or while nobody knows how it ended."""
+        with self._lock:
+            if self._status is None:
+                self._status = self._look()
+            return self._status
+
+    def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
+        """The JVM first, then the Python program and what is under it."""
+        found = self._master
+        tree = found.process.family() if found is not None and self._status is None else []
+        if victim is Victim.PYTHON:
+            # Beside it the JVM starts a tool now and then, for a link or a permission.
+            return [each for each in tree[1:] if each.command()[:1] == [sys.executable]][:1]
+        return tree[:1] if victim is Victim.JVM else tree
+
+    def names(self) -> Mapping[str, str]:
+        """As YARN calls it."""
+        found = self._master
+        return {
+            "application": self._submission.application,
+            **({"container": found.container} if found is not None else {}),
+        }
+
+    def _look(self) -> int | None:
+        found = self._found()
+        if found is None:
+            failed = self._submission.failed() if self.number == 1 else None
+            return self._never() if failed is None else failed
+        self._output.follow(self._folders.output(found.application, found.container))
+        if found.process.alive():
+            return None
+        status = self._ended(found)
+        if status is not None:
+            self._output.follow(self._folders.output(found.application, found.container), last=True)
+        return status
+
+    def _found(self) -> Contained | None:
+        if self._master is None and self._due("_looked_s", LOOK_S):
+            self._master = master(contained(self._mark, attempt=self.number))
+        return self._master
+
+    def _ended(self, found: Contained) -> int | None:
+        """How its JVM ended: as the shell around it has written down, else as YARN tells it."""
+        try:
+            return told(int(self._folders.exit_code(found.application, found.container).read_text()))
+        except (OSError, ValueError):
+            pass
+        if not self._due("_asked_s", ASK_S):
+            return None
+        status = self._manager.exit_status(found.application, self.number)
+        return told(status) if status is not None else self._lost(found.application)
+
+    def _never(self) -> int | None:
+        """The status of one that is over and was never seen to run."""
+        application = self._submission.application
+        if not application or not self._due("_asked_s", ASK_S):
+            return None
+        status = self._manager.exit_status(application, self.number)
+        return told(status) if status is not None else self._lost(application)
+
+    def _lost(self, application: str) -> int | None:
+        """Is it over for YARN all the same?"""
+        later = any(number > self.number for number in self._manager.attempts(application) or ())
+        return LOST if later or self._manager.over(application) else None
+
+    def _due(self, what: str, every_s: float) -> bool:
+        now = monotonic()
+        if now - getattr(self, what) < every_s:
+            return False
+        setattr(self, what, now)
+        return True
+
+
+def told(status: int) -> int:
+    """A shell's exit status, or YARN's, as that of a process: negative for a signal."""
+    return SHELL_SIGNAL - status if status > SHELL_SIGNAL else status if status >= 0 else LOST
+
+
+class Output:
+    """Copies what a container says into the log of its attempt, line by line, as it comes: a NodeManager that starts
+    deletes what another one has left, and what is held open here can be read on."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._open: dict[str, BinaryIO] = {}
+        self._torn: dict[str, bytes] = {}
+
+    def follow(self, folder: Path, *, last: bool = False) -> None:
+        """Add what is new; with `last` also a line that nobody has ended, and no more after that."""
+        for name in NAMES:
+            if name not in self._open:
+                with suppress(OSError):
+                    self._open[name] = (folder / name).open("rb")
+            if (file := self._open.get(name)) is None:
+                continue
+            whole, ended, rest = (self._torn.get(name, b"") + file.read()).rpartition(b"\n")
+            new, self._torn[name] = (whole + ended + rest, b"") if last else (whole + ended, rest)
+            if new:
+                with self._log.open("ab") as log:
+                    log.write(new)
+            if last:
+                file.close()
+        if last:
+            self._open = {}

@@ -1,0 +1,1 @@
+"""What is done to YARN's daemons; one module each."""

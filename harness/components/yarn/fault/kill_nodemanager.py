@@ -1,0 +1,47 @@
+"""The fault `kill nodemanager`: SIGKILL to YARN's NodeManager alone; its containers live on, and it knows none of them
+when it comes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
+from harness.context import RunContext
+from harness.errors import WaitError
+from harness.kinds import About
+from harness.stack import Driver
+from harness.wait import until
+
+GIVEN_UP_S = 60.0
+
+
+class KillNodeManager(KillDaemon):
+    """YARN takes the attempt for lost, and starts the next one; the old driver ends when ResourceManager disowns it."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+        return replace(
+            super().about,
+            name="kill nodemanager",
+            summary="SIGKILL to YARN's NodeManager, which comes back without its containers: the attempt is lost",
+            example="{when: {point: batch-planned, batch: 2}, do: kill nodemanager, for: 3s}",
+        )
+
+    def died(self, run: RunContext, driver: Driver | None) -> bool:
+        """Has the attempt that was at work ended, as it does once it is disowned?"""
+        if driver is None:
+            return False
+        try:
+            until(
+                "the attempt that YARN has lost to end",
+                lambda: run.supervisor.ended(driver.number),
+                within_s=GIVEN_UP_S,
+                stop=run.stop,
+            )
+        except WaitError:
+            return False
+        return True
+
+
+KIND = KillNodeManager("nodemanager")

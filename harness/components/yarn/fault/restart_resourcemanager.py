@@ -1,0 +1,43 @@
+"""The fault `restart resourcemanager`: SIGKILL to YARN's ResourceManager, which comes back on what it has kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harness.context import RunContext
+from harness.faults.base.outage import KillServer
+from harness.kinds import About
+from harness.stack import KeepsDaemons, Means
+
+
+@dataclass(frozen=True)
+class KillDaemon(KillServer):
+    """SIGKILL to a daemon of YARN's, which is started again after a while. `component` is its name."""
+
+    needs = frozenset({Means.RESTART_YARN})
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """It is no component of a run, but part of the stack."""
+        return ()
+
+    def server(self, run: RunContext) -> object:
+        """The daemon; None on a stack without YARN."""
+        return run.stack.daemons.get(self.component) if isinstance(run.stack, KeepsDaemons) else None
+
+
+class RestartResourceManager(KillDaemon):
+    """Containers go on: only who is started, or has ended meanwhile, waits for it."""
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+        return replace(
+            super().about,
+            name="restart resourcemanager",
+            summary="SIGKILL to YARN's ResourceManager, which comes back with its applications; containers go on",
+            example="{when: {point: batch-planned, batch: 2}, do: restart resourcemanager, for: 3s}",
+        )
+
+
+KIND = RestartResourceManager("resourcemanager")

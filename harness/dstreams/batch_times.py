@@ -1,0 +1,304 @@
+"""The batches of one DStreams program, as its checkpoint and its log of received blocks tell them.
+
+A batch is numbered by its time, from 0. It is *planned* once its blocks are allocated to it, or the checkpoint names
+its files; *completed* once a checkpoint of its time or a later one does not have it pending; *settled* once no restart
+would do it again. A restart does again what is pending in the newest checkpoint that can be read, and every batch from
+the time of that checkpoint on: so the last completed one too. Only a settled batch is what Structured Streaming calls
+committed.
+
+What a receiver had stored without a write-ahead log is gone with its driver: such a batch is done again, and is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.checkpoint import Offsets, Progress
+from harness.dstreams.java_stream import NoJavaStreamError
+from harness.dstreams.written import BLOCKS, LOG, Allocated, Block, Checkpoint, events, of_checkpoint, written
+from harness.errors import HarnessError
+from harness.run_folder.snapshot import Batch, Gone, Query, QueryState
+
+Connected = Callable[[int], tuple[int, int]]
+"""Of the records that were sent to the receiver that had begun a block at a time (ms since 1970): from, and up to."""
+InFile = Callable[[str], tuple[int, int] | None]
+"""The partition that a file's address stands for, and how many records it has; None for one of another folder."""
+
+
+@dataclass
+class Stored:
+    """A block, the attempt that received it, and its records in the source."""
+
+    block: Block
+    attempt: int
+    start: int
+    end: int
+
+
+@dataclass
+class Received:
+    """What the log of received blocks has told so far. Spark deletes old files of it, so it is kept."""
+
+    connected: Connected
+    blocks: dict[tuple[int, int], Stored] = field(default_factory=dict)
+    told: dict[int, Offsets] = field(default_factory=dict)
+    """By attempt and connection, where its next block begins: `{base: next}`."""
+
+    def add(self, block: Block, attempt: int, block_ms: int) -> None:
+        """One more block. Raises HarnessError if it cannot be what was sent."""
+        streams = {stream for stream, _ in self.blocks} | {block.stream}
+        if len(streams) > 1:
+            raise HarnessError("the program has several receivers; nobody knows which of them has which record")
+        base, end = self.connected(block.number + block_ms)
+        ours = self.told.setdefault(attempt, {})
+        start = ours.get(base, base)
+        ours[base] = start + block.records
+        if ours[base] > end:
+            sent = f"{end - base} that were sent to it"
+            raise HarnessError(f"a receiver has stored {ours[base] - base} records of the {sent}")
+        self.blocks[block.stream, block.number] = Stored(block, attempt, start, ours[base])
+
+    def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
+        """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
+        memory alone are gone."""
+        found = [self.blocks[name] for name in allocated.blocks if name in self.blocks]
+        kept = [each for each in found if each.block.kept or each.attempt == attempt]
+        return sorted((each.start, each.end) for each in kept if each.end > each.start)
+
+    @property
+    def volatile(self) -> bool:
+        """Does a receiver keep what it has in memory alone?"""
+        return any(not each.block.kept for each in self.blocks.values())
+
+
+class Stream(Progress):
+    """One checkpoint of a program of DStreams. `connected` or `in_file` says what the run's source has to do with what
+    is read there."""
+
+    def __init__(self, folder: Path, *, connected: Connected | None = None, in_file: InFile | None = None) -> None:
+        super().__init__(folder, lambda line, log: None)
+        self._received = Received(connected) if connected is not None else None
+        self._in_file = in_file
+        self._read: dict[Path, int] = {}
+        self._pending: list[tuple[Allocated | Block, int]] = []
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self.newest: Checkpoint | None = None
+        self.checkpointed: set[int] = set()
+        self.completed: set[int] = set()
+        self.redone: dict[int, int] = {}
+        """By attempt, the batch with which it begins as the checkpoint says that it finds."""
+
+    def again(self, found: Checkpoint) -> bool:
+        """Is it the checkpoint of another program's life, begun anew in the same folder?"""
+        return self.newest is not None and found.zero_ms != self.newest.zero_ms
+
+    def ended(self, attempt: int) -> None:
+        """Another program has begun in its place with that attempt, whose work was taken for this one's."""
+        self.gone = True
+        for batch in [each for each, attempts in self.attempts.items() if min(attempts) >= attempt]:
+            for kept in (self.attempts, self.ends, self._spans):
+                kept.pop(batch, None)
+            self.checkpointed.discard(batch)
+        for attempts in self.attempts.values():
+            attempts.discard(attempt)
+
+    def look(self, attempt: int) -> bool:
+        """Read what the log of received blocks has got since, which is the work of that attempt. Has it got anything?
+        Raises HarnessError."""
+        before = sum(self._read.values())
+        try:
+            logs = sorted(
+                (entry for entry in (self.folder / BLOCKS).iterdir() if LOG.fullmatch(entry.name)), key=_begun
+            )
+        except OSError:
+            logs = []
+        for log in logs:
+            try:
+                with log.open("rb") as file:
+                    file.seek(self._read.get(log, 0))
+                    data = file.read()
+            except OSError:
+                continue  # Spark deletes those that it needs no more
+            found, taken = events(data)
+            self._read[log] = self._read.get(log, 0) + taken
+            self._pending += [(event, attempt) for event in found]
+        self._number()
+        return sum(self._read.values()) > before
+
+    def _number(self) -> None:
+        """Put what the log has told into its batches, once a checkpoint says how these are counted."""
+        if self.newest is None or self._received is None:
+            return
+        since_ms = self.newest.zero_ms - self.newest.interval_ms
+        for event, attempt in self._pending:
+            if (event.number if isinstance(event, Block) else event.time_ms) < since_ms:
+                continue  # of a program before this one, in the same folder
+            if isinstance(event, Block):
+                self._received.add(event, attempt, self.newest.block_ms)
+                continue
+            batch = self.newest.number(event.time_ms)
+            self._spans[batch] = self._received.spans(event, attempt)
+            self.ends[batch] = {0: max([end for _, end in self._spans[batch]], default=0)}
+            self.note_work(batch, attempt)
+        self._pending.clear()
+        self._rising()
+
+    def _rising(self) -> None:
+        """No batch ends before the one before it."""
+        reached: Offsets = {}
+        for batch in sorted(self.ends):
+            reached = {p: max(reached.get(p, 0), self.ends[batch].get(p, 0)) for p in {**reached, **self.ends[batch]}}
+            self.ends[batch] = dict(sorted(reached.items()))
+
+    def note(self, found: Checkpoint, attempt: int) -> None:
+        """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says:
+        then a restart does again what it would not have with the one before."""
+        self.newest = found
+        batch, pending = found.number(found.time_ms), {found.number(time) for time in found.pending_ms}
+        self.checkpointed |= {batch, *pending}
+        self.note_work(batch, attempt)
+        self._number()
+        if self._in_file is not None:
+            self._files(found, attempt)
+        known = {*self.ends, *self.checkpointed}
+        self.completed |= {each for each in known if each <= max([batch, *pending]) and each not in pending}
+        self.committed = {each for each in known if each < min([batch, *pending])}
+
+    def _files(self, found: Checkpoint, attempt: int) -> None:
+        assert self._in_file is not None
+        # A batch without a file is one too.
+        for time, files in sorted({found.time_ms: (), **found.files}.items()):
+            batch = found.number(time)
+            if batch not in self.ends:
+                self.note_work(batch, attempt)
+            ours = [place for file in files if (place := self._in_file(file)) is not None]
+            self.ends[batch] = {**self.ends.get(batch, {}), **dict(ours)}
+        self._rising()
+
+    def note_launch(self, attempt: int) -> None:
+        """An attempt is about to begin, with the newest checkpoint that can be read."""
+        for path in written(self.folder):
+            try:
+                found = of_checkpoint(path.read_bytes())
+            except (OSError, NoJavaStreamError):
+                continue
+            self.redone[attempt] = min(found.number(time) for time in (found.time_ms, *found.pending_ms))
+            return
+
+    def note_work(self, batch: int, attempt: int) -> None:
+        """Remember that an attempt was seen at work on a batch."""
+        self.attempts.setdefault(batch, set()).add(attempt)
+        self.last_attempt = max(self.last_attempt, attempt)
+
+    def listed(self) -> dict[str, tuple[int, ...]]:
+        """Which batches are planned, which are completed, and which no restart would do again."""
+        planned = {*self.ends, *self.checkpointed}
+        found = {"offsets": planned, "commits": self.completed & planned, "settled": self.committed & planned}
+        return {name: tuple(sorted(batches)) for name, batches in found.items()}
+
+    def took_nothing(self, batch: int) -> bool:
+        """Is it a batch without a record of the run's source?"""
+        return not self._own(batch)
+
+    def _own(self, batch: int) -> Offsets:
+        """Where what it took ends, in the partitions of which it took something."""
+        earlier = [each for each in list(self.ends) if each < batch]
+        before, ends = self.ends[max(earlier)] if earlier else {}, self.ends.get(batch, {})
+        return {p: end for p, end in ends.items() if end > before.get(p, 0)}
+
+    def began(self) -> Offsets:
+        """With the first record."""
+        return {}
+
+    def done(self) -> Offsets:
+        """Next offsets of all that is settled."""
+        return self._end(max((each for each in list(self.ends) if each in self.committed), default=-1))
+
+    def _end(self, batch: int) -> Offsets:
+        return dict(self.ends.get(batch, {}))
+
+    def batches(self) -> tuple[Batch, ...]:
+        """What each batch took of the run's source, in order."""
+        before: Offsets = {}
+        out = []
+        for batch in sorted({*self.ends, *self.checkpointed}):
+            ends = self.ends.get(batch, before)
+            own = self._spans.get(batch, [])
+            # What a receiver had not stored is in no batch.
+            start = {0: min(start for start, _ in own)} if own else {}
+            ranges = {p: (max(before.get(p, 0), start.get(p, 0)), end) for p, end in sorted(ends.items())}
+            out.append(
+                Batch(batch=batch, ranges=ranges, committed=batch in self.committed, attempts=self._worked(batch))
+            )
+            before = ends
+        return tuple(out)
+
+    def _worked(self, batch: int) -> tuple[int, ...]:
+        """The attempts that were seen at work on it, and those that had to do it again."""
+        seen = self.attempts.get(batch, set())
+        again = {each for each, first in self.redone.items() if first <= batch and seen and min(seen) < each}
+        return tuple(sorted(seen | (again & self.attempts_seen)))
+
+    def query(self, name: str) -> Query:
+        """All of it, under the name of its folder."""
+        return Query(
+            checkpoint=name,
+            batches=self.batches(),
+            first=self._first(),
+            by_time=True,
+            gone=self._missed(),
+            volatile=self._volatile,
+        )
+
+    @property
+    def _volatile(self) -> bool:
+        return self._received is not None and self._received.volatile
+
+    def _first(self) -> dict[int, int]:
+        """The batch with which each attempt began. What is done again without its records is not begun with."""
+        out: dict[int, int] = {}
+        for batch, attempts in sorted(self.attempts.items()):
+            for attempt in attempts:
+                out.setdefault(attempt, batch)
+        again = {} if self._volatile else self.redone
+        return {attempt: min(batch, again.get(attempt, batch)) for attempt, batch in sorted(out.items())}
+
+    def _missed(self) -> tuple[Gone, ...]:
+        """What was sent to a receiver, is in no batch, and has been passed by a later one."""
+        if self._received is None:
+            return ()
+        taken = sorted({span for spans in self._spans.values() for span in spans})
+        ends = sorted((each.end, each.attempt) for each in self._received.blocks.values())
+        out, at = list[Gone](), 0
+        for start, end in taken:
+            if start > at:
+                attempt = max([attempt for reached, attempt in ends if reached <= at], default=min(self.attempts_seen))
+                out.append(Gone(attempt=attempt, partition=0, start=at, end=start))
+            at = max(at, end)
+        return tuple(out)
+
+    @property
+    def attempts_seen(self) -> set[int]:
+        """Those that were seen at work."""
+        return {attempt for attempts in self.attempts.values() for attempt in attempts} or {1}
+
+    def state(self, name: str) -> QueryState:
+        """Where it stands; nothing is left of one that is gone. A batch without a record counts once it is settled."""
+        if self.gone:
+            return QueryState(checkpoint=name)
+        known = sorted({*self.ends, *self.checkpointed})
+        offsets = tuple(batch for batch in known if batch in self.committed or self._own(batch))
+        return QueryState(
+            checkpoint=name,
+            offsets=offsets,
+            commits=tuple(batch for batch in known if batch in self.committed),
+            planned=self._end(max(self.ends, default=-1)),
+            committed=self.done(),
+        )
+
+
+def _begun(log: Path) -> int:
+    match = LOG.fullmatch(log.name)
+    return int(match[1]) if match else 0

@@ -1,0 +1,186 @@
+"""The files that a program of Spark Streaming writes under its checkpoint, read as data. Pure but for the reading.
+
+`checkpoint-T` (org.apache.spark.streaming.Checkpoint) is written twice for each batch time T: when its jobs are
+submitted, with T among the pending times, and when they are done. It appears by a rename, the older one becomes
+`checkpoint-T.bk`. Where the program is late, a file has the content of an earlier time than its name says.
+
+`receivedBlockMetadata/log-*` grows by records of a length and a Java stream: an array of events, each a stream of its
+own. A block is added once the receiver has stored it, then all that are there are allocated to a batch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+
+from harness.dstreams.java_stream import MAGIC, JavaObject, NoJavaStreamError, read
+
+CHECKPOINT = re.compile(r"checkpoint-(\d+)(\.bk)?")
+LOG, BLOCKS = re.compile(r"log-(\d+)-(\d+)"), "receivedBlockMetadata"
+LZ4, LZ4_HEADER = b"LZ4Block", 21
+RAW, PACKED = 0x10, 0x20
+BLOCK_MS = 200
+"""Spark's own `spark.streaming.blockInterval`."""
+KEPT = "WriteAheadLogBasedStoreResult"
+LONGEST = 1 << 28
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """One `checkpoint-T`; times are milliseconds since 1970. `zero_ms` is where the program's batches are counted from,
+    `files` what each batch took of a folder."""
+
+    time_ms: int
+    zero_ms: int
+    interval_ms: int
+    pending_ms: tuple[int, ...]
+    files: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    block_ms: int = BLOCK_MS
+
+    def number(self, time_ms: int) -> int:
+        """The batch of a time, from 0."""
+        return (time_ms - self.zero_ms) // self.interval_ms - 1
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a receiver has stored: `number` is its name, about the time in milliseconds since 1970 when it was begun.
+    `kept`: in the write-ahead log too."""
+
+    stream: int
+    number: int
+    records: int
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """The blocks of a batch time, as names: (stream, number)."""
+
+    time_ms: int
+    blocks: tuple[tuple[int, int], ...]
+
+
+def of_checkpoint(data: bytes) -> Checkpoint:
+    """The content of a `checkpoint-T`. Raises NoJavaStreamError for one that is not whole, or of another form."""
+    top = read(_unpacked(data))
+    if not isinstance(top, JavaObject) or not top.name.endswith("streaming.Checkpoint"):
+        raise NoJavaStreamError(f"asked for a checkpoint of Spark Streaming; saw {getattr(top, 'name', top)!r}")
+    graph = top["graph"]
+    settings = {str(pair["_1"]): str(pair["_2"]) for pair in top["sparkConfPairs"]}
+    return Checkpoint(
+        time_ms=top["checkpointTime"]["millis"],
+        zero_ms=graph["zeroTime"]["millis"],
+        interval_ms=graph["batchDuration"]["millis"],
+        pending_ms=tuple(sorted(time["millis"] for time in top["pendingTimes"])),
+        files=_files(graph),
+        block_ms=_milliseconds(settings.get("spark.streaming.blockInterval", "")),
+    )
+
+
+def events(data: bytes) -> tuple[list[Block | Allocated], int]:
+    """The events in the whole records of a log of blocks, and how many bytes these take: the last record may be on its
+    way. Raises NoJavaStreamError."""
+    out, at = list[Block | Allocated](), 0
+    while len(data) >= at + 4:
+        size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        if not 0 < size < LONGEST:
+            raise NoJavaStreamError(f"a log of received blocks has a record of {size} bytes at {at}")
+        if len(data) < at + 4 + size:
+            break
+        out += _events(data[at + 4 : at + 4 + size])
+        at += 4 + size
+    return out, at
+
+
+def _events(record: bytes) -> Iterator[Block | Allocated]:
+    found = read(record)
+    for each in found if isinstance(found, list) else [record]:
+        event = read(each) if isinstance(each, bytes) and each.startswith(MAGIC) else None
+        if not isinstance(event, JavaObject):
+            raise NoJavaStreamError("a log of received blocks has a record that is no event")
+        if event.name.endswith("BlockAdditionEvent"):
+            yield _block(event["receivedBlockInfo"])
+        elif event.name.endswith("BatchAllocationEvent"):
+            infos = [each for each in walk(event["allocatedBlocks"]) if each.name.endswith("ReceivedBlockInfo")]
+            names = {(block.stream, block.number): None for block in map(_block, infos)}
+            yield Allocated(event["time"]["millis"], tuple(names))
+
+
+def _block(info: JavaObject) -> Block:
+    stored = info["blockStoreResult"]
+    name, records = stored["blockId"], info["numRecords"]
+    count = next((int(each["value"]) for each in walk(records) if each.name == "java.lang.Long"), None)
+    if count is None:
+        raise NoJavaStreamError(f"block {name['uniqueId']} does not say how many records it has")
+    return Block(int(name["streamId"]), int(name["uniqueId"]), count, stored.name.endswith(KEPT))
+
+
+def _files(graph: JavaObject) -> dict[int, tuple[str, ...]]:
+    out: dict[int, tuple[str, ...]] = {}
+    for each in walk(graph):
+        if each.name.endswith("FileInputDStreamCheckpointData"):
+            for pair in walk(each["data"]):
+                if pair.name == "scala.Tuple2" and isinstance(pair["_2"], list):
+                    time = pair["_1"]["millis"]
+                    out[time] = tuple(dict.fromkeys([*out.get(time, ()), *map(str, pair["_2"])]))
+    return out
+
+
+def walk(top: Any) -> Iterator[JavaObject]:
+    """Every object in one, itself too, each once."""
+    seen, left = set[int](), [top]
+    while left:
+        each = left.pop()
+        if not isinstance(each, (JavaObject, list)) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, JavaObject):
+            yield each
+            left += [*each.more, *each.fields.values()]
+        else:
+            left += each
+
+
+def _milliseconds(text: str) -> int:
+    """A duration as Spark writes one; its own default where it is none that is known."""
+    found = re.fullmatch(r"(\d+)(ms|s|m|min)?", text.strip().lower())
+    unit = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, None: 1}
+    return int(found[1]) * unit[found[2]] if found else BLOCK_MS
+
+
+def _unpacked(data: bytes) -> bytes:
+    """As Spark's default codec writes it: lz4-java's blocks. Raises NoJavaStreamError for another codec."""
+    if data.startswith(MAGIC):
+        return data
+    out, at = list[bytes](), 0
+    while data[at : at + len(LZ4)] == LZ4:
+        method = data[at + 8] & 0xF0
+        packed, size = (int.from_bytes(data[at + place : at + place + 4], "little") for place in (9, 13))
+        at += LZ4_HEADER
+        if size == 0:
+            return b"".join(out)
+        part = data[at : at + packed]
+        if len(part) < packed or method not in (RAW, PACKED):
+            break
+        try:
+            out.append(part if method == RAW else pyarrow.decompress(part, size, codec="lz4_raw", asbytes=True))
+        except (pyarrow.ArrowException, OSError) as failure:
+            raise NoJavaStreamError(f"a checkpoint of Spark Streaming is damaged: {failure}") from failure
+        at += packed
+    cure = "it is not whole, or `spark.io.compression.codec` is not lz4"
+    raise NoJavaStreamError(f"a checkpoint of Spark Streaming cannot be read: {cure}")
+
+
+def written(folder: Path) -> list[Path]:
+    """The files `checkpoint-T` of a folder as a restart tries them: the newest first, each before its `.bk`."""
+    try:
+        found = [(match, entry) for entry in folder.iterdir() if (match := CHECKPOINT.fullmatch(entry.name))]
+    except OSError:
+        return []
+    return [entry for match, entry in sorted(found, key=lambda each: (-int(each[0][1]), bool(each[0][2])))]

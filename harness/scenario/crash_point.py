@@ -1,0 +1,21 @@
+"""Where a batch may be hit: the places of Spark's protocols that a checkpoint shows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class CrashPoint(StrEnum):
+    """A place in the micro-batch protocol, in the order in which a batch passes them.
+    `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
+    `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
+    `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
+    A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,
+    the batch is pending in it; committed once a checkpoint does not have it pending: the newest such batch is done
+    again all the same.
+    """
+
+    BATCH_PLANNED = "batch-planned"
+    BATCH_CHECKPOINTED = "batch-checkpointed"
+    SINK_COMMITTED = "sink-committed"
+    BATCH_COMMITTED = "batch-committed"

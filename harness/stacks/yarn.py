@@ -1,0 +1,208 @@
+"""The stack `yarn`: the components as child processes, and a YARN of our own that runs the drivers in cluster mode.
+
+YARN starts a driver again by its own policy, so attempts are watched, not started. Whoever looks at a dead attempt
+holds NodeManager still meanwhile: it would start the next one.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.component import AsProcesses, Started, able
+from harness.components.spark import driver_process
+from harness.components.yarn import settings
+from harness.components.yarn.attempt import YarnAttempt
+from harness.components.yarn.cluster import Yarn, YarnDaemon
+from harness.components.yarn.containers import EXECUTOR, contained, runs
+from harness.components.yarn.policy import attempts
+from harness.components.yarn.submission import Machine, Submission, submit
+from harness.components.yarn.submission import settings as spark_settings
+from harness.errors import StackError
+from harness.hosts import signals
+from harness.hosts.in_parallel import together
+from harness.hosts.local import LocalProcess, carrying
+from harness.hosts.processes import ProcessHost
+from harness.machine import class_data, jars, java
+from harness.resources import RunResources
+from harness.run_folder.redact import redact_folder
+from harness.scenario import Pipeline
+from harness.session.session import Session
+from harness.stack import MEANS, Driver
+from harness.stacks.base import RUNS, StartingStack
+from harness.stacks.provision import Provision
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What was submitted for a run, and how many attempts YARN gives it."""
+
+    submission: Submission
+    attempts: int | None
+
+
+class YarnStack(StartingStack):
+    """One of each component, a ResourceManager and a NodeManager, on ports of our own."""
+
+    name = "yarn"
+    means = MEANS["yarn"]
+
+    def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
+        super().__init__(logs, needs=needs)
+        self._yarn: Yarn | None = None
+        self._submitted: dict[str, Submitted] = {}
+
+    def up(self) -> None:
+        """Start YARN and what is needed, in parallel; return when each part answers its own protocol. Raises
+        StackError, and HarnessError when the disk is full; nothing is left running then."""
+        self._ready()
+        self._java = java.find()
+        self._jars = jars.resolve(self._java)
+        self._flags = {kind: class_data.flags(kind, self._java, self._jars) for kind in class_data.Kind}
+        self._session = session = Session()
+        try:
+            self._yarn = Yarn(session, self._java, logs=self.logs)
+            made = self._made_of(self._needs)
+            together([*(server.start for server in made.values()), self._yarn.start])
+            self.servers |= made
+        except BaseException:
+            self.down()
+            raise
+
+    def _server(self, name: str) -> Started:
+        host = ProcessHost(session=self._up(), logs=self.logs, java=self._java, jars=self._jars, flags=self._flags)
+        made: Started = able(name, AsProcesses, "does not run as child processes").as_processes(host)
+        return made
+
+    def _provision(self) -> Provision:
+        yarn = self._there()
+        return Provision(
+            servers=self.servers, spark_master=yarn.master, spark_home=yarn.home, root=self._up().folder / RUNS
+        )
+
+    def _there(self) -> Yarn:
+        if self._yarn is None:
+            raise StackError("the stack is not up")
+        return self._yarn
+
+    @property
+    def daemons(self) -> Mapping[str, YarnDaemon]:
+        """ResourceManager and NodeManager, by name."""
+        return self._there().daemons
+
+    def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        """Submit the pipeline; its first attempt. Its placeholders are already filled in."""
+        submission = submit(self._up(), self._there(), own, pipeline, self._machine(), log=log)
+        self._submitted[own.run_id] = Submitted(submission, attempts(pipeline))
+        return self._attempt(own, number, log)
+
+    def _machine(self) -> Machine:
+        return Machine(java=self._java, jars=self._jars, flags=self._flags)
+
+    def _attempt(self, own: RunResources, number: int, log: Path) -> YarnAttempt:
+        yarn, submission = self._there(), self._submitted[own.run_id].submission
+        mark = driver_process.mark(own)
+        return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log)
+
+    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | str | None:
+        """The attempt that YARN has started after a dead one; None while it may still come; why it will not."""
+        manager, submitted = self._there().manager, self._submitted[own.run_id]
+        if not (application := submitted.submission.application):
+            return "YARN never got to know the application"
+        begun = manager.attempts(application)
+        if begun is None:
+            return None
+        if after.number + 1 in begun:
+            return self._attempt(own, after.number + 1, log)
+        if not (state := manager.over(application)):
+            return None
+        given = f"it had {submitted.attempts} attempts"
+        return f"YARN starts the driver no more: {application} is {state} after attempt {after.number}; {given}"
+
+    @contextmanager
+    def holding(self, own: RunResources) -> Iterator[None]:
+        """NodeManager stands still (SIGSTOP), and starts nobody."""
+        still = signals.freeze(self._there().nodemanager.itself())
+        try:
+            yield
+        finally:
+            # One that was killed meanwhile is gone; its successor runs.
+            signals.thaw(still)
+
+    def end(self, own: RunResources) -> None:
+        """Have YARN end the application; silent if there is none. Its processes are ended by whoever asks for that."""
+        submitted = self._submitted.get(own.run_id)
+        if submitted is None:
+            return
+        self._up().end(submitted.submission.process)
+        if application := submitted.submission.application:
+            # Without ResourceManager nobody is started again either.
+            with suppress(StackError):
+                self._there().manager.end(application)
+
+    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
+        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
+        return spark_settings(own, pipeline, self._there(), self._machine())
+
+    def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
+        """The executor processes of this run's applications, oldest first."""
+        found = contained(driver_process.mark(own), attempt=attempt)
+        return [each.process for each in found if runs(each.process, EXECUTOR)]
+
+    def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
+        """Every living process of this run's pipeline; YARN's own shells, which touch nothing of it, are none."""
+        mark = driver_process.mark(own)
+        if attempt is not None:
+            return [each.process for each in contained(mark, attempt=attempt)]
+        submitted = self._submitted.get(own.run_id)
+        pid = submitted.submission.process.pid if submitted is not None else None
+        return [*(each.process for each in contained(mark)), *(each for each in carrying(mark) if each.pid == pid)]
+
+    def release(self, own: RunResources, *, keep: bool = False) -> None:
+        """Drop what `provide` made; `keep` leaves it until the stack goes down."""
+        self.end(own)
+        super().release(own, keep=keep)
+        if not keep:
+            self._submitted.pop(own.run_id, None)
+
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        self._up().guard()
+        for part in self._parts():
+            part.check()
+
+    def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
+        """Versions and settings, for run.json. Holds no secret."""
+        session = self._up()
+        return {
+            "stack": self.name,
+            "asked": f"--stack {self.name}",
+            "session": session.id,
+            "reapers_replaced": session.rearmed,
+            "java": self._java.text,
+            "jars": self._jars.digest,
+            **self._described(components),
+            "spark": {"version": importlib.metadata.version("pyspark"), "home": self._there().home.name},
+            "yarn": {"settings": {**settings.TOLD, **settings.QUEUES}},
+            "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
+        }
+
+    def down(self) -> None:
+        """End everything that this stack started. Safe to call twice."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        # Before its server dies, or a client goes on knocking.
+        for part in self._parts():
+            part.close()
+        session.close()
+        # A pipeline that fails may have told its executors' logs how it logs in.
+        redact_folder(self.logs, tuple(self._secrets))
+        self.servers, self._started, self._submitted, self._yarn = {}, {}, {}, None
+
+    def _parts(self) -> list[Started | Yarn]:
+        return [*self._started.values(), *([self._yarn] if self._yarn is not None else [])]

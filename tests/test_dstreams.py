@@ -1,0 +1,322 @@
+"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit puts at stake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.checkers.offset_ranges import Span
+from harness.dstreams.batch_times import Stream
+from harness.dstreams.java_stream import NoJavaStreamError
+from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
+from harness.errors import HarnessError, ScenarioError
+from harness.judge.progress_at_hit import Reach, reaches
+from harness.judge.stakes.weigh import PLANNED
+from harness.load import load
+from harness.run.progress.batch_times import BatchTimes
+from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import Batch, Gone, Progressed, Query, QueryState
+from harness.scenario import Harm
+from harness.sources.base import OpenSource
+from harness.wait import until
+from tests.folders import PER_RECORD
+from tests.java_objects import added, allocated, checkpoint, record
+from tests.scales import Make, batch, benches, hit, injection, reach
+
+SENT = 100
+
+
+def program(folder: Path, *records: bytes, sent: int = SENT) -> Stream:
+    log = folder / "receivedBlockMetadata"
+    log.mkdir(exist_ok=True)
+    (log / "log-1-60001").write_bytes(b"".join(records))
+    return Stream(folder, connected=lambda at_ms: (0, sent))
+
+
+def seen(stream: Stream, data: bytes, attempt: int = 1) -> Stream:
+    stream.look(attempt)
+    stream.note(of_checkpoint(data), attempt)
+    return stream
+
+
+def test_a_log_of_blocks_is_read_record_by_record_and_one_that_is_not_whole_is_left() -> None:
+    whole = record(added(800, 3), added(900, 4, kept=False)) + record(allocated(1000, 800, 900))
+    found, taken = events(whole + record(added(1100, 2))[:-1])
+    assert taken == len(whole)
+    assert found == [Block(0, 800, 3, True), Block(0, 900, 4, False), Allocated(1000, ((0, 900), (0, 800)))]
+    with pytest.raises(NoJavaStreamError, match="no event"):
+        events(record(b"\xac\xed\x00\x05\x70"))
+
+
+def test_a_checkpoint_says_which_batches_are_pending_and_which_files_they_took() -> None:
+    found = of_checkpoint(checkpoint(3000, 2000, 3000, files={3000: ["file:/in/a"]}))
+    assert (found.time_ms, found.pending_ms, found.files) == (3000, (2000, 3000), {3000: ("file:/in/a",)})
+    assert [found.number(time) for time in (1000, 3000)] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"ZSTD and more", checkpoint(1000)[:60], b"\xac\xed\x00\x05\x70", b"\xac\xed\x00\x05\x73"]
+)
+def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
+    with pytest.raises(NoJavaStreamError):
+        of_checkpoint(data)
+
+
+def test_a_restart_takes_the_newest_checkpoint_and_a_backup_after_it(tmp_path: Path) -> None:
+    for name in ("checkpoint-900", "checkpoint-1000.bk", "checkpoint-1000", "temp"):
+        (tmp_path / name).touch()
+    assert [path.name for path in written(tmp_path)] == ["checkpoint-1000", "checkpoint-1000.bk", "checkpoint-900"]
+
+
+def test_a_batch_is_settled_only_once_no_restart_would_do_it_again(tmp_path: Path) -> None:
+    blocks = [record(added(800, 3), allocated(1000, 800)), record(added(1800, 4), allocated(2000, 1800))]
+    stream = seen(program(tmp_path, *blocks), checkpoint(2000, 1000, 2000))
+    assert (stream.listed()["commits"], stream.done(), stream.planned()) == ((), {}, {0: 7})
+    seen(stream, checkpoint(2000, 2000))
+    assert (stream.listed()["commits"], stream.done()) == ((0,), {0: 3})
+    seen(stream, checkpoint(2000))
+    assert (stream.listed()["commits"], stream.done()) == ((0, 1), {0: 3}), "a restart begins with batch 1 again"
+    (tmp_path / "checkpoint-2000").write_bytes(checkpoint(2000))
+    stream.note_launch(2)
+    assert stream.redone == {2: 1}
+    seen(stream, checkpoint(3000, 3000), attempt=2)
+    assert (stream.done(), stream.query("c").first) == ({0: 7}, {1: 0, 2: 1})
+    assert [batch.attempts for batch in stream.batches()] == [(1,), (1, 2), (2,)]
+
+
+def test_a_checkpoint_of_an_earlier_time_than_its_name_takes_back_what_was_settled(tmp_path: Path) -> None:
+    stream = seen(program(tmp_path, record(added(800, 3), allocated(1000, 800))), checkpoint(2000, 2000))
+    assert stream.done() == {0: 3}
+    assert seen(stream, checkpoint(1000, 2000)).done() == {}
+
+
+def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
+    first = [record(added(800, 3), allocated(1000, 800))]
+    stream = seen(program(tmp_path, *first), checkpoint(1000, 1000))
+    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000, 1000))
+    stream.note_launch(2)
+    later = [*first, record(added(5800, 5), allocated(6000, 5800))]
+    (tmp_path / "receivedBlockMetadata" / "log-1-60001").write_bytes(b"".join(later))
+    query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
+    assert (query.first, query.volatile) == ({1: 0, 2: 0}, False)
+    assert query.batches[-1].ranges == {0: (10, 15)}
+
+
+def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_path: Path) -> None:
+    first = [record(added(800, 3, kept=False), allocated(1000, 800), added(1100, 4, kept=False))]
+    stream = seen(program(tmp_path, *first), checkpoint(1000))
+    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
+    stream.note_launch(2)
+    later = [*first, record(allocated(2000, 1100), added(5800, 5, kept=False), allocated(6000, 5800))]
+    (tmp_path / "receivedBlockMetadata" / "log-1-60001").write_bytes(b"".join(later))
+    query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
+    assert query.volatile
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, {0: (3, 3)}, {0: (10, 15)}]
+    assert query.first == {1: 0, 2: 1}, "the batch that is done again is empty: nothing is begun with it"
+
+
+def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
+        seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))
+    with pytest.raises(HarnessError, match="several receivers"):
+        seen(program(tmp_path, record(added(800, 3), added(810, 3, stream_id=1))), checkpoint(1000))
+
+
+def test_files_are_in_the_batch_that_the_checkpoint_says(tmp_path: Path) -> None:
+    stream = Stream(tmp_path, in_file=lambda uri: (int(uri[-1]), 20) if uri.startswith("file:/in/") else None)
+    stream.note(
+        of_checkpoint(checkpoint(2000, 2000, files={1000: ["file:/in/1"], 2000: ["file:/in/2", "file:/other/3"]})), 1
+    )
+    assert [batch.ranges for batch in stream.batches()] == [{1: (0, 20)}, {1: (20, 20), 2: (0, 20)}]
+    assert (stream.done(), stream.planned()) == ({1: 20}, {1: 20, 2: 20})
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    yield from benches(tmp_path)
+
+
+def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
+    bench = make()
+    there = hit(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1, volatile=True))
+    assert (there.again, there.missing, there.counting) == ((), (), ()), "all of it is in the sink"
+    assert "is in the sink" in there.why
+    ends = bench.scale(bench.rows(without=batch(1)))
+    half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1, volatile=True), scale=ends)
+    assert (half.point, [stake.harm for stake in half.counting]) == (PLANNED, [Harm.LOSS])
+
+
+def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make: Make) -> None:
+    bench = make()
+    lost = (Span(0, 10, 12),)
+    left = replace(reach(2, 1, again=1), batch=1, gone=lost)
+    assert hit(bench, bench.first(2), left).missing == (), "it is there in the end"
+    out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
+    assert out.again == batch(1)
+    assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+
+
+def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
+    batches = (
+        Batch(batch=0, ranges={0: (0, 5)}, committed=True, attempts=(1,)),
+        Batch(batch=1, ranges={0: (5, 9)}, committed=True, attempts=(1, 2)),
+        Batch(batch=4, ranges={0: (12, 20)}, committed=True, attempts=(2,)),
+    )
+    gone = (Gone(attempt=1, partition=0, start=9, end=12), Gone(attempt=2, partition=0, start=20, end=22))
+    state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 9}, committed={0: 5})
+    met = injection(make().held([]), queries=(state,))
+
+    def reached(**query: Any) -> Reach:
+        progressed = Progressed(queries=(Query(checkpoint="c", batches=batches, gone=gone, **query),), end={0: 22})
+        (found,) = reaches(met, progressed, PER_RECORD)
+        return found
+
+    logged = reached(first={1: 0, 2: 1})
+    assert (logged.low, logged.high, logged.next, logged.gone) == ({0: 5}, {0: 9}, {0: 5}, (Span(0, 9, 12),))
+    assert (logged.taken, logged.skipped, logged.batch, logged.volatile) == ((Span(0, 5, 9),), (), 1, False)
+    held_in_memory = reached(first={1: 0, 2: 4}, volatile=True)
+    assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
+
+
+class Program:
+    """Writes a checkpoint as a program of DStreams does, under the eyes of who follows it."""
+
+    def __init__(self, root: Path, source: OpenSource) -> None:
+        self.folder = root / "checkpoint"
+        (self.folder / "receivedBlockMetadata").mkdir(parents=True)
+        self.events: list[tuple[str, int]] = []
+        self.observer = BatchTimes(root, source, Journal(None))
+        self.observer.attempt = 1
+        self.observer.listen(lambda seen: self.events.append((str(seen.point), seen.batch)))
+
+    def logs(self, *records: bytes) -> None:
+        """The receivers' log grows."""
+        with (self.folder / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+            file.write(b"".join(records))
+        self.observer.catch_up()
+
+    def saves(self, at: int, *pending: int) -> None:
+        """A checkpoint appears, and the one of its name becomes a backup."""
+        path, hidden = self.folder / f"checkpoint-{at}", self.folder / "temp"
+        hidden.write_bytes(checkpoint(at, *pending))
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.bk"))
+        hidden.rename(path)
+        self.observer.catch_up()
+
+    def restarts(self, number: int) -> None:
+        self.observer.catch_up()
+        self.observer.attempt = number
+
+
+class Lines:
+    """A source of lines, all on one connection."""
+
+    def offsets(self, line: str, log: Path) -> None:
+        raise AssertionError("there is no offset log")
+
+    def received(self, at_ms: int) -> tuple[int, int]:
+        return 0, SENT
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[Program]:
+    program = Program(tmp_path, cast(OpenSource, Lines()))
+    with closing(program.observer):
+        yield program
+
+
+def test_the_points_of_a_batch_are_told_in_their_order_and_each_once(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    assert followed.events == [], "nobody knows yet from when the batches are counted"
+    followed.saves(1000, 1000)
+    followed.saves(1000)
+    followed.logs(record(added(1800, 4), allocated(2000, 1800)))
+    points = ["batch-planned", "batch-checkpointed", "batch-committed"]
+    assert followed.events == [*((point, 0) for point in points), ("batch-planned", 1)]
+    observer = followed.observer
+    assert observer.listing() == {"offsets": (0, 1), "commits": (0,), "settled": ()}
+    assert (observer.planned(), observer.committed()) == ({0: 7}, {}), "a restart does batch 0 again"
+    assert [observer.took_nothing(followed.folder, batch) for batch in (0, 1)] == [False, False]
+    observer.healthy()
+
+
+def test_what_the_dead_attempt_left_is_not_the_work_of_the_next_one(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    followed.saves(1000, 1000)
+    followed.restarts(2)
+    assert followed.observer.states() and not followed.observer.touched(2)
+    assert not followed.observer.has_progress()
+    followed.logs(record(allocated(2000)))
+    assert followed.observer.touched(2) and followed.observer.has_progress()
+    (query,) = followed.observer.queries()
+    assert query.first == {1: 0, 2: 0}
+
+
+def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    followed.saves(1000, 1000)
+    followed.restarts(2)
+    followed.logs(record(added(8500, 4), allocated(9000, 8500)))
+    path = followed.folder / "checkpoint-9000"
+    path.with_name("temp").write_bytes(checkpoint(9000, 9000, zero=8000))
+    path.with_name("temp").rename(path)
+    followed.observer.catch_up()
+    old, new = followed.observer.queries()
+    assert (old.first, [batch.ranges for batch in old.batches]) == ({1: 0}, [{0: (0, 3)}])
+    assert (new.first, [batch.ranges for batch in new.batches]) == ({2: 0}, [{0: (0, 4)}])
+
+
+def test_a_checkpoint_in_another_compression_ends_the_run_with_its_reason(followed: Program) -> None:
+    (followed.folder / "temp").write_bytes(b"(\xb5/\xfd zstd")
+    (followed.folder / "temp").rename(followed.folder / "checkpoint-1000")
+    until("the watch to end", lambda: not followed.observer._watch._thread.is_alive(), within_s=30.0)
+    with pytest.raises(HarnessError, match=r"spark\.io\.compression\.codec"):
+        followed.observer.healthy()
+
+
+SCENARIO = """
+name: a program of DStreams
+pipeline: {{entry: p.py, progress: {progress}}}
+input: {{source: {source}}}
+sink: {{postgres: payments, effect: select id from ledger, key: [id]}}
+schedule: [{{when: {when}, do: {do}}}]
+expect: held
+"""
+KILL = "crash application"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("dstreams", "socket", "{point: batch-checkpointed, batch: 2}", KILL), ""),
+        (("dstreams", "files", "{rows: 4}", KILL), ""),
+        (("dstreams", "socket", "{point: sink-committed, batch: 2}", KILL), "DStreams log no offsets"),
+        (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
+        (("checkpoint", "files", "{point: batch-checkpointed, batch: 2}", KILL), "say `progress: dstreams`"),
+        (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, socket"),
+        (("dstreams, checkpoint: s3", "socket", "{rows: 4}", KILL), "in the run's own folder alone"),
+        (("dstreams", "files, afterwards: renamed", "{rows: 4}", KILL), "afterwards is for files"),
+    ],
+)
+def test_a_scenario_of_dstreams_names_their_own_points_and_a_source_that_they_read(
+    tmp_path: Path, given: tuple[str, str, str, str], words: str
+) -> None:
+    progress, source, when, do = given
+    (tmp_path / "p.py").touch()
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO.format(progress=progress, source=source, when=when, do=do))
+    if not words:
+        assert load(path).pipeline.progress == "dstreams"
+        return
+    with pytest.raises(ScenarioError, match=words):
+        load(path)

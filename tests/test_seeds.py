@@ -1,0 +1,70 @@
+"""docs/seeds.md: each claim of the articles has a scenario that is there and the verdict of a stored run, or says what
+is not run yet."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, key, page, runs
+from harness.load import load
+from harness.scenario import Guarantee
+
+PAGE = ROOT / "docs" / "seeds.md"
+TOLD: dict[str, Any] = YAML(typ="safe").load(CLAIMS)
+FOUND = runs(CATALOGUE.read_text(encoding="utf-8"))
+LINKED = re.compile(r"\[[\w]+\]\(\.\./(scenarios/[\w/]+\.yaml)\): (.*?)(?=<br>| \|)")
+VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
+
+
+def rows() -> list[str]:
+    """The rows of both tables."""
+    return [
+        line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "---" not in line
+    ]
+
+
+def test_the_page_is_the_one_that_is_made() -> None:
+    assert PAGE.read_text(encoding="utf-8").splitlines() == "\n".join(page(TOLD, FOUND)).splitlines(), (
+        "PYTHONPATH=. python bench/seeds.py > docs/seeds.md"
+    )
+
+
+def test_each_scenario_is_there_and_has_the_verdict_of_a_stored_run() -> None:
+    linked = [found for row in rows() for found in LINKED.findall(row)]
+    assert len(linked) > 60
+    for path, told in linked:
+        section, verdicts = FOUND.get(key(load(ROOT / path)), ("", []))
+        assert verdicts, path
+        assert VERDICT.findall(told) == [(verdict, section.replace(" ", "-")) for verdict in verdicts], path
+
+
+def test_a_scenario_that_has_no_run_does_not_pass_for_one_that_has() -> None:
+    claim = {"claim": "c", "of": ["a"], "shows": ["proving/upsert_before_offset_commit"]}
+    made = [*page({"articles": {}, "points": [], "claims": [claim]}, {})]
+    assert NOT_RUN in made[-1] and VERDICT.findall(made[-1]) == []
+
+
+def test_each_point_of_failure_is_told_for_each_guarantee() -> None:
+    assert [each["point"] for each in TOLD["points"]] == ["input source", "receiver", "task", "sink", "driver"]
+    for each in TOLD["points"]:
+        for promise in Guarantee:
+            cell = each[promise]
+            assert cell.get("shows") or cell["not_run"], (each["point"], promise)
+            for name in cell.get("shows", ()):
+                assert load(ROOT / "scenarios" / f"{name}.yaml").guarantee is promise, name
+
+
+def test_each_claim_is_of_an_article_and_is_shown_or_said_not_to_be() -> None:
+    claims = TOLD["claims"]
+    assert {article for each in claims for article in each["of"]} == set(TOLD["articles"])
+    assert [each["claim"] for each in claims if not (each.get("shows") or each.get("not_run"))] == []
+
+
+def test_what_the_catalogue_says_of_one_scenario_is_one_entry() -> None:
+    head = "| program | asked | where the batch was | fault | seen at the hit | verdict | stack | runs |"
+    row = "| `a.py` | - | w | kill driver | {} | {} | processes | 1 |"
+    text = ["## one and two", head, row.format("x", "held"), row.format("y", "violated: lost"), row.format("z", "held")]
+    assert runs("\n".join(text)) == {("`a.py`", "-", "w", "kill driver"): ("one and two", ["held", "violated: lost"])}

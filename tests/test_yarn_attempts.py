@@ -1,0 +1,311 @@
+"""Attempts that a cluster manager starts: how the supervisor follows them, and what is seen of their processes. Without
+YARN: its containers' processes are others here, and ResourceManager is a page of ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.components.yarn.asking import Manager
+from harness.components.yarn.attempt import YarnAttempt
+from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
+from harness.components.yarn.settings import Folders
+from harness.context import TriggerHit
+from harness.faults import FAULTS, fault
+from harness.faults.base import outage
+from harness.run.supervisor import Supervisor
+from harness.run_folder.journal import Journal, read
+from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.triggers.base import at_point
+from harness.wait import until
+
+APPLICATION = "application_17_0001"
+KILLED = -9
+
+
+def container(attempt: int, number: int) -> str:
+    """The id of one."""
+    return f"container_17_0001_{attempt:02}_{number:06}"
+
+
+Starts = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def starts(tmp_path: Path) -> Iterator[Starts]:
+    """Starts what looks like a process of a container; all are gone afterwards."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *words: str, attempt: int = 1, number: int = 1, code: str = "") -> subprocess.Popen[bytes]:
+        environment = {"ONCEPROOF_RUN": str(tmp_path), "CONTAINER_ID": container(attempt, number)}
+        ready = tmp_path / f"ready-{len(children)}"
+        own = f"open({str(ready)!r}, 'w').close(); {code or 'input()'}"
+        children.append(
+            subprocess.Popen(
+                [name, "-c", own, *words], executable=sys.executable, env=environment, stdin=subprocess.PIPE
+            )
+        )
+        until("it to be there", ready.exists, within_s=30.0)
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.kill()
+        child.wait(10.0)
+        assert child.stdin is not None
+        child.stdin.close()
+
+
+class Page(ThreadingHTTPServer):
+    """A ResourceManager that answers each path with what stands in `said`."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, Any] = {}
+        self.asked: list[tuple[str, str]] = []
+        super().__init__(("127.0.0.1", 0), Answers)
+
+
+class Answers(BaseHTTPRequestHandler):
+    """One answer of it."""
+
+    server: Page
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.command, self.path))
+        found = self.server.said.get(self.path.removeprefix("/ws/v1/cluster"))
+        self.send_response(200 if found is not None else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps(found).encode())
+
+    do_PUT = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    server = Page()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, page: Page) -> YarnAttempt:
+    submission: Any = SimpleNamespace(application=APPLICATION, failed=lambda: None)
+    return YarnAttempt(
+        submission,
+        Manager(f"127.0.0.1:{page.server_port}"),
+        Folders(tmp_path / "yarn", tmp_path / "logs"),
+        mark=f"ONCEPROOF_RUN={tmp_path}",
+        number=1,
+        log=tmp_path / "driver-1.log",
+    )
+
+
+def polled(attempt: YarnAttempt) -> int:
+    """Its status, once it is known."""
+    found = until("the attempt's end", lambda: [each for each in [attempt.poll()] if each is not None], within_s=30.0)
+    return found[0]
+
+
+def test_the_processes_of_a_run_go_by_attempt_and_yarn_s_shells_are_none(tmp_path: Path, starts: Starts) -> None:
+    mark = f"ONCEPROOF_RUN={tmp_path}"
+    old = starts("java", EXECUTOR, attempt=1, number=2)
+    starts("bash", f"/somewhere/{container(2, 1)}/default_container_executor.sh", attempt=2)
+    driver = starts("java", MASTER, attempt=2)
+    executor = starts("java", EXECUTOR, attempt=2, number=2)
+    found = {each.process.pid: each.attempt for each in contained(mark)}
+    assert found == {old.pid: 1, driver.pid: 2, executor.pid: 2}
+    second = contained(mark, attempt=2)
+    there = master(second)
+    assert there is not None and (there.process.pid, there.application) == (driver.pid, APPLICATION)
+    assert [each.process.pid for each in second if runs(each.process, EXECUTOR)] == [executor.pid]
+    assert contained("ONCEPROOF_RUN=another") == []
+
+
+def test_an_attempt_lives_with_its_jvm_and_the_shell_tells_how_it_ended(
+    tmp_path: Path, starts: Starts, attempt: YarnAttempt
+) -> None:
+    assert (attempt.poll(), attempt.processes()) == (None, []), "YARN has not started it yet"
+    program = f"import subprocess; subprocess.run([{sys.executable!r}, '-c', 'input()', 'program'])"
+    jvm = starts("java", MASTER, code=program)
+    until("the program", lambda: attempt.poll() or len(attempt.processes()) == 2, within_s=30.0)
+    assert [each.pid for each in attempt.processes(Victim.JVM)] == [jvm.pid]
+    (python,) = attempt.processes(Victim.PYTHON)
+    assert attempt.processes() == [*attempt.processes(Victim.JVM), python]
+    output = tmp_path / "logs" / APPLICATION / container(1, 1)
+    output.mkdir(parents=True)
+    (output / "stdout").write_text("said\nits last words")
+    python.process.kill()
+    jvm.kill()
+    jvm.wait(10.0)
+    code = attempt._folders.exit_code(APPLICATION, container(1, 1))
+    code.parent.mkdir(parents=True)
+    code.write_text("137\n")
+    assert (polled(attempt), attempt.processes()) == (KILLED, [])
+    assert attempt.log.read_text() == "said\nits last words"
+    assert attempt.names() == {"application": APPLICATION, "container": container(1, 1)}
+
+
+@pytest.mark.parametrize(("code", "status"), [("143", -15), ("-100", 1), ("0", 0), ("13", 13)])
+def test_without_the_shell_s_word_yarn_is_asked(
+    code: str, status: int, starts: Starts, attempt: YarnAttempt, page: Page
+) -> None:
+    jvm = starts("java", MASTER)
+    until("the driver", lambda: attempt.poll() or attempt.processes(), within_s=30.0)
+    jvm.kill()
+    jvm.wait(10.0)
+    # It has not heard of the end yet.
+    assert attempt.poll() is None
+    told = {"diagnosticsInfo": f"AM Container for x exited with  exitCode: {code}\nFailing this attempt."}
+    page.said[f"/apps/{APPLICATION}/appattempts/appattempt_17_0001_000001"] = told
+    assert polled(attempt) == status
+
+
+def test_an_attempt_that_was_never_seen_ends_when_yarn_says_so(attempt: YarnAttempt, page: Page) -> None:
+    assert attempt.poll() is None
+    page.said[f"/apps/{APPLICATION}/state"] = {"state": "FAILED"}
+    assert polled(attempt) == 1
+
+
+def test_the_end_of_an_application_is_asked_for(page: Page) -> None:
+    page.said[f"/apps/{APPLICATION}/state"] = {"state": "KILLING"}
+    Manager(f"127.0.0.1:{page.server_port}").end(APPLICATION)
+    assert page.asked == [("PUT", f"/ws/v1/cluster/apps/{APPLICATION}/state")]
+
+
+@dataclass
+class Driver:
+    """An attempt that lives until `status` is set."""
+
+    number: int
+    log: Path
+    status: int | None = None
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def processes(self, victim: Victim = Victim.TREE) -> list[Any]:
+        return []
+
+    def names(self) -> dict[str, str]:
+        return {"container": container(self.number, 1)}
+
+
+@dataclass
+class Cluster:
+    """One that starts drivers itself: `next` is what comes after the first, `held` whether somebody holds it."""
+
+    next: list[Driver | str | None] = field(default_factory=list)
+    first: Driver | None = None
+    held: list[bool] = field(default_factory=list)
+    ended: int = 0
+
+    def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
+        assert self.first is None, "submitted once"
+        self.first = Driver(number, log)
+        return self.first
+
+    def next_attempt(self, own: Any, *, after: Driver, log: Path) -> Driver | str | None:
+        return self.next.pop(0) if self.next else None
+
+    @contextmanager
+    def holding(self, own: Any) -> Iterator[None]:
+        self.held.append(True)
+        yield
+        self.held.append(False)
+
+    def end(self, own: Any) -> None:
+        self.ended += 1
+
+    def executors(self, own: Any, *, attempt: int | None = None) -> list[Any]:
+        return []
+
+    def processes(self, own: Any, *, attempt: int | None = None) -> list[Any]:
+        return []
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    made = Journal(tmp_path / "journal.jsonl")
+    yield made
+    made.close()
+
+
+def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path: Path, journal: Journal) -> None:
+    second = Driver(2, tmp_path / "driver-2.log")
+    stack = Cluster(next=[None, second, "it starts the driver no more"])
+    own: Any = SimpleNamespace(folder=tmp_path)
+    supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    numbers: list[int] = []
+    # A policy of ours means nothing there.
+    supervisor.start(Restart(max_restarts=0, delay_s=600.0), numbers.append)
+    try:
+        assert stack.first is not None
+        with supervisor.without_restarts():
+            assert stack.held == [True]
+        assert stack.held == [True, False]
+        stack.first.status = KILLED
+        until("the next attempt", lambda: supervisor.driver is second, within_s=30.0)
+        second.status = 1
+        until("the end", lambda: supervisor.gave_up, within_s=30.0)
+    finally:
+        supervisor.stop()
+    supervisor.healthy()
+    assert (numbers, supervisor.gave_up, stack.ended) == ([1, 2], "it starts the driver no more", 1)
+    story = [(each["what"], each.get("number"), each.get("container")) for each in read(tmp_path / "journal.jsonl")]
+    assert story == [
+        ("launched", 1, None),
+        ("died", 1, container(1, 1)),
+        ("launched", 2, container(2, 1)),
+        ("died", 2, container(2, 1)),
+        ("gave up", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "connected", "lost", "unfelt"),
+    [
+        ("kill nodemanager", False, True, False),
+        ("restart resourcemanager", True, False, False),
+        ("restart resourcemanager", False, False, True),
+    ],
+)
+def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, kind: str, connected: bool, lost: bool, unfelt: bool
+) -> None:
+    name = kind.split()[1]
+    story: list[str] = []
+    daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
+    process = SimpleNamespace(name="1", reaches=lambda port: connected)
+    monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
+    monkeypatch.setattr(outage, "everyone", lambda run: [process])
+    asked = iter([False, False])
+    run: Any = SimpleNamespace(
+        stack=SimpleNamespace(daemons={name: daemon}, servers={}, executors=lambda own: []),
+        own={},
+        # Its driver ends some time after the daemon is back.
+        supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(asked, lost)),
+        tripwire=None,
+        look=lambda hit: story.append("looked"),
+        stop=threading.Event(),
+    )
+    hit, step = TriggerHit(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
+    done = FAULTS[kind].inject(run, step, hit)
+    assert (story, list(done.signalled), done.unfelt) == (["looked", "killed", "back"], [name], unfelt)
+    elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}))
+    assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}

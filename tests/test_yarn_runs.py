@@ -1,0 +1,74 @@
+"""A YARN of our own: it starts a driver again that was killed, the journal and the run folder have each attempt, and
+nothing of it is left after `kill -9` of the harness."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.components.yarn.containers import EXECUTOR, MASTER
+from harness.load import load
+from harness.run.loop import run
+from harness.stacks.yarn import YarnStack
+from harness.wait import Waiting, until
+from tests.limits import PROCESS_S
+from tests.test_leaks import begun, listening, nobody, ours, start, temporary
+
+__all__ = ["temporary"]
+pytestmark = [pytest.mark.stack, pytest.mark.prove]
+OWN = Path(__file__).parents[1] / "scenarios" / "yarn"
+AT_WORK_S, GONE_S = 600.0, 60.0
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnStack]:
+    with YarnStack(tmp_path_factory.mktemp("logs"), needs=["kafka", "postgres"]) as there:
+        yield there
+
+
+def told(folder: Path, what: str) -> list[dict[str, object]]:
+    """The journal's events of one kind."""
+    lines = map(json.loads, (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines())
+    return [each for each in lines if each["what"] == what]
+
+
+def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> None:
+    done = run(load(OWN / "append_before_offset_commit.yaml"), stack, reports=tmp_path)
+    assert done.verdict.as_expected, (done.verdict.word, done.verdict.reasons)
+    (step,) = done.verdict.steps
+    assert (step.hit, step.attempt, step.evidence.driver_status) == (True, 1, -signal.SIGKILL)
+    assert [each["number"] for each in told(done.folder, "launched")] == [1, 2]
+    died, launched = told(done.folder, "died")[0], told(done.folder, "launched")[1]
+    assert (died["number"], died["status"], died["scheduled"]) == (1, -signal.SIGKILL, True)
+    # YARN counts attempts as the journal does.
+    assert "_01_000001" in str(died["container"]) and launched["application"] == died["application"]
+    for number in (1, 2):
+        said = (done.folder / "logs" / f"driver-{number}.log").read_text(errors="replace")
+        assert "ApplicationMaster" in said, "the output of each attempt's container"
+
+
+def test_nothing_is_left_after_kill_9(temporary: Path) -> None:
+    word = temporary.name
+    child = start(temporary, word, "--stack", "yarn", scenario=OWN / "upsert_mid_batch.yaml")
+    try:
+
+        def working() -> bool | Waiting:
+            mains = [each for each in ours(word) if MASTER in each or EXECUTOR in each]
+            if child.poll() is not None:
+                return Waiting(f"ended: {(temporary / 'said').read_text()[-500:]}")
+            return len(mains) >= 2 or Waiting(f"{len(mains)} containers")
+
+        until("a driver and an executor in containers", working, within_s=AT_WORK_S)
+        sockets = listening(word)
+        assert sockets
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(signal.SIGKILL)
+        child.wait(PROCESS_S)
+    until("everything to be gone", lambda: nobody(word, sockets), within_s=GONE_S)
+    assert begun(temporary) == []
