@@ -245,11 +245,10 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What proves that a fault happened; a field is empty where it does not apply. `signalled` says in words what became
-    of each victim; `driver_status` is the exit status (negative for a signal) of a driver that the fault ended;
-    `checkpoint_before` / `_after` list offsets and commits; `rows_seen` counts the rows handed to the sink; `asked`: the
-    driver was asked to end, and may have finished what it had in flight; `unfelt`: it happened where it was to, and
-    nobody can have noticed; `unhealed`: what it took away was not given back."""
+    """What proves that a fault happened; fields are empty where they do not apply. `signalled`: what became of each
+    victim; `driver_status`: exit status (negative: signal) of a driver that it ended; `checkpoint_before` / `_after`:
+    offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was asked to end and may have finished its
+    batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was not given back."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
