@@ -147,7 +147,8 @@ def test_a_source_of_another_package_takes_the_input(tmp_path: Path) -> None:
         assert load(path).input == found.input
         keys = schema()["$defs"]["input"]["properties"]
         assert (
-            keys["source"]["enum"] == ["eventhubs", "files", "kafka", "record_log", "shelf", "socket"]
+            keys["source"]["enum"]
+            == ["azure", "eventhubs", "files", "hdfs", "kafka", "record_log", "s3", "shelf", "socket"]
             and "shelves" in keys
             and "partitions" in keys
         )
@@ -176,7 +177,7 @@ def test_a_source_that_there_is_not_is_refused(tmp_path: Path) -> None:
     text = SCENARIO.partition("schedule")[0] + "input: {source: kafca}\n"
     with pytest.raises(
         ScenarioError,
-        match=r"input.source must be one of eventhubs, files, kafka, record_log, socket, not 'kafca'.*mean 'kafka'",
+        match=r"must be one of azure, eventhubs, files, hdfs, kafka, record_log, s3, socket, not 'kafca'.*mean 'kafka'",
     ):
         load(written(tmp_path, text))
 
@@ -213,7 +214,8 @@ def test_a_component_names_its_package_where_it_is_missing(name: str, monkeypatc
 
 def test_no_component_with_an_extra_is_left_out() -> None:
     extras = {kind.about.name for kind in COMPONENTS if isinstance(kind, NeedsOfMachine) and kind.looks[0].optional}
-    assert extras == PACKAGES.keys() - {"postgres"}
+    # Azurite runs on Node: no package of Python's.
+    assert extras == PACKAGES.keys() - {"postgres"} | {"azure"}
 
 
 def test_without_it_its_name_is_refused(tmp_path: Path) -> None:
@@ -369,7 +371,8 @@ def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
     sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
     assert "\n    needs the component kafka\n    on processes, containers, external, yarn\n\n" in sources
     assert "\n    needs the component postgres\n    on processes, containers, external, yarn\n" in said
-    assert "\n    takes point, one of batch-planned, sink-committed, batch-committed (needed)\n    on proc" in said
+    points = "batch-planned, batch-checkpointed, sink-committed, batch-committed"
+    assert f"\n    takes point, one of {points} (needed)\n    on proc" in said
     cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]
     assert cut.endswith("stack that can signal the driver, take a process off the network\n    on containers")
 
@@ -433,8 +436,9 @@ OTHERWISE = {
         "report/many/seen.py", "report/summary.py", "report/timeline/happened.py", "run/progress/commit_gaps.py",
         "suite/progress.py", "triggers/base/__init__.py",
     },
-    "files": {  # of the Python daemon, of a program, of a run folder
-        "components/spark/standalone_containers.py", "run/controls/runs.py", "run_folder/sealed.py",
+    "files": {  # of the Python daemon, of a program, of a run folder, of a file system
+        "components/hdfs/run_folders.py", "components/spark/standalone_containers.py", "run/controls/runs.py",
+        "run_folder/sealed.py",
     },
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario/__init__.py"},  # the default
@@ -453,7 +457,9 @@ RUN_SPARK = {
     "stacks/shared.py", "stacks/yarn.py", "training/containers.py", "training/processes.py",
 }  # fmt: skip
 # What Hadoop's daemons have in common; the stack that YARN is.
-HADOOP = {"components/yarn/cluster.py", "components/yarn/settings.py"}
+HADOOP = {"components/hdfs/process.py", "components/yarn/cluster.py", "components/yarn/settings.py"}
+# Files that lie on a server are files.
+OF_FILES = {f"components/{name}/{part}.py" for name in ("azure", "hdfs", "s3") for part in ("sink", "source")}
 YARN = {"stacks/supported.py", "stacks/yarn.py"}
 
 
@@ -474,7 +480,7 @@ def test_a_kind_is_imported_in_its_own_folder_only() -> None:
             if not within(module, home) and any(within(each, home) for each in names):
                 found.setdefault(home, set()).add(path)
     own = {"harness.components.spark": RUN_SPARK, "harness.components.yarn": YARN, "harness.components.kafka": OF_KAFKA}
-    assert found == {**own, "harness.components.hadoop": HADOOP}
+    assert found == {**own, "harness.components.hadoop": HADOOP, "harness.components.files": OF_FILES}
 
 
 @pytest.mark.parametrize(

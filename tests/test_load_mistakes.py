@@ -551,7 +551,7 @@ CASES = [
         "point that is not one",
         GOOD + "schedule: [{when: {point: sink-comitted, batch: -1}, do: kill driver}]\n",
         [
-            "4:27: schedule[0].when.point must be one of batch-planned, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
+            "4:27: schedule[0].when.point must be one of batch-planned, batch-checkpointed, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
             "4:49: schedule[0].when.batch must be a whole number from 0 to 1000000, not '-1'",
         ],
     ),
@@ -648,8 +648,8 @@ CASES = [
     ),
     Case(
         "elapsed beyond the end",
-        GOOD + "schedule: [{when: {elapsed: 2m}, do: kill driver}]\n",
-        ["4:29: schedule[0].when.elapsed never comes: the run ends within 120s"],
+        GOOD + "schedule: [{when: {elapsed: 4m}, do: kill driver}]\n",
+        ["4:29: schedule[0].when.elapsed never comes: the run ends within 240s"],
     ),
     Case(
         "rows without a table",
