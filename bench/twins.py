@@ -144,7 +144,7 @@ def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[
             # No file says when its batches begin: all rows are counted, and each step comes after the one before.
             yield trigger("rows", APART * batch + random.randint(1, ROWS))
         return
-    for point in CrashPoint:
+    for point in (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED):
         # A run of nothing but these would be void, rightly and for nothing.
         if point is not CrashPoint.BATCH_COMMITTED or not idle:
             yield trigger("point", point, batch=batch)

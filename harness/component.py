@@ -147,6 +147,13 @@ class Shareable(Protocol):
 
 
 @runtime_checkable
+class OnDemand(Protocol):
+    """Its server is fetched for those who ask for it: `onceproof up` without scenarios leaves it out."""
+
+    on_demand: bool
+
+
+@runtime_checkable
 class SetsUp(Protocol):
     """A part of it can be prepared by a text of the scenario, such as SQL."""
 

@@ -369,6 +369,7 @@ def stored(large: Large, monkeypatch: pytest.MonkeyPatch, folder: Path) -> SinkT
         scenario=SimpleNamespace(sinks=[Sink(kind="large", target="rows")]),
         own=SimpleNamespace(parts={}),
         since={},
+        observer=SimpleNamespace(catch_up=lambda: None),
         folder=SimpleNamespace(path=folder, save=lambda number, **more: saved.update(more)),
     )
     draining = Drain(live)  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ def test_nothing_of_ours_names_it() -> None:
 def test_its_kinds_are_known_without_a_stack(place: Place) -> None:
     kinds = place.call("kinds").stdout
     assert [name for name in KINDS if f"\n  {name}\n" not in kinds] == []
-    assert "gives {redis.url}, {redis.prefix}\n    on processes, external\n" in kinds
+    assert "gives {redis.url}, {redis.prefix}\n    on processes, external, yarn\n" in kinds
     schema = json.loads(place.call(module="harness.load").stdout)["$defs"]
     assert kinds.count("    needs the component redis\n") == 3
     assert "redis" in schema["sink"]["properties"] and "redis_rows" in schema["when"]["properties"]

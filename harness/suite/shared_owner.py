@@ -21,7 +21,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from harness.component import COMPONENTS, Lent, NeedsOfMachine, Shareable
+from harness.component import COMPONENTS, Lent, NeedsOfMachine, OnDemand, Shareable
 from harness.errors import HarnessError, Interrupted, StackError, UsageError, WaitError
 from harness.fields.own_kinds import load_own_kinds
 from harness.hosts.logs import tail
@@ -57,8 +57,9 @@ def shareable(names: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def optional(kind: object) -> bool:
-    """Does it need what is not installed with us?"""
-    return isinstance(kind, NeedsOfMachine) and any(look.optional for look in kind.looks)
+    """Does it need what is not installed with us, or fetched for every stack?"""
+    missing = isinstance(kind, NeedsOfMachine) and any(look.optional for look in kind.looks)
+    return missing or isinstance(kind, OnDemand)
 
 
 def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) -> shared.There:

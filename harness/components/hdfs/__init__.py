@@ -34,6 +34,7 @@ class HdfsComponent:
     )
     gives = ("url", "path")
     bare = ()
+    on_demand = True
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars of Hadoop's minicluster."""

@@ -35,6 +35,7 @@ class S3:
     )
     gives = ("path", "jars")
     bare = ()
+    on_demand = True
 
     def as_processes(self, host: ProcessHost) -> Started:
         """S3Proxy, from its jar."""
