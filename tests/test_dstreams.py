@@ -35,7 +35,7 @@ def program(folder: Path, *records: bytes, sent: int = SENT) -> Stream:
     log = folder / "receivedBlockMetadata"
     log.mkdir(exist_ok=True)
     (log / "log-1-60001").write_bytes(b"".join(records))
-    return Stream(folder, connected=lambda at_ms: (0, sent))
+    return Stream(folder, connected=lambda: [(0, 0, sent)])
 
 
 def seen(stream: Stream, data: bytes, attempt: int = 1) -> Stream:
@@ -98,7 +98,7 @@ def test_a_checkpoint_of_an_earlier_time_than_its_name_takes_back_what_was_settl
 def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
     first = [record(added(800, 3), allocated(1000, 800))]
     stream = seen(program(tmp_path, *first), checkpoint(1000, 1000))
-    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    stream._received.connected = lambda: [(0, 0, 10), (5000, 10, SENT)]  # type: ignore[union-attr]
     (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000, 1000))
     stream.note_launch(2)
     later = [*first, record(added(5800, 5), allocated(6000, 5800))]
@@ -112,7 +112,7 @@ def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
 def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_path: Path) -> None:
     first = [record(added(800, 3, kept=False), allocated(1000, 800), added(1100, 4, kept=False))]
     stream = seen(program(tmp_path, *first), checkpoint(1000))
-    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    stream._received.connected = lambda: [(0, 0, 10), (5000, 10, SENT)]  # type: ignore[union-attr]
     (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
     stream.note_launch(2)
     later = [*first, record(allocated(2000, 1100), added(5800, 5, kept=False), allocated(6000, 5800))]
@@ -223,8 +223,11 @@ class Lines:
     def offsets(self, line: str, log: Path) -> None:
         raise AssertionError("there is no offset log")
 
-    def received(self, at_ms: int) -> tuple[int, int]:
-        return 0, SENT
+    def __init__(self) -> None:
+        self.connections = [(0.0, 0, SENT)]
+
+    def received(self) -> list[tuple[float, int, int]]:
+        return self.connections
 
 
 @pytest.fixture

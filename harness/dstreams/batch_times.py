@@ -11,7 +11,7 @@ What a receiver had stored without a write-ahead log is gone with its driver: su
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from harness.dstreams.written import BLOCKS, LOG, Allocated, Block, Checkpoint, 
 from harness.errors import HarnessError
 from harness.run_folder.snapshot import Batch, Gone, Query, QueryState
 
-Connected = Callable[[int], tuple[int, int]]
-"""Of the records that were sent to the receiver that had begun a block at a time (ms since 1970): from, and up to."""
+Connected = Callable[[], Sequence[tuple[float, int, int]]]
+"""Each connection of a receiver, in order: since when (ms since 1970), and which records were sent on it: from, and up
+to."""
 InFile = Callable[[str], tuple[int, int] | None]
 """The partition that a file's address stands for, and how many records it has; None for one of another folder."""
 
@@ -51,7 +52,7 @@ class Received:
         streams = {stream for stream, _ in self.blocks} | {block.stream}
         if len(streams) > 1:
             raise HarnessError("the program has several receivers; nobody knows which of them has which record")
-        base, end = self.connected(block.number + block_ms)
+        base, end = self._connection(block.number + block_ms)
         ours = self.told.setdefault(attempt, {})
         start = ours.get(base, base)
         ours[base] = start + block.records
@@ -59,6 +60,13 @@ class Received:
             sent = f"{end - base} that were sent to it"
             raise HarnessError(f"a receiver has stored {ours[base] - base} records of the {sent}")
         self.blocks[block.stream, block.number] = Stored(block, attempt, start, ours[base])
+
+    def _connection(self, at_ms: int) -> tuple[int, int]:
+        """What was sent on the newest connection of that time."""
+        known = [(start, end) for since_ms, start, end in self.connected() if since_ms <= at_ms]
+        if not known:
+            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
+        return known[-1]
 
     def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
         """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
