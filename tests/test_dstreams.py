@@ -189,11 +189,12 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
 class Program:
     """Writes a checkpoint as a program of DStreams does, under the eyes of who follows it."""
 
-    def __init__(self, root: Path, source: OpenSource) -> None:
+    def __init__(self, root: Path, source: Lines) -> None:
         self.folder = root / "checkpoint"
         (self.folder / "receivedBlockMetadata").mkdir(parents=True)
         self.events: list[tuple[str, int]] = []
-        self.observer = BatchTimes(root, source, Journal(None))
+        self.source = source
+        self.observer = BatchTimes(root, cast(OpenSource, source), Journal(None))
         self.observer.attempt = 1
         self.observer.listen(lambda seen: self.events.append((str(seen.point), seen.batch)))
 
@@ -232,7 +233,7 @@ class Lines:
 
 @pytest.fixture
 def followed(tmp_path: Path) -> Iterator[Program]:
-    program = Program(tmp_path, cast(OpenSource, Lines()))
+    program = Program(tmp_path, Lines())
     with closing(program.observer):
         yield program
 
@@ -264,10 +265,15 @@ def test_what_the_dead_attempt_left_is_not_the_work_of_the_next_one(followed: Pr
     assert query.first == {1: 0, 2: 0}
 
 
-def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed: Program) -> None:
+def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(
+    followed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed.source.connections = [(0.0, 0, 3)]
     followed.logs(record(added(800, 3), allocated(1000, 800)))
     followed.saves(1000, 1000)
+    monkeypatch.setattr("harness.run.progress.batch_times.time", lambda: 8.2)
     followed.restarts(2)
+    followed.source.connections.append((8300.0, 3, SENT))
     followed.logs(record(added(8500, 4), allocated(9000, 8500)))
     path = followed.folder / "checkpoint-9000"
     path.with_name("temp").write_bytes(checkpoint(9000, 9000, zero=8000))
@@ -275,7 +281,42 @@ def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed:
     followed.observer.catch_up()
     old, new = followed.observer.queries()
     assert (old.first, [batch.ranges for batch in old.batches]) == ({1: 0}, [{0: (0, 3)}])
-    assert (new.first, [batch.ranges for batch in new.batches]) == ({2: 0}, [{0: (0, 4)}])
+    assert (new.first, [batch.ranges for batch in new.batches]) == ({2: 0}, [{0: (3, 7)}])
+
+
+def test_a_program_begun_anew_has_no_batch_of_the_dead_one_that_was_of_less_than_an_interval_before(
+    followed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = followed.source.connections = [(0.0, 0, 10)]
+    followed.logs(record(added(8200, 3), allocated(8300, 8200)))
+    followed.saves(8300, 8300)
+    followed.logs(record(added(8700, 4), added(8800, 2), allocated(9000, 8700)))
+    monkeypatch.setattr("harness.run.progress.batch_times.time", lambda: 9.3)
+    followed.restarts(2)
+    connections.append((9600.0, 10, SENT))
+    followed.logs(record(allocated(10_000)))
+    path = followed.folder / "checkpoint-10000"
+    path.with_name("temp").write_bytes(checkpoint(10_000, 10_000, zero=9000))
+    path.with_name("temp").rename(path)
+    followed.observer.catch_up()
+    _, new = followed.observer.queries()
+    assert (new.first, [(each.batch, each.ranges) for each in new.batches]) == ({2: 0}, [(0, {0: (10, 10)})])
+    followed.logs(record(added(10_500, 4), allocated(11_000, 10_500)))
+    _, new = followed.observer.queries()
+    assert ([each.ranges for each in new.batches], new.gone) == ([{0: (10, 10)}, {0: (10, 14)}], ())
+    assert followed.observer.planned() == {0: 14}
+
+
+def test_what_an_attempt_without_a_checkpoint_had_stored_is_in_no_batch(tmp_path: Path) -> None:
+    stream = program(tmp_path, record(added(800, 3), allocated(1000, 800)))
+    stream.look(1)
+    stream.note_launch(2)
+    stream._received.connected = lambda: [(0, 0, 3), (1300, 3, SENT)]  # type: ignore[union-attr]
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+        file.write(record(added(1400, 2), allocated(2000, 1400)))
+    query = seen(stream, checkpoint(2000, 2000, zero=1000), attempt=2).query("c")
+    assert (query.first, [(each.batch, each.ranges) for each in query.batches]) == ({2: 0}, [(0, {0: (3, 5)})])
+    assert query.gone == (Gone(attempt=2, partition=0, start=0, end=3),)
 
 
 def test_a_checkpoint_in_another_compression_ends_the_run_with_its_reason(followed: Program) -> None:

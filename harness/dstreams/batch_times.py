@@ -11,7 +11,7 @@ What a receiver had stored without a write-ahead log is gone with its driver: su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,13 +83,23 @@ class Received:
 
 class Stream(Progress):
     """One checkpoint of a program of DStreams. `connected` or `in_file` says what the run's source has to do with what
-    is read there."""
+    is read there, `launched` by attempt when it was (ms since 1970)."""
 
-    def __init__(self, folder: Path, *, connected: Connected | None = None, in_file: InFile | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        connected: Connected | None = None,
+        in_file: InFile | None = None,
+        launched: Mapping[int, float] | None = None,
+    ) -> None:
         super().__init__(folder, lambda line, log: None)
         self._received = Received(connected) if connected is not None else None
         self._in_file = in_file
+        self._launched = {} if launched is None else launched
         self._read: dict[Path, int] = {}
+        self._found: dict[int, dict[Path, int]] = {}
+        """By attempt, how much of each log had been read when it was launched: the work of those before it."""
         self._pending: list[tuple[Allocated | Block, int]] = []
         self._spans: dict[int, list[tuple[int, int]]] = {}
         self.newest: Checkpoint | None = None
@@ -101,6 +111,12 @@ class Stream(Progress):
     def again(self, found: Checkpoint) -> bool:
         """Is it the checkpoint of another program's life, begun anew in the same folder?"""
         return self.newest is not None and found.zero_ms != self.newest.zero_ms
+
+    def succeeds(self, other: Stream, attempt: int) -> None:
+        """It is begun anew in the other one's folder by that attempt. What the other one had logged by then is not its
+        own: it can be of less than one interval before."""
+        self._found = other._found
+        self._read = dict(other._found.get(attempt, {}))
 
     def ended(self, attempt: int) -> None:
         """Another program has begun in its place with that attempt, whose work was taken for this one's."""
@@ -141,21 +157,23 @@ class Stream(Progress):
             return
         since_ms = self.newest.zero_ms - self.newest.interval_ms
         for event, attempt in self._pending:
-            if (event.number if isinstance(event, Block) else event.time_ms) < since_ms:
-                continue  # of a program before this one, in the same folder
+            # Of a program before this one, in the same folder. A batch of this one is later than its zero; a receiver
+            # may begin a block before.
+            if event.number < since_ms if isinstance(event, Block) else event.time_ms <= self.newest.zero_ms:
+                continue
             if isinstance(event, Block):
                 self._received.add(event, attempt, self.newest.block_ms)
                 continue
             batch = self.newest.number(event.time_ms)
             self._spans[batch] = self._received.spans(event, attempt)
-            self.ends[batch] = {0: max([end for _, end in self._spans[batch]], default=0)}
+            self.ends[batch] = {0: max([end for _, end in self._spans[batch]], default=self._base())}
             self.note_work(batch, attempt)
         self._pending.clear()
         self._rising()
 
     def _rising(self) -> None:
         """No batch ends before the one before it."""
-        reached: Offsets = {}
+        reached = self.began()
         for batch in sorted(self.ends):
             reached = {p: max(reached.get(p, 0), self.ends[batch].get(p, 0)) for p in {**reached, **self.ends[batch]}}
             self.ends[batch] = dict(sorted(reached.items()))
@@ -163,6 +181,9 @@ class Stream(Progress):
     def note(self, found: Checkpoint, attempt: int) -> None:
         """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says:
         then a restart does again what it would not have with the one before."""
+        if self.newest is None and attempt not in self.redone:
+            # Where there was no checkpoint, Spark did not read the log of who was there before either.
+            self._pending = [each for each in self._pending if each[1] == attempt]
         self.newest = found
         batch, pending = found.number(found.time_ms), {found.number(time) for time in found.pending_ms}
         self.checkpointed |= {batch, *pending}
@@ -187,6 +208,7 @@ class Stream(Progress):
 
     def note_launch(self, attempt: int) -> None:
         """An attempt is about to begin, with the newest checkpoint that can be read."""
+        self._found[attempt] = dict(self._read)
         for path in written(self.folder):
             try:
                 found = of_checkpoint(path.read_bytes())
@@ -213,12 +235,20 @@ class Stream(Progress):
     def _own(self, batch: int) -> Offsets:
         """Where what it took ends, in the partitions of which it took something."""
         earlier = [each for each in list(self.ends) if each < batch]
-        before, ends = self.ends[max(earlier)] if earlier else {}, self.ends.get(batch, {})
+        before, ends = self.ends[max(earlier)] if earlier else self.began(), self.ends.get(batch, {})
         return {p: end for p, end in ends.items() if end > before.get(p, 0)}
 
     def began(self) -> Offsets:
-        """With the first record."""
-        return {}
+        """With the first record; one that was begun anew, with what was sent first since."""
+        base = self._base()
+        return {0: base} if base else {}
+
+    def _base(self) -> int:
+        """How many records had been sent to a receiver before the first one of this program connected."""
+        since_ms = self._launched.get(self.first_attempt, 0.0)
+        known = self._received.connected() if self._received is not None and since_ms else ()
+        own = [start for connected_ms, start, _ in known if connected_ms >= since_ms]
+        return own[0] if own else max((end for _, _, end in known), default=0)
 
     def done(self) -> Offsets:
         """Next offsets of all that is settled."""
@@ -229,7 +259,7 @@ class Stream(Progress):
 
     def batches(self) -> tuple[Batch, ...]:
         """What each batch took of the run's source, in order."""
-        before: Offsets = {}
+        before = self.began()
         out = []
         for batch in sorted({*self.ends, *self.checkpointed}):
             ends = self.ends.get(batch, before)
@@ -279,7 +309,7 @@ class Stream(Progress):
             return ()
         taken = sorted({span for spans in self._spans.values() for span in spans})
         ends = sorted((each.end, each.attempt) for each in self._received.blocks.values())
-        out, at = list[Gone](), 0
+        out, at = list[Gone](), self._base()
         for start, end in taken:
             if start > at:
                 attempt = max([attempt for reached, attempt in ends if reached <= at], default=min(self.attempts_seen))
