@@ -186,6 +186,25 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
     assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
 
 
+def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
+    batches = (
+        Batch(batch=0, ranges={0: (0, 20)}, committed=True, attempts=(1,)),
+        Batch(batch=1, ranges={0: (25, 40)}, committed=True, attempts=(1,)),
+        Batch(batch=2, ranges={0: (45, 60)}, committed=True, attempts=(2,)),
+    )
+    gone = tuple(Gone(attempt=1, partition=0, start=start, end=start + 5) for start in (20, 40))
+    query = Query(checkpoint="c", batches=batches, gone=gone, first={1: 0, 2: 2})
+    table = make().held([])
+    early, late = (
+        injection(table, queries=(QueryState(checkpoint="c", offsets=(0,), commits=(), planned={0: end}),))
+        for end in (20, 40)
+    )
+    progressed = Progressed(queries=(query,), end={0: 60})
+    (first,) = reaches(replace(early, retried=True), progressed, PER_RECORD, later=[late])
+    (second,) = reaches(late, progressed, PER_RECORD)
+    assert (first.gone, second.gone) == ((Span(0, 20, 25),), (Span(0, 40, 45),))
+
+
 class Program:
     """Writes a checkpoint as a program of DStreams does, under the eyes of who follows it."""
 
