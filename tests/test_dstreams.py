@@ -123,6 +123,20 @@ def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_p
     assert query.first == {1: 0, 2: 1}, "the batch that is done again is empty: nothing is begun with it"
 
 
+def test_a_block_is_of_no_connection_from_before_its_attempt_though_it_is_named_by_an_earlier_time(
+    tmp_path: Path,
+) -> None:
+    """It was due to be cut at 1000 and at 6000; its reader connected at 1003 and at 6003, and it was cut then."""
+    first = [record(added(800, 3), allocated(2000, 800))]
+    stream = Stream(tmp_path, connected=lambda: [(1003.0, 0, 10), (6003.0, 10, SENT)], launched={1: 500.0, 2: 5500.0})
+    program(tmp_path, *first)
+    seen(stream, checkpoint(2000, 2000, zero=1000))
+    program(tmp_path, *first, record(added(5800, 5), added(6000, 2), allocated(7000, 5800, 6000)))
+    query = seen(stream, checkpoint(7000, 7000, zero=1000), attempt=2).query("c")
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, {0: (10, 17)}]
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
+
+
 def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
         seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))

@@ -47,12 +47,13 @@ class Received:
     told: dict[int, Offsets] = field(default_factory=dict)
     """By attempt and connection, where its next block begins: `{base: next}`."""
 
-    def add(self, block: Block, attempt: int, block_ms: int) -> None:
-        """One more block. Raises HarnessError if it cannot be what was sent."""
+    def add(self, block: Block, attempt: int, at_ms: int, since_ms: float) -> None:
+        """One more block, cut about then by an attempt that was launched at `since_ms`. Raises HarnessError if it
+        cannot be what was sent."""
         streams = {stream for stream, _ in self.blocks} | {block.stream}
         if len(streams) > 1:
             raise HarnessError("the program has several receivers; nobody knows which of them has which record")
-        base, end = self._connection(block.number + block_ms)
+        base, end = self._connection(at_ms, since_ms)
         ours = self.told.setdefault(attempt, {})
         start = ours.get(base, base)
         ours[base] = start + block.records
@@ -61,12 +62,15 @@ class Received:
             raise HarnessError(f"a receiver has stored {ours[base] - base} records of the {sent}")
         self.blocks[block.stream, block.number] = Stored(block, attempt, start, ours[base])
 
-    def _connection(self, at_ms: int) -> tuple[int, int]:
-        """What was sent on the newest connection of that time."""
-        known = [(start, end) for since_ms, start, end in self.connected() if since_ms <= at_ms]
-        if not known:
+    def _connection(self, at_ms: int, since_ms: float) -> tuple[int, int]:
+        """What was sent on the newest connection of that time; on the first one of the attempt, if that is later. Spark
+        names a block by when it was due to be cut, and cuts it later: so its reader may have connected in between."""
+        known = self.connected()
+        own = [each for each in known if each[0] >= since_ms]
+        found = [each for each in own if each[0] <= at_ms][-1:] or own[:1]
+        if not found:
             raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
-        return known[-1]
+        return found[0][1:]
 
     def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
         """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
@@ -162,7 +166,8 @@ class Stream(Progress):
             if event.number < since_ms if isinstance(event, Block) else event.time_ms <= self.newest.zero_ms:
                 continue
             if isinstance(event, Block):
-                self._received.add(event, attempt, self.newest.block_ms)
+                at_ms = event.number + self.newest.block_ms
+                self._received.add(event, attempt, at_ms, self._launched.get(attempt, 0.0))
                 continue
             batch = self.newest.number(event.time_ms)
             self._spans[batch] = self._received.spans(event, attempt)
