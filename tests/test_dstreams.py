@@ -198,6 +198,9 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
     assert (logged.taken, logged.skipped, logged.batch, logged.volatile) == ((Span(0, 5, 9),), (), 1, False)
     held_in_memory = reached(first={1: 0, 2: 4}, volatile=True)
     assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
+    lived = replace(met.outcome, evidence=replace(met.outcome.evidence, driver_status=None))
+    met = replace(met, outcome=lived, retried=True)
+    assert not reached(first={1: 0}, volatile=True).volatile, "what a driver holds that lives on is done again"
 
 
 def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
@@ -378,6 +381,7 @@ KILL = "crash application"
         (("dstreams", "files", "{rows: 4}", KILL), ""),
         (("dstreams", "socket", "{point: sink-committed, batch: 2}", KILL), "DStreams log no offsets"),
         (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
+        (("dstreams", "socket", "{rows: 4}", "kill executor"), "progress is dstreams.* kill the driver"),
         (("checkpoint", "files", "{point: batch-checkpointed, batch: 2}", KILL), "say `progress: dstreams`"),
         (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, socket"),
         (("dstreams, checkpoint: s3", "socket", "{rows: 4}", KILL), "in the run's own folder alone"),

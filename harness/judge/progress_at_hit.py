@@ -28,7 +28,8 @@ class Reach:
     `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
-    of the attempt had not stored when it died; `volatile`: what it had stored is gone too, and comes to nobody."""
+    of the attempt had not stored when it died; `volatile`: what it had stored went with its driver, and comes to
+    nobody."""
 
     low: Offsets
     high: Offsets
@@ -176,7 +177,7 @@ def _reach(
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
         by_time=query.by_time,
         gone=_gone(query, injection, state, before),
-        volatile=query.volatile,
+        volatile=query.volatile and injection.died,
     )
 
 
