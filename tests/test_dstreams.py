@@ -137,6 +137,21 @@ def test_a_block_is_of_no_connection_from_before_its_attempt_though_it_is_named_
     assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
 
 
+def test_what_was_lost_at_the_end_of_the_input_is_passed_by_empty_batches(tmp_path: Path) -> None:
+    first = [record(added(800, 3), allocated(1000, 800))]
+    stream = seen(program(tmp_path, *first), checkpoint(1000, 1000))
+    stream._received.connected = lambda: [(0, 0, 10), (5500, 10, 10)]  # type: ignore[union-attr]
+    program(tmp_path, *first, record(allocated(6000)), record(allocated(7000)))
+    seen(stream, checkpoint(7000, 7000), attempt=2)
+    assert (stream.done(), stream.query("c").gone) == ({0: 3}, ()), "its receiver had connected within the batch"
+    program(tmp_path, *first, *map(record, [allocated(6000), allocated(7000), allocated(8000)]))
+    seen(stream, checkpoint(8000, 8000), attempt=2)
+    query, state = stream.query("c"), stream.state("c")
+    assert (stream.done(), state.planned, state.committed) == ({0: 10}, {0: 10}, {0: 10})
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, *([{0: (3, 3)}] * 3)]
+
+
 def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
         seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))

@@ -256,8 +256,22 @@ class Stream(Progress):
         return own[0] if own else max((end for _, _, end in known), default=0)
 
     def done(self) -> Offsets:
-        """Next offsets of all that is settled."""
-        return self._end(max((each for each in list(self.ends) if each in self.committed), default=-1))
+        """Next offsets of all that is settled, or was sent before a receiver connected that has settled batches."""
+        end, passed = self._end(max(self._settled(), default=-1)), self._passed()
+        return {**end, 0: max(passed, end.get(0, 0))} if passed else end
+
+    def _settled(self) -> list[int]:
+        return [each for each in list(self.ends) if each in self.committed]
+
+    def _passed(self) -> int:
+        """Up to where what no settled batch has cannot come any more: what was sent before the newest connection that
+        is older than one. By an interval: a receiver that connects again under the same driver may still have a block
+        of before to report."""
+        settled = self._settled()
+        if self._received is None or self.newest is None or not settled:
+            return 0
+        until_ms = self.newest.zero_ms + max(settled) * self.newest.interval_ms
+        return max((start for since_ms, start, _ in self._received.connected() if since_ms < until_ms), default=0)
 
     def _end(self, batch: int) -> Offsets:
         return dict(self.ends.get(batch, {}))
@@ -315,7 +329,8 @@ class Stream(Progress):
         taken = sorted({span for spans in self._spans.values() for span in spans})
         ends = sorted((each.end, each.attempt) for each in self._received.blocks.values())
         out, at = list[Gone](), self._base()
-        for start, end in taken:
+        passed = self._passed()
+        for start, end in [*taken, (passed, passed)]:
             if start > at:
                 attempt = max([attempt for reached, attempt in ends if reached <= at], default=min(self.attempts_seen))
                 out.append(Gone(attempt=attempt, partition=0, start=at, end=start))
@@ -333,12 +348,13 @@ class Stream(Progress):
             return QueryState(checkpoint=name)
         known = sorted({*self.ends, *self.checkpointed})
         offsets = tuple(batch for batch in known if batch in self.committed or self._own(batch))
+        planned, done = self._end(max(self.ends, default=-1)), self.done()
         return QueryState(
             checkpoint=name,
             offsets=offsets,
             commits=tuple(batch for batch in known if batch in self.committed),
-            planned=self._end(max(self.ends, default=-1)),
-            committed=self.done(),
+            planned={p: max(offset, done.get(p, 0)) for p, offset in planned.items()},
+            committed=done,
         )
 
 
