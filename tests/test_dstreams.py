@@ -152,6 +152,18 @@ def test_what_was_lost_at_the_end_of_the_input_is_passed_by_empty_batches(tmp_pa
     assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, *([{0: (3, 3)}] * 3)]
 
 
+def test_what_several_attempts_lost_in_a_row_is_each_ones_own(tmp_path: Path) -> None:
+    connections = [(0.0, 0, 10), (5500.0, 10, 15), (8500.0, 15, SENT)]
+    first = [record(added(800, 3), allocated(1000, 800))]
+    stream = Stream(tmp_path, connected=lambda: connections, launched={2: 5000.0, 3: 8000.0})
+    program(tmp_path, *first)
+    seen(stream, checkpoint(1000, 1000))
+    program(tmp_path, *first, record(added(8800, 5), allocated(9000, 8800)))
+    query = seen(stream, checkpoint(9000, 9000), attempt=3).query("c")
+    lost = [(each.attempt, each.start, each.end) for each in query.gone]
+    assert lost == [(1, 3, 10), (2, 10, 15)]
+
+
 def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
         seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))
@@ -367,7 +379,7 @@ def test_what_an_attempt_without_a_checkpoint_had_stored_is_in_no_batch(tmp_path
         file.write(record(added(1400, 2), allocated(2000, 1400)))
     query = seen(stream, checkpoint(2000, 2000, zero=1000), attempt=2).query("c")
     assert (query.first, [(each.batch, each.ranges) for each in query.batches]) == ({2: 0}, [(0, {0: (3, 5)})])
-    assert query.gone == (Gone(attempt=2, partition=0, start=0, end=3),)
+    assert query.gone == (Gone(attempt=1, partition=0, start=0, end=3),)
 
 
 def test_a_checkpoint_in_another_compression_ends_the_run_with_its_reason(followed: Program) -> None:

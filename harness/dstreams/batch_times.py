@@ -327,15 +327,22 @@ class Stream(Progress):
         if self._received is None:
             return ()
         taken = sorted({span for spans in self._spans.values() for span in spans})
-        ends = sorted((each.end, each.attempt) for each in self._received.blocks.values())
+        connections = self._received.connected()
         out, at = list[Gone](), self._base()
         passed = self._passed()
         for start, end in [*taken, (passed, passed)]:
             if start > at:
-                attempt = max([attempt for reached, attempt in ends if reached <= at], default=min(self.attempts_seen))
-                out.append(Gone(attempt=attempt, partition=0, start=at, end=start))
+                # What was sent on a connection was lost with its attempt.
+                for since_ms, base, end in connections:
+                    lost = (max(at, base), min(start, end))
+                    if lost[0] < lost[1]:
+                        out.append(Gone(attempt=self._attempt_at(since_ms), partition=0, start=lost[0], end=lost[1]))
             at = max(at, end)
         return tuple(out)
+
+    def _attempt_at(self, at_ms: float) -> int:
+        """The attempt that had been launched last by then."""
+        return max([attempt for attempt, launched_ms in self._launched.items() if launched_ms <= at_ms], default=1)
 
     @property
     def attempts_seen(self) -> set[int]:
