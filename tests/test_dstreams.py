@@ -35,7 +35,7 @@ def program(folder: Path, *records: bytes, sent: int = SENT) -> Stream:
     log = folder / "receivedBlockMetadata"
     log.mkdir(exist_ok=True)
     (log / "log-1-60001").write_bytes(b"".join(records))
-    return Stream(folder, connected=lambda at_ms: (0, sent))
+    return Stream(folder, connected=lambda: [(0, 0, sent)])
 
 
 def seen(stream: Stream, data: bytes, attempt: int = 1) -> Stream:
@@ -98,7 +98,7 @@ def test_a_checkpoint_of_an_earlier_time_than_its_name_takes_back_what_was_settl
 def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
     first = [record(added(800, 3), allocated(1000, 800))]
     stream = seen(program(tmp_path, *first), checkpoint(1000, 1000))
-    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    stream._received.connected = lambda: [(0, 0, 10), (5000, 10, SENT)]  # type: ignore[union-attr]
     (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000, 1000))
     stream.note_launch(2)
     later = [*first, record(added(5800, 5), allocated(6000, 5800))]
@@ -112,7 +112,7 @@ def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
 def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_path: Path) -> None:
     first = [record(added(800, 3, kept=False), allocated(1000, 800), added(1100, 4, kept=False))]
     stream = seen(program(tmp_path, *first), checkpoint(1000))
-    stream._received.connected = lambda at_ms: (0, 10) if at_ms < 5000 else (10, SENT)  # type: ignore[union-attr]
+    stream._received.connected = lambda: [(0, 0, 10), (5000, 10, SENT)]  # type: ignore[union-attr]
     (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
     stream.note_launch(2)
     later = [*first, record(allocated(2000, 1100), added(5800, 5, kept=False), allocated(6000, 5800))]
@@ -121,6 +121,47 @@ def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_p
     assert query.volatile
     assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, {0: (3, 3)}, {0: (10, 15)}]
     assert query.first == {1: 0, 2: 1}, "the batch that is done again is empty: nothing is begun with it"
+
+
+def test_a_block_is_of_no_connection_from_before_its_attempt_though_it_is_named_by_an_earlier_time(
+    tmp_path: Path,
+) -> None:
+    """It was due to be cut at 1000 and at 6000; its reader connected at 1003 and at 6003, and it was cut then."""
+    first = [record(added(800, 3), allocated(2000, 800))]
+    stream = Stream(tmp_path, connected=lambda: [(1003.0, 0, 10), (6003.0, 10, SENT)], launched={1: 500.0, 2: 5500.0})
+    program(tmp_path, *first)
+    seen(stream, checkpoint(2000, 2000, zero=1000))
+    program(tmp_path, *first, record(added(5800, 5), added(6000, 2), allocated(7000, 5800, 6000)))
+    query = seen(stream, checkpoint(7000, 7000, zero=1000), attempt=2).query("c")
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, {0: (10, 17)}]
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
+
+
+def test_what_was_lost_at_the_end_of_the_input_is_passed_by_empty_batches(tmp_path: Path) -> None:
+    first = [record(added(800, 3), allocated(1000, 800))]
+    stream = seen(program(tmp_path, *first), checkpoint(1000, 1000))
+    stream._received.connected = lambda: [(0, 0, 10), (5500, 10, 10)]  # type: ignore[union-attr]
+    program(tmp_path, *first, record(allocated(6000)), record(allocated(7000)))
+    seen(stream, checkpoint(7000, 7000), attempt=2)
+    assert (stream.done(), stream.query("c").gone) == ({0: 3}, ()), "its receiver had connected within the batch"
+    program(tmp_path, *first, *map(record, [allocated(6000), allocated(7000), allocated(8000)]))
+    seen(stream, checkpoint(8000, 8000), attempt=2)
+    query, state = stream.query("c"), stream.state("c")
+    assert (stream.done(), state.planned, state.committed) == ({0: 10}, {0: 10}, {0: 10})
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, *([{0: (3, 3)}] * 3)]
+
+
+def test_what_several_attempts_lost_in_a_row_is_each_ones_own(tmp_path: Path) -> None:
+    connections = [(0.0, 0, 10), (5500.0, 10, 15), (8500.0, 15, SENT)]
+    first = [record(added(800, 3), allocated(1000, 800))]
+    stream = Stream(tmp_path, connected=lambda: connections, launched={2: 5000.0, 3: 8000.0})
+    program(tmp_path, *first)
+    seen(stream, checkpoint(1000, 1000))
+    program(tmp_path, *first, record(added(8800, 5), allocated(9000, 8800)))
+    query = seen(stream, checkpoint(9000, 9000), attempt=3).query("c")
+    lost = [(each.attempt, each.start, each.end) for each in query.gone]
+    assert lost == [(1, 3, 10), (2, 10, 15)]
 
 
 def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
@@ -184,16 +225,39 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
     assert (logged.taken, logged.skipped, logged.batch, logged.volatile) == ((Span(0, 5, 9),), (), 1, False)
     held_in_memory = reached(first={1: 0, 2: 4}, volatile=True)
     assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
+    lived = replace(met.outcome, evidence=replace(met.outcome.evidence, driver_status=None))
+    met = replace(met, outcome=lived, retried=True)
+    assert not reached(first={1: 0}, volatile=True).volatile, "what a driver holds that lives on is done again"
+
+
+def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
+    batches = (
+        Batch(batch=0, ranges={0: (0, 20)}, committed=True, attempts=(1,)),
+        Batch(batch=1, ranges={0: (25, 40)}, committed=True, attempts=(1,)),
+        Batch(batch=2, ranges={0: (45, 60)}, committed=True, attempts=(2,)),
+    )
+    gone = tuple(Gone(attempt=1, partition=0, start=start, end=start + 5) for start in (20, 40))
+    query = Query(checkpoint="c", batches=batches, gone=gone, first={1: 0, 2: 2})
+    table = make().held([])
+    early, late = (
+        injection(table, queries=(QueryState(checkpoint="c", offsets=(0,), commits=(), planned={0: end}),))
+        for end in (20, 40)
+    )
+    progressed = Progressed(queries=(query,), end={0: 60})
+    (first,) = reaches(replace(early, retried=True), progressed, PER_RECORD, later=[late])
+    (second,) = reaches(late, progressed, PER_RECORD)
+    assert (first.gone, second.gone) == ((Span(0, 20, 25),), (Span(0, 40, 45),))
 
 
 class Program:
     """Writes a checkpoint as a program of DStreams does, under the eyes of who follows it."""
 
-    def __init__(self, root: Path, source: OpenSource) -> None:
+    def __init__(self, root: Path, source: Lines) -> None:
         self.folder = root / "checkpoint"
         (self.folder / "receivedBlockMetadata").mkdir(parents=True)
         self.events: list[tuple[str, int]] = []
-        self.observer = BatchTimes(root, source, Journal(None))
+        self.source = source
+        self.observer = BatchTimes(root, cast(OpenSource, source), Journal(None))
         self.observer.attempt = 1
         self.observer.listen(lambda seen: self.events.append((str(seen.point), seen.batch)))
 
@@ -223,13 +287,16 @@ class Lines:
     def offsets(self, line: str, log: Path) -> None:
         raise AssertionError("there is no offset log")
 
-    def received(self, at_ms: int) -> tuple[int, int]:
-        return 0, SENT
+    def __init__(self) -> None:
+        self.connections = [(0.0, 0, SENT)]
+
+    def received(self) -> list[tuple[float, int, int]]:
+        return self.connections
 
 
 @pytest.fixture
 def followed(tmp_path: Path) -> Iterator[Program]:
-    program = Program(tmp_path, cast(OpenSource, Lines()))
+    program = Program(tmp_path, Lines())
     with closing(program.observer):
         yield program
 
@@ -261,10 +328,15 @@ def test_what_the_dead_attempt_left_is_not_the_work_of_the_next_one(followed: Pr
     assert query.first == {1: 0, 2: 0}
 
 
-def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed: Program) -> None:
+def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(
+    followed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed.source.connections = [(0.0, 0, 3)]
     followed.logs(record(added(800, 3), allocated(1000, 800)))
     followed.saves(1000, 1000)
+    monkeypatch.setattr("harness.run.progress.batch_times.time", lambda: 8.2)
     followed.restarts(2)
+    followed.source.connections.append((8300.0, 3, SENT))
     followed.logs(record(added(8500, 4), allocated(9000, 8500)))
     path = followed.folder / "checkpoint-9000"
     path.with_name("temp").write_bytes(checkpoint(9000, 9000, zero=8000))
@@ -272,7 +344,42 @@ def test_a_program_that_does_not_take_up_its_checkpoint_is_another_one(followed:
     followed.observer.catch_up()
     old, new = followed.observer.queries()
     assert (old.first, [batch.ranges for batch in old.batches]) == ({1: 0}, [{0: (0, 3)}])
-    assert (new.first, [batch.ranges for batch in new.batches]) == ({2: 0}, [{0: (0, 4)}])
+    assert (new.first, [batch.ranges for batch in new.batches]) == ({2: 0}, [{0: (3, 7)}])
+
+
+def test_a_program_begun_anew_has_no_batch_of_the_dead_one_that_was_of_less_than_an_interval_before(
+    followed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = followed.source.connections = [(0.0, 0, 10)]
+    followed.logs(record(added(8200, 3), allocated(8300, 8200)))
+    followed.saves(8300, 8300)
+    followed.logs(record(added(8700, 4), added(8800, 2), allocated(9000, 8700)))
+    monkeypatch.setattr("harness.run.progress.batch_times.time", lambda: 9.3)
+    followed.restarts(2)
+    connections.append((9600.0, 10, SENT))
+    followed.logs(record(allocated(10_000)))
+    path = followed.folder / "checkpoint-10000"
+    path.with_name("temp").write_bytes(checkpoint(10_000, 10_000, zero=9000))
+    path.with_name("temp").rename(path)
+    followed.observer.catch_up()
+    _, new = followed.observer.queries()
+    assert (new.first, [(each.batch, each.ranges) for each in new.batches]) == ({2: 0}, [(0, {0: (10, 10)})])
+    followed.logs(record(added(10_500, 4), allocated(11_000, 10_500)))
+    _, new = followed.observer.queries()
+    assert ([each.ranges for each in new.batches], new.gone) == ([{0: (10, 10)}, {0: (10, 14)}], ())
+    assert followed.observer.planned() == {0: 14}
+
+
+def test_what_an_attempt_without_a_checkpoint_had_stored_is_in_no_batch(tmp_path: Path) -> None:
+    stream = program(tmp_path, record(added(800, 3), allocated(1000, 800)))
+    stream.look(1)
+    stream.note_launch(2)
+    stream._received.connected = lambda: [(0, 0, 3), (1300, 3, SENT)]  # type: ignore[union-attr]
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+        file.write(record(added(1400, 2), allocated(2000, 1400)))
+    query = seen(stream, checkpoint(2000, 2000, zero=1000), attempt=2).query("c")
+    assert (query.first, [(each.batch, each.ranges) for each in query.batches]) == ({2: 0}, [(0, {0: (3, 5)})])
+    assert query.gone == (Gone(attempt=1, partition=0, start=0, end=3),)
 
 
 def test_a_checkpoint_in_another_compression_ends_the_run_with_its_reason(followed: Program) -> None:
@@ -301,6 +408,7 @@ KILL = "crash application"
         (("dstreams", "files", "{rows: 4}", KILL), ""),
         (("dstreams", "socket", "{point: sink-committed, batch: 2}", KILL), "DStreams log no offsets"),
         (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
+        (("dstreams", "socket", "{rows: 4}", "kill executor"), "progress is dstreams.* kill the driver"),
         (("checkpoint", "files", "{point: batch-checkpointed, batch: 2}", KILL), "say `progress: dstreams`"),
         (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, socket"),
         (("dstreams, checkpoint: s3", "socket", "{rows: 4}", KILL), "in the run's own folder alone"),

@@ -11,7 +11,7 @@ What a receiver had stored without a write-ahead log is gone with its driver: su
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from harness.dstreams.written import BLOCKS, LOG, Allocated, Block, Checkpoint, 
 from harness.errors import HarnessError
 from harness.run_folder.snapshot import Batch, Gone, Query, QueryState
 
-Connected = Callable[[int], tuple[int, int]]
-"""Of the records that were sent to the receiver that had begun a block at a time (ms since 1970): from, and up to."""
+Connected = Callable[[], Sequence[tuple[float, int, int]]]
+"""Each connection of a receiver, in order: since when (ms since 1970), and which records were sent on it: from, and up
+to."""
 InFile = Callable[[str], tuple[int, int] | None]
 """The partition that a file's address stands for, and how many records it has; None for one of another folder."""
 
@@ -46,12 +47,13 @@ class Received:
     told: dict[int, Offsets] = field(default_factory=dict)
     """By attempt and connection, where its next block begins: `{base: next}`."""
 
-    def add(self, block: Block, attempt: int, block_ms: int) -> None:
-        """One more block. Raises HarnessError if it cannot be what was sent."""
+    def add(self, block: Block, attempt: int, at_ms: int, since_ms: float) -> None:
+        """One more block, cut about then by an attempt that was launched at `since_ms`. Raises HarnessError if it
+        cannot be what was sent."""
         streams = {stream for stream, _ in self.blocks} | {block.stream}
         if len(streams) > 1:
             raise HarnessError("the program has several receivers; nobody knows which of them has which record")
-        base, end = self.connected(block.number + block_ms)
+        base, end = self._connection(at_ms, since_ms)
         ours = self.told.setdefault(attempt, {})
         start = ours.get(base, base)
         ours[base] = start + block.records
@@ -59,6 +61,16 @@ class Received:
             sent = f"{end - base} that were sent to it"
             raise HarnessError(f"a receiver has stored {ours[base] - base} records of the {sent}")
         self.blocks[block.stream, block.number] = Stored(block, attempt, start, ours[base])
+
+    def _connection(self, at_ms: int, since_ms: float) -> tuple[int, int]:
+        """What was sent on the newest connection of that time; on the first one of the attempt, if that is later. Spark
+        names a block by when it was due to be cut, and cuts it later: so its reader may have connected in between."""
+        known = self.connected()
+        own = [each for each in known if each[0] >= since_ms]
+        found = [each for each in own if each[0] <= at_ms][-1:] or own[:1]
+        if not found:
+            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
+        return found[0][1:]
 
     def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
         """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
@@ -75,13 +87,23 @@ class Received:
 
 class Stream(Progress):
     """One checkpoint of a program of DStreams. `connected` or `in_file` says what the run's source has to do with what
-    is read there."""
+    is read there, `launched` by attempt when it was (ms since 1970)."""
 
-    def __init__(self, folder: Path, *, connected: Connected | None = None, in_file: InFile | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        connected: Connected | None = None,
+        in_file: InFile | None = None,
+        launched: Mapping[int, float] | None = None,
+    ) -> None:
         super().__init__(folder, lambda line, log: None)
         self._received = Received(connected) if connected is not None else None
         self._in_file = in_file
+        self._launched = {} if launched is None else launched
         self._read: dict[Path, int] = {}
+        self._found: dict[int, dict[Path, int]] = {}
+        """By attempt, how much of each log had been read when it was launched: the work of those before it."""
         self._pending: list[tuple[Allocated | Block, int]] = []
         self._spans: dict[int, list[tuple[int, int]]] = {}
         self.newest: Checkpoint | None = None
@@ -93,6 +115,12 @@ class Stream(Progress):
     def again(self, found: Checkpoint) -> bool:
         """Is it the checkpoint of another program's life, begun anew in the same folder?"""
         return self.newest is not None and found.zero_ms != self.newest.zero_ms
+
+    def succeeds(self, other: Stream, attempt: int) -> None:
+        """It is begun anew in the other one's folder by that attempt. What the other one had logged by then is not its
+        own: it can be of less than one interval before."""
+        self._found = other._found
+        self._read = dict(other._found.get(attempt, {}))
 
     def ended(self, attempt: int) -> None:
         """Another program has begun in its place with that attempt, whose work was taken for this one's."""
@@ -133,21 +161,24 @@ class Stream(Progress):
             return
         since_ms = self.newest.zero_ms - self.newest.interval_ms
         for event, attempt in self._pending:
-            if (event.number if isinstance(event, Block) else event.time_ms) < since_ms:
-                continue  # of a program before this one, in the same folder
+            # Of a program before this one, in the same folder. A batch of this one is later than its zero; a receiver
+            # may begin a block before.
+            if event.number < since_ms if isinstance(event, Block) else event.time_ms <= self.newest.zero_ms:
+                continue
             if isinstance(event, Block):
-                self._received.add(event, attempt, self.newest.block_ms)
+                at_ms = event.number + self.newest.block_ms
+                self._received.add(event, attempt, at_ms, self._launched.get(attempt, 0.0))
                 continue
             batch = self.newest.number(event.time_ms)
             self._spans[batch] = self._received.spans(event, attempt)
-            self.ends[batch] = {0: max([end for _, end in self._spans[batch]], default=0)}
+            self.ends[batch] = {0: max([end for _, end in self._spans[batch]], default=self._base())}
             self.note_work(batch, attempt)
         self._pending.clear()
         self._rising()
 
     def _rising(self) -> None:
         """No batch ends before the one before it."""
-        reached: Offsets = {}
+        reached = self.began()
         for batch in sorted(self.ends):
             reached = {p: max(reached.get(p, 0), self.ends[batch].get(p, 0)) for p in {**reached, **self.ends[batch]}}
             self.ends[batch] = dict(sorted(reached.items()))
@@ -155,6 +186,9 @@ class Stream(Progress):
     def note(self, found: Checkpoint, attempt: int) -> None:
         """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says:
         then a restart does again what it would not have with the one before."""
+        if self.newest is None and attempt not in self.redone:
+            # Where there was no checkpoint, Spark did not read the log of who was there before either.
+            self._pending = [each for each in self._pending if each[1] == attempt]
         self.newest = found
         batch, pending = found.number(found.time_ms), {found.number(time) for time in found.pending_ms}
         self.checkpointed |= {batch, *pending}
@@ -179,6 +213,7 @@ class Stream(Progress):
 
     def note_launch(self, attempt: int) -> None:
         """An attempt is about to begin, with the newest checkpoint that can be read."""
+        self._found[attempt] = dict(self._read)
         for path in written(self.folder):
             try:
                 found = of_checkpoint(path.read_bytes())
@@ -205,23 +240,45 @@ class Stream(Progress):
     def _own(self, batch: int) -> Offsets:
         """Where what it took ends, in the partitions of which it took something."""
         earlier = [each for each in list(self.ends) if each < batch]
-        before, ends = self.ends[max(earlier)] if earlier else {}, self.ends.get(batch, {})
+        before, ends = self.ends[max(earlier)] if earlier else self.began(), self.ends.get(batch, {})
         return {p: end for p, end in ends.items() if end > before.get(p, 0)}
 
     def began(self) -> Offsets:
-        """With the first record."""
-        return {}
+        """With the first record; one that was begun anew, with what was sent first since."""
+        base = self._base()
+        return {0: base} if base else {}
+
+    def _base(self) -> int:
+        """How many records had been sent to a receiver before the first one of this program connected."""
+        since_ms = self._launched.get(self.first_attempt, 0.0)
+        known = self._received.connected() if self._received is not None and since_ms else ()
+        own = [start for connected_ms, start, _ in known if connected_ms >= since_ms]
+        return own[0] if own else max((end for _, _, end in known), default=0)
 
     def done(self) -> Offsets:
-        """Next offsets of all that is settled."""
-        return self._end(max((each for each in list(self.ends) if each in self.committed), default=-1))
+        """Next offsets of all that is settled, or was sent before a receiver connected that has settled batches."""
+        end, passed = self._end(max(self._settled(), default=-1)), self._passed()
+        return {**end, 0: max(passed, end.get(0, 0))} if passed else end
+
+    def _settled(self) -> list[int]:
+        return [each for each in list(self.ends) if each in self.committed]
+
+    def _passed(self) -> int:
+        """Up to where what no settled batch has cannot come any more: what was sent before the newest connection that
+        is older than one. By an interval: a receiver that connects again under the same driver may still have a block
+        of before to report."""
+        settled = self._settled()
+        if self._received is None or self.newest is None or not settled:
+            return 0
+        until_ms = self.newest.zero_ms + max(settled) * self.newest.interval_ms
+        return max((start for since_ms, start, _ in self._received.connected() if since_ms < until_ms), default=0)
 
     def _end(self, batch: int) -> Offsets:
         return dict(self.ends.get(batch, {}))
 
     def batches(self) -> tuple[Batch, ...]:
         """What each batch took of the run's source, in order."""
-        before: Offsets = {}
+        before = self.began()
         out = []
         for batch in sorted({*self.ends, *self.checkpointed}):
             ends = self.ends.get(batch, before)
@@ -270,14 +327,22 @@ class Stream(Progress):
         if self._received is None:
             return ()
         taken = sorted({span for spans in self._spans.values() for span in spans})
-        ends = sorted((each.end, each.attempt) for each in self._received.blocks.values())
-        out, at = list[Gone](), 0
-        for start, end in taken:
+        connections = self._received.connected()
+        out, at = list[Gone](), self._base()
+        passed = self._passed()
+        for start, end in [*taken, (passed, passed)]:
             if start > at:
-                attempt = max([attempt for reached, attempt in ends if reached <= at], default=min(self.attempts_seen))
-                out.append(Gone(attempt=attempt, partition=0, start=at, end=start))
+                # What was sent on a connection was lost with its attempt.
+                for since_ms, base, end in connections:
+                    lost = (max(at, base), min(start, end))
+                    if lost[0] < lost[1]:
+                        out.append(Gone(attempt=self._attempt_at(since_ms), partition=0, start=lost[0], end=lost[1]))
             at = max(at, end)
         return tuple(out)
+
+    def _attempt_at(self, at_ms: float) -> int:
+        """The attempt that had been launched last by then."""
+        return max([attempt for attempt, launched_ms in self._launched.items() if launched_ms <= at_ms], default=1)
 
     @property
     def attempts_seen(self) -> set[int]:
@@ -290,12 +355,13 @@ class Stream(Progress):
             return QueryState(checkpoint=name)
         known = sorted({*self.ends, *self.checkpointed})
         offsets = tuple(batch for batch in known if batch in self.committed or self._own(batch))
+        planned, done = self._end(max(self.ends, default=-1)), self.done()
         return QueryState(
             checkpoint=name,
             offsets=offsets,
             commits=tuple(batch for batch in known if batch in self.committed),
-            planned=self._end(max(self.ends, default=-1)),
-            committed=self.done(),
+            planned={p: max(offset, done.get(p, 0)) for p, offset in planned.items()},
+            committed=done,
         )
 
 

@@ -25,6 +25,8 @@ TOLD_WITHIN_S = 10.0
 LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
 IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
 
+BY_TIME = "{path}.do is kill executor, and progress is dstreams: nobody knows what its receiver loses; kill the driver"
+
 
 class Which(StrEnum):
     """How many executors die."""
@@ -56,7 +58,9 @@ class KillExecutor:
         return Impact.EXECUTORS_KILLED if options.get("which") == Which.ALL else self.impact
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """Not at a crash point at which the driver works alone."""
+        """Not at a crash point at which the driver works alone, nor of a program of DStreams."""
+        if planned.by_time:
+            yield Refusal("", BY_TIME, whole=True)
         if trigger is not None and trigger.point in (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED):
             words = f"at {trigger.point} no executor has anything in flight: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)

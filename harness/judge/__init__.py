@@ -198,7 +198,11 @@ def _weighed(run: Run, sink: Examined, effects: Effects, injections: tuple[Injec
     scale = sink.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=bool(ended(run)))
     if scale is None:
         return
-    hits = [(s, reaches(s, run.progressed, sink.sink) if s.at is not None else []) for s in injections]
+    after = [injections[number:] for number, _ in enumerate(injections, 1)]
+    hits = [
+        (each, reaches(each, run.progressed, sink.sink, later=later) if each.at is not None else [])
+        for each, later in zip(injections, after, strict=True)
+    ]
     sink.weighed += weigh_all(scale, hits, many=feeders(run.progressed, sink.sink))
     try:
         sink.findings = certainly(scale, caused(scale, sink.findings, sink.weighed), sink.weighed)

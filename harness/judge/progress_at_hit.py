@@ -28,7 +28,8 @@ class Reach:
     `anew` what of that its source had gone back over, and comes again whatever hits.
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
-    of the attempt had not stored when it died; `volatile`: what it had stored is gone too, and comes to nobody."""
+    of the attempt had not stored when it died; `volatile`: what it had stored went with its driver, and comes to
+    nobody."""
 
     low: Offsets
     high: Offsets
@@ -69,16 +70,25 @@ class Reach:
         return between(self.high, self.next) if self.next is not None else ()
 
 
-def reaches(injection: Injection, progressed: Progressed, sink: Sink) -> list[Reach]:
-    """How far each query was that may feed `sink`; empty if nobody knows."""
+def reaches(
+    injection: Injection, progressed: Progressed, sink: Sink, *, later: Sequence[Injection] = ()
+) -> list[Reach]:
+    """How far each query was that may feed `sink`; empty if nobody knows. `later` are the hits after it."""
     snapshot = lasting(injection).snapshot
     if snapshot.position is not None:
         return [_by_hand(snapshot, progressed, died=injection.died)]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
     touched = [pair for pair in states if injection.only in ("", pair[0].checkpoint)]
     named = [pair for pair in touched if may_feed(pair[0].checkpoint, sink)]
-    found = [_reach(state, query, injection, progressed, sink) for state, query in named]
+    found = [_reach(pair, injection, progressed, sink, _before(pair[0], injection, later)) for pair in named]
     return [reach for reach in found if reach is not None]
+
+
+def _before(state: QueryState, injection: Injection, later: Sequence[Injection]) -> Offsets:
+    """What a query had planned when its attempt was hit again; empty if it was not, or nobody knows."""
+    again = (each.at.snapshot for each in later if each.at and each.outcome.attempt == injection.outcome.attempt)
+    states = (each for snapshot in again for each in snapshot.queries if each.checkpoint == state.checkpoint)
+    return next((each.planned for each in states), {})
 
 
 def feeders(progressed: Progressed, sink: Sink) -> int:
@@ -126,8 +136,11 @@ def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequen
     return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
 
 
-def _reach(state: QueryState, query: Query, injection: Injection, progressed: Progressed, sink: Sink) -> Reach | None:
-    """None if nobody knows what it had committed."""
+def _reach(
+    pair: tuple[QueryState, Query], injection: Injection, progressed: Progressed, sink: Sink, before: Offsets
+) -> Reach | None:
+    """None if nobody knows what it had committed. `before`: what it had planned when the same attempt was hit again."""
+    state, query = pair
     known = {batch.batch: batch for batch in query.batches}
     first = known[min(known)] if known else None
     newest = known.get(max(state.commits)) if state.commits else None
@@ -163,17 +176,23 @@ def _reach(state: QueryState, query: Query, injection: Injection, progressed: Pr
         after=step.crash_point is CrashPoint.SINK_COMMITTED
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
         by_time=query.by_time,
-        gone=_gone(query, injection),
-        volatile=query.volatile,
+        gone=_gone(query, injection, state, before),
+        volatile=query.volatile and injection.died,
     )
 
 
-def _gone(query: Query, injection: Injection) -> Spans:
-    """What a receiver that died of a hit had not stored."""
+def _gone(query: Query, injection: Injection, state: QueryState, before: Offsets) -> Spans:
+    """What a receiver that died of a hit had not stored: beyond what the query had planned by then, and not beyond what
+    it had when the same attempt was hit again."""
     if not (injection.died or injection.retried):
         return ()
     here = (each for each in query.gone if each.attempt == injection.outcome.attempt)
-    return joined(tuple(Span(each.partition, each.start, each.end) for each in here))
+    own = (
+        Span(each.partition, each.start, each.end)
+        for each in here
+        if state.planned.get(each.partition, 0) <= each.start < before.get(each.partition, each.end)
+    )
+    return joined(tuple(own))
 
 
 def _ends(batch: Batch) -> Offsets:

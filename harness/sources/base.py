@@ -87,9 +87,9 @@ class ForDStreams(Protocol):
 class TellsReceived(Protocol):
     """A source whose records a receiver of DStreams stores in blocks."""
 
-    def received(self, at_ms: int) -> tuple[int, int]:
-        """Of partition 0, what was sent to the receiver that was connected at that time (since 1970): from, and up to.
-        Raises HarnessError where nobody can tell."""
+    def received(self) -> Sequence[tuple[float, int, int]]:
+        """Each connection of a receiver, in order: since when (ms since 1970), and what of partition 0 was sent on it:
+        from, and up to. Raises HarnessError where nobody can tell which of them is whose."""
 
 
 @runtime_checkable

@@ -61,16 +61,13 @@ class OpenSocket:
         """With what was sent first on its connection."""
         return {0: self._stretch(checkpoint)[0]}
 
-    def received(self, at_ms: int) -> tuple[int, int]:
-        """What was sent on the newest connection of that time."""
+    def received(self) -> Sequence[tuple[float, int, int]]:
+        """What was sent on each connection."""
         if self.server.crowded:
             raise HarnessError("two readers were connected to the socket at once; give each program a run of its own")
         known = self.server.connections()
-        place = max((place for place, each in enumerate(known) if each.since_s * 1000 <= at_ms), default=None)
-        if place is None:
-            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
-        bases = [*(each.base for each in known), len(self.server)]
-        return bases[place], bases[place + 1]
+        ends = [*(each.base for each in known[1:]), len(self.server)][: len(known)]
+        return [(each.since_s * 1000, each.base, end) for each, end in zip(known, ends, strict=True)]
 
     def _stretch(self, checkpoint: Path) -> tuple[int, int]:
         """What was sent on the connection of a checkpoint: from, and up to. Empty while it has not connected."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import time
 
 from harness.checkpoint import Progress
 from harness.context import CheckpointEvent
@@ -35,6 +36,7 @@ class BatchTimes(Observer):
         self._seen: dict[Path, tuple[str, int, int]] = {}
         """By folder the checkpoint that was read last: its name, and what tells it from another of that name."""
         self._reading = threading.RLock()
+        self._launched: dict[int, float] = {}
         super().__init__(root, source.offsets, journal)
 
     def _watched(self, root: Path) -> CheckpointWatch:
@@ -47,6 +49,7 @@ class BatchTimes(Observer):
             for folder, stream in self._streams.items():
                 self._refresh(folder)
                 stream.note_launch(self.attempt + 1)
+            self._launched[self.attempt + 1] = time() * 1000
 
     def _events(self, path: Path) -> list[CheckpointEvent]:
         """What is new since a file has appeared or has grown. In the watching thread."""
@@ -77,7 +80,8 @@ class BatchTimes(Observer):
             found = of_checkpoint(data)
             if stream.again(found):
                 stream.ended(self.attempt)
-                stream = self._stream(folder, anew=True)
+                old, stream = stream, self._stream(folder, anew=True)
+                stream.succeeds(old, self.attempt)
                 stream.look(self.attempt)
             stream.note(found, self.attempt)
         if new:
@@ -88,7 +92,7 @@ class BatchTimes(Observer):
         if folder not in self._streams or anew:
             connected = self._source.received if isinstance(self._source, TellsReceived) else None
             in_file = self._source.in_file if isinstance(self._source, TellsFiles) else None
-            made = Stream(folder, connected=connected, in_file=in_file)
+            made = Stream(folder, connected=connected, in_file=in_file, launched=self._launched)
             made.first_attempt = made.last_attempt = self.attempt
             self._streams[folder], self._told[folder] = made, set()
             with self._lock:
