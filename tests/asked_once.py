@@ -24,13 +24,13 @@ _MADE = ("_db", "_thread", "_view", "_shapes")
 
 class AskedOnce(Effects):
     """A ledger that nobody has asked yet is made at once, and so are its mistakes told; any other one is made when it
-    is asked something new. An error is no answer that is kept."""
+    is asked something new. An error is no answer that is kept. Once closed, it answers nothing."""
 
     known: dict[Any, dict[Any, Any]]
     """The answers by ledger, with all that it is made of. One for all, set by `asked_once`."""
 
     def __init__(self, source: Source, *, where: str) -> None:
-        self._source, self._where, self._folding = source, where, _aggregates()
+        self._source, self._where, self._folding, self._over = source, where, _aggregates(), False
         parquet = source.parquet and source.parquet.read_bytes()
         more = repr((source.columns, source.batches, source.committed, source.places))
         ledger = (parquet, more, where)
@@ -42,14 +42,21 @@ class AskedOnce(Effects):
     def __getattr__(self, name: str) -> Any:
         if name not in _MADE:
             raise AttributeError(name)
+        self._still_open()
         super().__init__(self._source, where=self._where)
         return self.__dict__[name]
 
     def _close(self) -> None:
+        self._over = True
         if "_db" in self.__dict__:
             super()._close()
 
+    def _still_open(self) -> None:
+        # No RuntimeError: of those, some are taken for the words of DuckDB.
+        assert not self._over, f"the ledger of {self._where} was asked after it had been closed"
+
     def _once(self, question: Any, ask: Callable[[], Answer]) -> Answer:
+        self._still_open()
         if question not in self._answers:
             self._answers[question] = ask()
         found: Answer = self._answers[question]

@@ -95,16 +95,28 @@ def checkpoint(
     at: int, *pending: int, zero: int = 0, interval: int = 1000, files: Mapping[int, Sequence[str]] | None = None
 ) -> bytes:
     """The content of a `checkpoint-T`."""
-    pairs = [Java("scala.Tuple2", {"_1": time(each), "_2": list(names)}) for each, names in (files or {}).items()]
-    data = Java(f"{SCALA}.dstream.FileInputDStream$FileInputDStreamCheckpointData", {"data": list(pairs)})
-    graph = Java(f"{SCALA}.DStreamGraph", {"zeroTime": time(zero), "batchDuration": time(interval), "inputs": [data]})
-    fields = {
-        "graph": graph,
-        "checkpointTime": time(at),
-        "pendingTimes": list(map(time, pending)),
-        "sparkConfPairs": [],
-    }
-    return packed(stream(Java(f"{SCALA}.Checkpoint", fields)))
+    return checkpoint_of(
+        graph=graph([pair(time(each), list(names)) for each, names in (files or {}).items()], zero, interval),
+        checkpointTime=time(at),
+        pendingTimes=list(map(time, pending)),
+    )
+
+
+def checkpoint_of(**fields: Any) -> bytes:
+    """The same with fields of any form."""
+    honest = {"graph": graph([]), "checkpointTime": time(1000), "pendingTimes": [], "sparkConfPairs": []}
+    return packed(stream(Java(f"{SCALA}.Checkpoint", {**honest, **fields})))
+
+
+def graph(taken: Any, zero: int = 0, interval: int = 1000) -> Java:
+    """The program, with one stream of files and what its batches took."""
+    data = Java(f"{SCALA}.dstream.FileInputDStream$FileInputDStreamCheckpointData", {"data": taken})
+    return Java(f"{SCALA}.DStreamGraph", {"zeroTime": time(zero), "batchDuration": time(interval), "inputs": [data]})
+
+
+def pair(first: Any, second: Any) -> Java:
+    """A pair of Scala's."""
+    return Java("scala.Tuple2", {"_1": first, "_2": second})
 
 
 def packed(data: bytes) -> bytes:

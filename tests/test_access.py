@@ -74,6 +74,10 @@ def test_a_quote_in_a_password_ends_no_jaas_line() -> None:
         "sasl_ssl://me:s3cret@a:1?password=s3cret",
         "sasl_ssl://me:s3cret@a:1?ca=/no/such/file",
         "sasl_ssl://me:s3cret@a:1?ca",
+        "sasl_ssl://me:pa?s3cret=word@a:1",
+        "sasl_ssl://me:pa?ca=s3cret@a:1",
+        "sasl_ssl://me:p@ss?ca=s3cret@a:1",
+        "sasl_ssl://me@home:pa?s3cret=word",
     ],
 )
 def test_an_address_that_is_none(address: str) -> None:

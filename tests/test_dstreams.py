@@ -25,7 +25,8 @@ from harness.scenario import Harm
 from harness.sources.base import OpenSource
 from harness.wait import until
 from tests.folders import PER_RECORD
-from tests.java_objects import added, allocated, checkpoint, record
+from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
+from tests.java_objects import stream as stream_of
 from tests.scales import Make, batch, benches, hit, injection, reach
 
 SENT = 100
@@ -59,12 +60,61 @@ def test_a_checkpoint_says_which_batches_are_pending_and_which_files_they_took()
     assert [found.number(time) for time in (1000, 3000)] == [0, 2]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"ZSTD and more", checkpoint(1000)[:60], b"\xac\xed\x00\x05\x70", b"\xac\xed\x00\x05\x73"]
-)
-def test_what_is_no_checkpoint_is_refused(data: bytes) -> None:
+NAMED = pair(time(1000), ["file:/in/a"])
+WRITES_ITSELF = b"\xac\xed\x00\x05\x73\x72\x00\x01A" + bytes(8) + b"\x03\x00\x00\x78\x70"
+"""A stream that breaks off within an object, before what its class has added."""
+NO_CHECKPOINTS = {
+    "empty": b"",
+    "another codec": b"ZSTD and more",
+    "cut": checkpoint(1000)[:60],
+    "null": b"\xac\xed\x00\x05\x70",
+    "cut in an object": b"\xac\xed\x00\x05\x73",
+    "cut after the codec's name": b"LZ4Block",
+    "cut in the codec's header": checkpoint(1000)[:15],
+    "a block of a negative length": WRITES_ITSELF + b"\x7a\xff\xff\xff\xfb",
+    "a reference before the first": b"\xac\xed\x00\x05\x71\x00\x00\x00\x00",
+    "no graph": checkpoint_of(graph=None),
+    "a graph of another form": checkpoint_of(graph="graph"),
+    "a time of another form": checkpoint_of(checkpointTime=Java("Time", {"millis": "1000"})),
+    "no pending times": checkpoint_of(pendingTimes=None),
+    "pending times of another form": checkpoint_of(pendingTimes=["1000"]),
+    "settings of another form": checkpoint_of(sparkConfPairs=[None]),
+    "batches of no length": checkpoint_of(graph=graph([], interval=0)),
+    "no map of files": checkpoint_of(graph=graph(None)),
+    "files in entries of another form": checkpoint_of(graph=graph([Java("scala.Tuple3", {"_1": "file:/in/a"})])),
+    "files in entries of Scala 2.12": checkpoint_of(graph=graph(Java("HashMap", {}, [time(1000), ["file:/in/a"]]))),
+    "some files in such entries": checkpoint_of(graph=graph([NAMED, pair(time(2000), "file:/in/b")])),
+    "files of another time": checkpoint_of(graph=graph([pair("1000", ["file:/in/a"])])),
+}
+
+
+@pytest.mark.parametrize("data", NO_CHECKPOINTS.values(), ids=NO_CHECKPOINTS)
+def test_what_is_no_checkpoint_is_refused_and_a_restart_passes_over_it(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(NoJavaStreamError):
         of_checkpoint(data)
+    (tmp_path / "checkpoint-3000").write_bytes(data)
+    (tmp_path / "checkpoint-2000").write_bytes(checkpoint(2000))
+    stream = Stream(tmp_path)
+    stream.note_launch(2)
+    assert stream.redone == {2: 1}
+
+
+def test_files_are_read_from_a_map_as_scala_writes_one() -> None:
+    one = Java("scala.collection.generic.DefaultSerializationProxy", {}, [NAMED])
+    assert of_checkpoint(checkpoint_of(graph=graph(one))).files == {1000: ("file:/in/a",)}
+    assert of_checkpoint(checkpoint_of(graph=graph([]))).files == {}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Java("BatchAllocationEvent", {"time": None, "allocatedBlocks": []}),
+        Java("BlockAdditionEvent", {"receivedBlockInfo": "block"}),
+    ],
+)
+def test_a_log_of_blocks_of_another_form_is_refused(event: Java) -> None:
+    with pytest.raises(NoJavaStreamError, match="log of received blocks"):
+        events(record(stream_of(event)))
 
 
 def test_a_restart_takes_the_newest_checkpoint_and_a_backup_after_it(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def read(data: bytes) -> Any:
         raise NoJavaStreamError(f"asked for a stream of Java objects; it begins with {data[:4].hex() or 'nothing'}")
     try:
         return _Reader(data).content()
-    except (struct.error, IndexError, KeyError, RecursionError) as failure:
+    except (struct.error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as failure:
         raise NoJavaStreamError(f"a stream of Java objects breaks off, or has another form: {failure!r}") from failure
 
 
@@ -77,6 +77,8 @@ class _Reader:
         self._depth = 0
 
     def _take(self, count: int) -> bytes:
+        if count < 0:  # it would go back, and read the same for ever
+            raise IndexError(f"{count} bytes at {self._at}")
         found = self._data[self._at : self._at + count]
         if len(found) < count:
             raise IndexError(f"{count} bytes at {self._at}")
@@ -109,7 +111,10 @@ class _Reader:
         if tag == END:
             return END
         if tag == REFERENCE:
-            return self._handles[self._number(">I") - FIRST_HANDLE]
+            handle = self._number(">I") - FIRST_HANDLE
+            if handle < 0:
+                raise IndexError(f"a reference to {handle} at {self._at}")
+            return self._handles[handle]
         if tag == RESET:
             self._handles.clear()
             return self._content(self._number(">B"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,21 +67,42 @@ class Allocated:
     blocks: tuple[tuple[int, int], ...]
 
 
+@contextmanager
+def _as_known(what: str) -> Iterator[None]:
+    """Whatever the bytes are, one error says that they have another form. Raises NoJavaStreamError."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError) as failure:
+        raise NoJavaStreamError(f"{what} has another form than is known here: {failure!r}") from failure
+
+
 def of_checkpoint(data: bytes) -> Checkpoint:
     """The content of a `checkpoint-T`. Raises NoJavaStreamError for one that is not whole, or of another form."""
-    top = read(_unpacked(data))
-    if not isinstance(top, JavaObject) or not top.name.endswith("streaming.Checkpoint"):
-        raise NoJavaStreamError(f"asked for a checkpoint of Spark Streaming; saw {getattr(top, 'name', top)!r}")
-    graph = top["graph"]
-    settings = {str(pair["_1"]): str(pair["_2"]) for pair in top["sparkConfPairs"]}
-    return Checkpoint(
-        time_ms=top["checkpointTime"]["millis"],
-        zero_ms=graph["zeroTime"]["millis"],
-        interval_ms=graph["batchDuration"]["millis"],
-        pending_ms=tuple(sorted(time["millis"] for time in top["pendingTimes"])),
-        files=_files(graph),
-        block_ms=_milliseconds(settings.get("spark.streaming.blockInterval", "")),
-    )
+    with _as_known("a checkpoint of Spark Streaming"):
+        top = read(_unpacked(data))
+        if not isinstance(top, JavaObject) or not top.name.endswith("streaming.Checkpoint"):
+            raise NoJavaStreamError(f"asked for a checkpoint of Spark Streaming; saw {getattr(top, 'name', top)!r}")
+        graph = top["graph"]
+        settings = {str(pair["_1"]): str(pair["_2"]) for pair in top["sparkConfPairs"]}
+        interval_ms = _millis(graph["batchDuration"])
+        if interval_ms <= 0:
+            raise NoJavaStreamError(f"a checkpoint of Spark Streaming has batches of {interval_ms} ms")
+        return Checkpoint(
+            time_ms=_millis(top["checkpointTime"]),
+            zero_ms=_millis(graph["zeroTime"]),
+            interval_ms=interval_ms,
+            pending_ms=tuple(sorted(map(_millis, top["pendingTimes"]))),
+            files=_files(graph),
+            block_ms=_milliseconds(settings.get("spark.streaming.blockInterval", "")),
+        )
+
+
+def _millis(time: JavaObject) -> int:
+    """The milliseconds of a Time or a Duration. Raises TypeError where they are no number."""
+    millis = time["millis"]
+    if not isinstance(millis, int):
+        raise TypeError(f"a time is {millis!r}")
+    return millis
 
 
 def events(data: bytes) -> tuple[list[Block | Allocated], int]:
@@ -93,7 +115,8 @@ def events(data: bytes) -> tuple[list[Block | Allocated], int]:
             raise NoJavaStreamError(f"a log of received blocks has a record of {size} bytes at {at}")
         if len(data) < at + 4 + size:
             break
-        out += _events(data[at + 4 : at + 4 + size])
+        with _as_known("a log of received blocks"):
+            out += _events(data[at + 4 : at + 4 + size])
         at += 4 + size
     return out, at
 
@@ -109,7 +132,7 @@ def _events(record: bytes) -> Iterator[Block | Allocated]:
         elif event.name.endswith("BatchAllocationEvent"):
             infos = [each for each in walk(event["allocatedBlocks"]) if each.name.endswith("ReceivedBlockInfo")]
             names = {(block.stream, block.number): None for block in map(_block, infos)}
-            yield Allocated(event["time"]["millis"], tuple(names))
+            yield Allocated(_millis(event["time"]), tuple(names))
 
 
 def _block(info: JavaObject) -> Block:
@@ -125,11 +148,21 @@ def _files(graph: JavaObject) -> dict[int, tuple[str, ...]]:
     out: dict[int, tuple[str, ...]] = {}
     for each in walk(graph):
         if each.name.endswith("FileInputDStreamCheckpointData"):
-            for pair in walk(each["data"]):
-                if pair.name == "scala.Tuple2" and isinstance(pair["_2"], list):
-                    time = pair["_1"]["millis"]
-                    out[time] = tuple(dict.fromkeys([*out.get(time, ()), *map(str, pair["_2"])]))
+            for time, files in _taken(each["data"]):
+                out[time] = tuple(dict.fromkeys([*out.get(time, ()), *files]))
     return out
+
+
+def _taken(data: Any) -> Iterator[tuple[int, list[str]]]:
+    """The files of each time in a map as Scala 2.13 writes one: pairs. Raises NoJavaStreamError for another map: files
+    that are not seen would be records that no batch took."""
+    pairs = [each for each in walk(data) if each.name == "scala.Tuple2" and isinstance(each["_2"], list)]
+    entries = data if isinstance(data, list) else data.more
+    times = sum(each.name.endswith("streaming.Time") for each in walk(data))
+    if times != len(pairs) or (not pairs and any(not isinstance(entry, bytes) for entry in entries)):
+        raise NoJavaStreamError("the files that a checkpoint of Spark Streaming names have another form than is known")
+    for pair in pairs:
+        yield _millis(pair["_1"]), list(map(str, pair["_2"]))
 
 
 def walk(top: Any) -> Iterator[JavaObject]:
@@ -159,14 +192,14 @@ def _unpacked(data: bytes) -> bytes:
     if data.startswith(MAGIC):
         return data
     out, at = list[bytes](), 0
-    while data[at : at + len(LZ4)] == LZ4:
+    while data[at : at + len(LZ4)] == LZ4 and len(data) >= at + LZ4_HEADER:
         method = data[at + 8] & 0xF0
         packed, size = (int.from_bytes(data[at + place : at + place + 4], "little") for place in (9, 13))
         at += LZ4_HEADER
         if size == 0:
             return b"".join(out)
         part = data[at : at + packed]
-        if len(part) < packed or method not in (RAW, PACKED):
+        if len(part) < packed or size > LONGEST or method not in (RAW, PACKED):
             break
         try:
             out.append(part if method == RAW else pyarrow.decompress(part, size, codec="lz4_raw", asbytes=True))

@@ -14,7 +14,7 @@ from tests.folders import PER_RECORD, TOTALS, TYPES
 
 HIDDEN = "folds equal rows"
 NOT_SHOWN = void(HIDDEN, shown=None)
-AT_THE_HIT, IN_THE_END = "1-injection/0", "0"
+AT_THE_HIT, AT_THE_NEXT, IN_THE_END = "1-injection/0", "2-injection/0", "0"
 BATCH = (10, 20)
 
 
@@ -71,6 +71,32 @@ def nobody_knows_what_had_been_dropped(run: RunBuilder) -> Iterator[str]:
     del run.dropped[AT_THE_HIT]
     yield "it kept that nothing had been"
     run.dropped[AT_THE_HIT] = []
+
+
+def read_twice(run: RunBuilder, *, before: list[Row]) -> None:
+    """A second fault loses the checkpoint: attempt 3 writes all of it again. What the reader had dropped by then."""
+    reader(run, before=[], after=[*before, *run.rows((0, 40))])
+    run.injection(2, again=0)
+    run.dropped[AT_THE_NEXT] = before
+
+
+@adversary(14, held("2 repetition"), twin=NOT_SHOWN)
+def it_came_after_another_fault(run: RunBuilder) -> Iterator[str]:
+    """Attempt 2 knew the batch and did not write it again. It came with all others when a second fault had lost the
+    checkpoint: that one's doing."""
+    read_twice(run, before=[])
+    yield "nobody knows what had been dropped when the second fault hit"
+    del run.dropped[AT_THE_NEXT]
+
+
+@adversary(14, NOT_SHOWN, twin=held("1 repetition", "2 repetition"))
+def nobody_looked_between_two_faults(run: RunBuilder) -> Iterator[str]:
+    """The batch came again after the first fault or after the second one: the look at the second kept nothing."""
+    batch = run.rows(BATCH)
+    read_twice(run, before=batch)
+    del run.dropped[AT_THE_NEXT]
+    yield "it kept that the batch had come by then"
+    run.dropped[AT_THE_NEXT] = batch
 
 
 @adversary(14, NOT_SHOWN, twin=held("1 repetition"))

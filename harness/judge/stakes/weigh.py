@@ -87,15 +87,19 @@ class Known(Weighed):
 
 def weigh_all(scale: Scale, hits: Sequence[tuple[Injection, Sequence[Reach]]], *, many: int) -> list[Weighed]:
     """Weigh the hits of a run. It is one program: what one snapshot shows of when it saves offsets holds for all."""
-    weighed = [weigh(scale, injection, found, many=many) for injection, found in hits]
+    nexts = [*(injection for injection, _ in hits[1:]), None]
+    weighed = [weigh(scale, *hit, many=many, until=until) for hit, until in zip(hits, nexts, strict=True)]
     if not any(each.reach and each.reach.first for each in weighed):
         return weighed
     first = [(injection, [replace(reach, first=reach.own) for reach in found]) for injection, found in hits]
-    return [weigh(scale, injection, found, many=many) for injection, found in first]
+    return [weigh(scale, *hit, many=many, until=until) for hit, until in zip(first, nexts, strict=True)]
 
 
-def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: int = 1) -> Weighed:
-    """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun."""
+def weigh(
+    scale: Scale, injection: Injection, found: Sequence[Reach], *, many: int = 1, until: Injection | None = None
+) -> Weighed:
+    """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun; `until` is the next
+    hit."""
     if injection.at is None:
         return _untold(injection, injection.why)
     at = _look(scale, injection.at)
@@ -120,7 +124,8 @@ def weigh(scale: Scale, injection: Injection, found: Sequence[Reach], *, many: i
         if reach is None:
             words = f"{max(many, len(found))} queries read the source, and nothing shows which of them feeds"
             return _untold(injection, f"{words} {scale.case.sink}: name it in the sink (`query`)")
-        return _Weighing(scale, injection, in_flight(scale, injection, reach, last), at, last).weighed()
+        taken = in_flight(scale, injection, reach, last)
+        return _Weighing(scale, injection, taken, at, last, until=until).weighed()
     except UsageError as failure:
         return _untold(injection, scale.refused(failure))
 
@@ -142,8 +147,18 @@ def _has(now: Counter[Any], full: Counter[Any]) -> bool:
 class _Weighing:
     """One hit, one sink, one query."""
 
-    def __init__(self, scale: Scale, injection: Injection, reach: Reach, at: SinkState, last: SinkState) -> None:
+    def __init__(
+        self,
+        scale: Scale,
+        injection: Injection,
+        reach: Reach,
+        at: SinkState,
+        last: SinkState,
+        *,
+        until: Injection | None = None,
+    ) -> None:
         assert injection.at is not None
+        self.until = until
         self.scale, self.injection, self.reach, self.at, self.last = scale, injection, reach, at, last
         self.snapshot = injection.at.snapshot
         self.base, self.full = scale.upto(reach.low, last), scale.upto(reach.high, last)
@@ -334,12 +349,16 @@ class _Weighing:
         return Visibility(self.scale, bool(self.touched), right, self._dropped())
 
     def _dropped(self) -> Counter[Row]:
-        """What the sink's reader has left out as repetitions since the last look; nothing where a look did not keep
-        it."""
+        """What the sink's reader has left out as repetitions between the last look and the next hit: what came after
+        that may be its doing. Nothing where a look did not keep it."""
         last = self.injection.restart or self.injection.at
-        then = dropped(self.scale.case, last.tables[self.scale.position]) if last else None
-        now = dropped(self.scale.case, self.scale.table)
+        then = self._left_out(last)
+        now = dropped(self.scale.case, self.scale.table) if self.until is None else self._left_out(self.until.at)
         return Counter() if now is None or then is None else now - then
+
+    def _left_out(self, look: Seen | None) -> Counter[Row] | None:
+        """The same up to a look."""
+        return dropped(self.scale.case, look.tables[self.scale.position]) if look is not None else None
 
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:

@@ -124,8 +124,11 @@ def parsed(address: str, environ: Mapping[str, str] | None = None) -> Address:
     login, _, hosts = parts.netloc.rpartition("@")
     if scheme not in SCHEMES or parts.path.strip("/") or parts.fragment or not hosts:
         raise UsageError(MUST_BE)
-    if unknown := sorted(set(asked) - {"mechanism", "ca"}):
-        raise UsageError(f"--at kafka=…: {unknown[0]} is no part of an address; there are mechanism and ca")
+    # A password that holds a `?` is split there: what follows is no name that may be shown.
+    if "@" in parts.query:
+        raise UsageError(f"{MUST_BE}: a ? or @ in a user, a password or a path is written %3F or %40")
+    if set(asked) - {"mechanism", "ca"}:
+        raise UsageError("--at kafka=…: what follows the ? can only be mechanism=… and ca=…; there is something else")
     user, colon, word = login.partition(":")
     if bool(user) is not SCHEMES[scheme][1]:
         raise UsageError(f"{MUST_BE}: {scheme} {'has no' if user else 'needs a'} user")
