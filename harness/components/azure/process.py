@@ -2,6 +2,8 @@
 
 The connector of Hadoop reaches an emulator at port 10000 alone. So there is one on a machine at a time: who starts one
 holds a lock until it is closed, and the next one waits.
+
+It writes its metadata every five seconds: no fault may kill it, which would lose what it has acknowledged.
 """
 
 from __future__ import annotations
