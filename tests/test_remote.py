@@ -118,6 +118,27 @@ def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(server: Loc
         assert len(observer.queries()) == 2
 
 
+@pytest.mark.parametrize("below", ["", "one"])
+def test_of_a_checkpoint_that_was_deleted_nothing_is_left(server: LocalRemote, tmp_path: Path, below: str) -> None:
+    with observed(server, tmp_path) as (observer, seen):
+        place = server.path / below
+        for source in ("0", "1"):
+            put(place / "sources" / source / "0", b"v1\n{}")
+        put(place / "offsets" / "0", PLAN % 5)
+        put(place / "commits" / "0")
+        until("the commit", lambda: len(seen) >= 4, within_s=20)
+        assert [(state.offsets, state.commits) for state in observer.states()] == [((0,), (0,))]
+        server.delete(str(place.relative_to(server.path) / "sources" / "1"))
+        put(place / "offsets" / "1", PLAN % 9)
+        until("the next plan", lambda: len(seen) >= 5, within_s=20)
+        here = tmp_path / "run" / "checkpoint" / below
+        assert [path.relative_to(here).as_posix() for path in here.glob("sources/*/*")] == ["sources/0/0"]
+        for each in ("sources", "offsets", "commits"):
+            server.delete(str(place.relative_to(server.path) / each))
+        assert [(state.offsets, state.commits) for state in observer.states()] == [((), ())]
+        assert not [path for path in here.rglob("*") if path.is_file()]
+
+
 def test_a_plan_is_told_once_what_its_source_took_is_here(server: LocalRemote, tmp_path: Path) -> None:
     put(server.path / "sources" / "0" / "0", b"v1\nfirst")
     put(server.path / "offsets" / "0", PLAN % 5)
@@ -301,5 +322,5 @@ def test_a_checkpoint_is_put_on_a_component_and_kept_when_written_out(copied: Pa
 
 
 def test_a_component_that_keeps_no_checkpoints_is_refused(copied: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of hdfs"):
+    with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of azure, hdfs, s3,"):
         load(written(copied, "postgres"))

@@ -85,7 +85,10 @@ class Mirror:
         """Copy what is there now. Raises StackError."""
         with self._lock:
             if walk or self._walked.over() or not self._checkpoints:
-                self._checkpoints = set(self._walk("", 0))
+                found = set(self._walk("", 0))
+                for gone in sorted(self._checkpoints - found):
+                    self._forget(gone)
+                self._checkpoints = found
                 self._walked = Deadline(WALK_EVERY_S)
             for place in sorted(self._checkpoints):
                 self._copy(place)
@@ -121,7 +124,7 @@ class Mirror:
         newest = max(map(_number, planned), default=-1)
         done = {name: entry for name, entry in done.items() if (_batch(name) or 0) <= newest}
         new = any(self._is_new(joined(place, "offsets", name), entry) for name, entry in planned.items())
-        if new or not any(known.startswith(joined(place, "sources")) for known in self._known):
+        if new or not self._sources_known(place):
             self._sources(place)
         files = [(joined(place, "offsets", name), entry) for name, entry in planned.items()]
         files += [(joined(place, "commits", name), entry) for name, entry in done.items()]
@@ -140,6 +143,8 @@ class Mirror:
                 if not name.startswith("."):
                     self._take(joined(inside, name), entry)
             self._drop(inside, found)
+        for gone in self._sources_known(place) - {*insides}:
+            self._drop(gone, {})
 
     def _make(self, folders: Iterable[str]) -> None:
         new = [self.folder / each for each in folders if not (self.folder / each).is_dir()]
@@ -165,6 +170,15 @@ class Mirror:
             to.unlink(missing_ok=True)  # another one in its place is told of again
         beside.rename(to)
         self._known[path] = entry.stamp
+
+    def _forget(self, place: str) -> None:
+        """A checkpoint that is there no more."""
+        for folder in (*(joined(place, log) for log in reversed(LOGS)), *self._sources_known(place)):
+            self._drop(folder, {})
+
+    def _sources_known(self, place: str) -> set[str]:
+        inside = f"{joined(place, 'sources')}/"
+        return {known.rpartition("/")[0] for known in self._known if known.startswith(inside)}
 
     def _drop(self, folder: str, names: dict[str, Entry]) -> None:
         for path in [known for known in self._known if known.rpartition("/")[0] == folder]:
