@@ -225,6 +225,41 @@ def test_a_server_that_is_silent_for_long_fails_the_run(
         until("the run to fail", failed, within_s=20)
 
 
+def test_a_file_that_cannot_be_read_is_named_and_holds_nobody_up_for_ever(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(server.path / "one" / "offsets" / "0", PLAN % 5)
+    put(server.path / "one" / "commits" / "0")
+    put(server.path / "two" / "offsets" / "0", PLAN % 5)
+    server.unread.add("one/offsets/0")
+    followed, here = mirrored(server, tmp_path), tmp_path / "run" / "checkpoint"
+
+    def files() -> list[str]:
+        return sorted(path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file())
+
+    with pytest.raises(StackError, match=r"run/one/offsets/0, which is listed; it cannot be read: .*block is missing"):
+        followed.look()
+    assert files() == ["two/offsets/0"], "what comes after it in its checkpoint waits for it"
+    monkeypatch.setattr(mirrors, "UNREAD_S", -1.0)
+    monkeypatch.setattr(mirrors, "SILENT_S", 60.0)
+    with pytest.raises(StackError, match="it cannot be read"):
+        followed.look()
+    followed.healthy()
+    assert files() == ["one/commits/0", "two/offsets/0"]
+    server.unread.clear()
+    followed.look()
+    assert files() == ["one/commits/0", "one/offsets/0", "two/offsets/0"]
+
+
+def test_a_server_that_faults_have_away_may_be_silent_for_as_long(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "SILENT_S", -1.0)
+    with pytest.raises(HarnessError, match="nobody has answered"):
+        mirrored(server, tmp_path).healthy()
+    Mirror(server, tmp_path / "run" / "checkpoint", scratch=tmp_path / "run" / "copied", away_s=60.0).healthy()
+
+
 def test_a_watch_that_dies_fails_the_run(server: LocalRemote, tmp_path: Path) -> None:
     def dies(place: str) -> None:
         raise RuntimeError("unheard of")

@@ -377,7 +377,9 @@ def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
     if not label:
         return None
     kept: KeepsCheckpoints = able(label, KeepsCheckpoints, "keeps no checkpoints")
-    return Mirror(kept.checkpoints(own.part(label)), own.checkpoint, scratch=own.folder / "copied")
+    away_s = sum(float(step.do.options.get("for_s", 0.0)) for step in scenario.schedule)
+    folder = kept.checkpoints(own.part(label))
+    return Mirror(folder, own.checkpoint, scratch=own.folder / "copied", away_s=away_s)
 
 
 def resolved(pipeline: Pipeline, own: RunResources, root: Path) -> Pipeline:
