@@ -65,3 +65,25 @@ def test_lost_blocks_do_not_come_back_and_are_felt_by_a_driver_that_dies(dies_at
 def test_a_datanode_without_a_block_has_lost_none() -> None:
     done = lose_blocks.KIND.inject(world(Hdfs(blocks=0), dies_at_look=0), step("lose blocks"), TriggerHit(batch=3))
     assert not done.signalled
+
+
+@pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])
+def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_look: int, unfelt: bool) -> None:
+    server = Hdfs()
+    done = enter_safe_mode.KIND.inject(
+        world(server, dies_at_look=dies_at_look), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
+    )
+    assert (done.unfelt, bool(done.why), server.safe) == (unfelt, unfelt, False)
+
+
+def test_safe_mode_is_left_however_its_time_ends() -> None:
+    server = Hdfs()
+    run = world(server, dies_at_look=0)
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    run.stop = SimpleNamespace(wait=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
+    assert not server.safe

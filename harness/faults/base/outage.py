@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
-from harness.faults.base import Injection, lasting
+from harness.faults.base import Injection, killing, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -116,7 +116,8 @@ class KillServer:
         finally:
             signals.thaw(late)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
-        unfelt = not (lost or self.died(run, driver))
+        # Whose query has failed needs some seconds to end.
+        unfelt = not (lost or self.died(run, driver) or killing.dies(run, driver))
         return Injection(
             signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt,
             unhealed=self.unhealed(step.do),
