@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -191,6 +192,22 @@ def test_the_listing_is_the_servers_and_a_silent_one_gives_none(server: LocalRem
         observer.healthy()
 
 
+def test_an_empty_batch_that_only_the_server_has_is_an_empty_one(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It follows nothing by itself: the copy is behind.
+    monkeypatch.setattr(Mirror, "start", lambda self, seen: None)
+    with observed(server, tmp_path) as (observer, seen):
+        put(server.path / "sources" / "0" / "0", b'{"topic":{"0":0}}')
+        put(server.path / "offsets" / "0", PLAN % 5)
+        observer.catch_up()
+        folder = seen[0].folder
+        for batch, end in ((1, 5), (2, 9)):
+            put(server.path / "offsets" / str(batch), PLAN % end)
+            assert observer.listing(folder)["offsets"][-1] == batch
+            assert observer.took_nothing(folder, batch) is (end == 5)
+
+
 def test_a_listing_is_settled_once_nothing_is_on_its_way(server: LocalRemote) -> None:
     put(server.path / "offsets" / "0", PLAN % 5)
     hidden = server.path / "commits" / ".0.some.tmp"
@@ -323,6 +340,35 @@ def test_a_file_without_an_answer_is_looked_for_and_never_sent_again(
     assert {answer.state for answer in answers} == {State.ACKNOWLEDGED if back else State.UNKNOWN}
     server.away.clear()
     assert source.ends() == {0: 2}
+
+
+@pytest.mark.parametrize(
+    ("cause", "state"),
+    [
+        (TimeoutError("timed out"), State.UNKNOWN),
+        (http.client.IncompleteRead(b""), State.UNKNOWN),
+        (ConnectionResetError("reset"), State.FAILED),
+        (None, State.FAILED),
+    ],
+)
+def test_a_file_that_the_server_may_still_be_at_work_on_is_not_called_failed(
+    server: LocalRemote, monkeypatch: pytest.MonkeyPatch, cause: Exception | None, state: State
+) -> None:
+    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
+    sender = source.sender()
+
+    def unanswered(place: str, data: bytes) -> None:
+        raise StackError("asked the server") from cause
+
+    write = server.write
+    monkeypatch.setattr(server, "write", unanswered)
+    answers = sender.send([sender.placed(Record(0, b"k", b"v"))])
+    assert [answer.state for answer in answers] == [state]
+    assert source.ends() == {}
+    # What was asked for is done all the same, late.
+    write(source.dropped.file(0).name, source.dropped.form.written([b"v"]))
+    assert source.ends() == ({0: 1} if state is State.UNKNOWN else {})
 
 
 def test_a_file_that_was_never_written_is_no_partition(server: LocalRemote, monkeypatch: pytest.MonkeyPatch) -> None:
