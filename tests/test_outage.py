@@ -46,6 +46,7 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
         supervisor=SimpleNamespace(driver=driver, ended=lambda number: died and next(looks) >= dies_at_look),
         tripwire=None,
         look=lambda hit: None,
+        only_checkpoint="",
         stop=threading.Event(),
     )
 
@@ -61,6 +62,17 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
     assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
     assert done.signalled
+
+
+@pytest.mark.parametrize(("died", "unfelt"), [(True, False), (False, True)])
+def test_of_a_server_that_keeps_the_checkpoint_alone_only_a_death_counts(
+    monkeypatch: pytest.MonkeyPatch, died: bool, unfelt: bool
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
+    run = world(connected=True, died=died)
+    run.only_checkpoint = "postgres"
+    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
 
 
 def test_a_driver_whose_query_has_failed_is_given_the_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from harness.run.progress.observer import Observer
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import State
 from harness.sinks.base import Missing
-from harness.stacks.needed_parts import parts
+from harness.stacks.needed_parts import only_checkpoint, parts
 from harness.wait import until
 from harness.workloads.base import Record
 from tests.remote_folder import LocalRemote, put
@@ -405,3 +405,18 @@ def test_a_checkpoint_is_put_on_a_component_and_kept_when_written_out(copied: Pa
 def test_a_component_that_keeps_no_checkpoints_is_refused(copied: Path) -> None:
     with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of azure, hdfs, s3,"):
         load(written(copied, "postgres"))
+
+
+@pytest.mark.parametrize(
+    ("more", "alone"),
+    [
+        ("", "s3"),
+        ("input: {workload: transactions, source: s3}\n", ""),
+        ("sink: {s3: payments, effect: select id from ledger, key: [id]}\n", ""),
+    ],
+)
+def test_a_component_keeps_the_checkpoint_alone_unless_it_is_read_or_written(
+    copied: Path, more: str, alone: str
+) -> None:
+    copied.write_text(TEXT.replace("WHERE", "s3") + more)
+    assert only_checkpoint(load(copied)) == alone

@@ -39,7 +39,7 @@ from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
 from harness.stack import RestartsDrivers, Stack
-from harness.stacks.needed_parts import code, parts
+from harness.stacks.needed_parts import code, only_checkpoint, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -206,6 +206,7 @@ class Live:
             snapshots=self.snapshots,
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
             watched=self._mirror.told if self._mirror else "",
+            only_checkpoint=only_checkpoint(self.scenario),
         )
 
     def _looked_at(self) -> Parts:

@@ -151,4 +151,5 @@ def _install(npm: Path, home: Path, session: Session, log: Path) -> None:
             session.end(process)
             raise StackError(f"fetching Azurite took over {INSTALL_S:g} s; look at the network, run again") from error
         if status != 0 or not (temporary / MAIN).is_file():
-            raise StackError(f"cannot fetch azurite {VERSION} by npm; run again with a network. {log} ends:\n{tail(log)}")
+            words = f"cannot fetch azurite {VERSION} by npm; run again with a network"
+            raise StackError(f"{words}. {log} ends:\n{tail(log)}")

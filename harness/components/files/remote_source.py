@@ -1,8 +1,7 @@
 """Files of records dropped into a folder on a server, as Spark's file source reads them there.
 
 A file whose writing got no answer may be there: it is looked for as soon as the server answers again. Until then nobody
-knows, and nothing is sent again. One that was asked for and not answered in time may still come: nobody knows that it is
-not there before it is.
+knows, and nothing is sent again. One that was not answered in time may still come: it is unknown until it is there.
 """
 
 from __future__ import annotations
