@@ -106,14 +106,14 @@ def told() -> Iterator[tuple[Server, type[Told]]]:
     """A server, and what it is to answer."""
     kind = type("Own", (Told,), {"answers": {}, "seen": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), kind) as there:
-        # A client keeps its connection.
-        there.daemon_threads = True
         thread = threading.Thread(target=there.serve_forever)
         thread.start()
         server = Server("127.0.0.1", there.server_address[1], KEYS)
         try:
             yield server, kind
         finally:
+            # It is kept, and whoever serves it waits for its end.
+            server._http._connection().close()
             there.shutdown()
             thread.join()
 
