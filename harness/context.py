@@ -185,8 +185,9 @@ class RunContext:
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the current attempt of the driver has done something; before that there is nothing to hit. `feeds`:
     the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
-    `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `began_s`: when the
-    schedule began, by the monotonic clock. `stop` ends every wait of the schedule."""
+    `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `only_checkpoint`:
+    the component that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule
+    began, by the monotonic clock. `stop` ends every wait of the schedule."""
 
     stack: Stack
     own: RunResources
@@ -201,6 +202,7 @@ class RunContext:
     snapshots: Snapshots | None = None
     feeds: str | None = None
     watched: str = ""
+    only_checkpoint: str = ""
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
 

@@ -22,6 +22,8 @@ class LocalRemote:
     scratch: Path | None = None
     before: Callable[[str], None] = lambda place: None
     away: threading.Event = field(default_factory=threading.Event)
+    unread: set[str] = field(default_factory=set)
+    """The files that are listed, and refused to who reads them."""
 
     def entries(self, place: str) -> list[Entry]:
         self._answer()
@@ -31,6 +33,8 @@ class LocalRemote:
 
     def read(self, place: str) -> bytes | None:
         self._answer()
+        if place in self.unread:
+            raise StackError(f"asked the server for {place}; its block is missing")
         file = self.path / place
         return file.read_bytes() if file.is_file() else None
 

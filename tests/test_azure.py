@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.components.azure import blob
+from harness.components.azure import blob, process
 from harness.components.azure.blob import Blob, BlobService, signature
 from harness.components.azure.process import Azurite
 from harness.components.azure.run_prefix import CONTAINER, Room
 from harness.errors import StackError
 from harness.machine import java
 from harness.remote import Entry
+from harness.session.reaper import MARKER
 from harness.session.session import Session
 from tests.provided import running
 
@@ -51,19 +54,59 @@ def test_a_signature_covers_what_is_asked() -> None:
     assert one not in others
 
 
+def test_a_port_that_a_dead_harness_left_behind_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as left:
+        number = left.getsockname()[1]
+        monkeypatch.setattr(process, "FREE_S", 0.2)
+        with pytest.raises(StackError, match=rf"waited 0.2 s for port {number} to be free for Azurite.*end who has it"):
+            process.free_port(number)
+        monkeypatch.setattr(process, "FREE_S", 60.0)
+        reaper = threading.Timer(0.3, left.close)
+        reaper.start()
+        port = process.free_port(number)
+        reaper.join()
+    assert port.number == number
+    port.release()
+
+
+NPM = """#!/bin/sh
+echo "$@" > "$HERE/asked"
+env > "$HERE/environment"
+mkdir -p node_modules/azurite/dist/src/blob
+touch node_modules/azurite/dist/src/blob/main.js
+"""
+
+
+def test_npm_runs_no_script_and_is_the_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONCEPROOF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SOME_SECRET", "s")
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    npm = tmp_path / "npm"
+    npm.write_text(NPM.replace("$HERE", str(tmp_path)))
+    npm.chmod(0o700)
+    left = tmp_path / "cache" / "azurite" / f".{process.VERSION}.left"
+    left.mkdir(parents=True)
+    with Session() as session:
+        assert process.installed(npm, session, log=tmp_path / "azure.log").is_file()
+    assert "--ignore-scripts" in (tmp_path / "asked").read_text().split()
+    names = {line.partition("=")[0] for line in (tmp_path / "environment").read_text().splitlines()}
+    assert {MARKER, "https_proxy"} < names
+    assert "SOME_SECRET" not in names
+    assert not left.exists()
+
+
 @pytest.mark.stack
 @pytest.mark.prove
-def test_what_is_put_is_there_after_a_kill_until_its_run_ends(tmp_path: Path) -> None:
+def test_what_is_put_is_there_until_its_run_ends(tmp_path: Path) -> None:
     with Session() as session, running(Azurite(session, java.find(), logs=tmp_path)) as made:
         room: Room = made.provide("r1", {"": {}})[""].at
         room.write("offsets/.0.a b.tmp", b"v1")
-        made.stop()
-        with pytest.raises(StackError, match=r"asked Azurite at .*; saw"):
-            room.read("offsets/.0.a b.tmp")
-        made.start()
         assert room.read("offsets/.0.a b.tmp") == b"v1"
         assert room.entries("") == [Entry("offsets", folder=True)]
         assert [entry.name for entry in room.entries("offsets")] == [".0.a b.tmp"]
         assert room.read("nothing") is None
         made.drop("r1", [""])
         assert list(made.service.listed(CONTAINER, "", deep=True)) == []
+        made.stop()
+        with pytest.raises(StackError, match=r"asked Azurite at .*; saw"):
+            room.read("offsets/.0.a b.tmp")

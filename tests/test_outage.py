@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.context import TriggerHit
-from harness.faults.base import Injection, outage
+from harness.faults.base import Injection, killing, outage
 from harness.run.schedule import evidence
 from harness.scenario import Fault, Impact, Step, Trigger
 
@@ -32,19 +33,21 @@ class Process:
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is stopped."""
     monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
+    monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(*, connected: bool, died: bool = False) -> Any:
+def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
     """A run with one process and a server that comes back."""
     server = SimpleNamespace(port=1, stop=lambda: None, start=lambda: None)
-    driver = SimpleNamespace(number=1)
+    driver, looks = SimpleNamespace(number=1), iter(range(1, 10_000))
     return SimpleNamespace(
         stack=SimpleNamespace(servers={"postgres": server}, executors=lambda own: []),
         own={},
-        supervisor=SimpleNamespace(driver=driver, ended=lambda number: died),
+        supervisor=SimpleNamespace(driver=driver, ended=lambda number: died and next(looks) >= dies_at_look),
         tripwire=None,
         look=lambda hit: None,
-        stop=SimpleNamespace(wait=lambda seconds: None),
+        only_checkpoint="",
+        stop=threading.Event(),
     )
 
 
@@ -59,6 +62,23 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
     assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
     assert done.signalled
+
+
+@pytest.mark.parametrize(("died", "unfelt"), [(True, False), (False, True)])
+def test_of_a_server_that_keeps_the_checkpoint_alone_only_a_death_counts(
+    monkeypatch: pytest.MonkeyPatch, died: bool, unfelt: bool
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
+    run = world(connected=True, died=died)
+    run.only_checkpoint = "postgres"
+    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
+
+
+def test_a_driver_whose_query_has_failed_is_given_the_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
+    run = world(connected=False, died=True, dies_at_look=4)
+    assert not outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).unfelt
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -27,7 +28,7 @@ from harness.run.progress.observer import Observer
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import State
 from harness.sinks.base import Missing
-from harness.stacks.needed_parts import parts
+from harness.stacks.needed_parts import only_checkpoint, parts
 from harness.wait import until
 from harness.workloads.base import Record
 from tests.remote_folder import LocalRemote, put
@@ -118,6 +119,27 @@ def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(server: Loc
         assert len(observer.queries()) == 2
 
 
+@pytest.mark.parametrize("below", ["", "one"])
+def test_of_a_checkpoint_that_was_deleted_nothing_is_left(server: LocalRemote, tmp_path: Path, below: str) -> None:
+    with observed(server, tmp_path) as (observer, seen):
+        place = server.path / below
+        for source in ("0", "1"):
+            put(place / "sources" / source / "0", b"v1\n{}")
+        put(place / "offsets" / "0", PLAN % 5)
+        put(place / "commits" / "0")
+        until("the commit", lambda: len(seen) >= 4, within_s=20)
+        assert [(state.offsets, state.commits) for state in observer.states()] == [((0,), (0,))]
+        server.delete(str(place.relative_to(server.path) / "sources" / "1"))
+        put(place / "offsets" / "1", PLAN % 9)
+        until("the next plan", lambda: len(seen) >= 5, within_s=20)
+        here = tmp_path / "run" / "checkpoint" / below
+        assert [path.relative_to(here).as_posix() for path in here.glob("sources/*/*")] == ["sources/0/0"]
+        for each in ("sources", "offsets", "commits"):
+            server.delete(str(place.relative_to(server.path) / each))
+        assert [(state.offsets, state.commits) for state in observer.states()] == [((), ())]
+        assert not [path for path in here.rglob("*") if path.is_file()]
+
+
 def test_a_plan_is_told_once_what_its_source_took_is_here(server: LocalRemote, tmp_path: Path) -> None:
     put(server.path / "sources" / "0" / "0", b"v1\nfirst")
     put(server.path / "offsets" / "0", PLAN % 5)
@@ -170,6 +192,22 @@ def test_the_listing_is_the_servers_and_a_silent_one_gives_none(server: LocalRem
         observer.healthy()
 
 
+def test_an_empty_batch_that_only_the_server_has_is_an_empty_one(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It follows nothing by itself: the copy is behind.
+    monkeypatch.setattr(Mirror, "start", lambda self, seen: None)
+    with observed(server, tmp_path) as (observer, seen):
+        put(server.path / "sources" / "0" / "0", b'{"topic":{"0":0}}')
+        put(server.path / "offsets" / "0", PLAN % 5)
+        observer.catch_up()
+        folder = seen[0].folder
+        for batch, end in ((1, 5), (2, 9)):
+            put(server.path / "offsets" / str(batch), PLAN % end)
+            assert observer.listing(folder)["offsets"][-1] == batch
+            assert observer.took_nothing(folder, batch) is (end == 5)
+
+
 def test_a_listing_is_settled_once_nothing_is_on_its_way(server: LocalRemote) -> None:
     put(server.path / "offsets" / "0", PLAN % 5)
     hidden = server.path / "commits" / ".0.some.tmp"
@@ -202,6 +240,41 @@ def test_a_server_that_is_silent_for_long_fails_the_run(
             return False
 
         until("the run to fail", failed, within_s=20)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_holds_nobody_up_for_ever(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(server.path / "one" / "offsets" / "0", PLAN % 5)
+    put(server.path / "one" / "commits" / "0")
+    put(server.path / "two" / "offsets" / "0", PLAN % 5)
+    server.unread.add("one/offsets/0")
+    followed, here = mirrored(server, tmp_path), tmp_path / "run" / "checkpoint"
+
+    def files() -> list[str]:
+        return sorted(path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file())
+
+    with pytest.raises(StackError, match=r"run/one/offsets/0, which is listed; it cannot be read: .*block is missing"):
+        followed.look()
+    assert files() == ["two/offsets/0"], "what comes after it in its checkpoint waits for it"
+    monkeypatch.setattr(mirrors, "UNREAD_S", -1.0)
+    monkeypatch.setattr(mirrors, "SILENT_S", 60.0)
+    with pytest.raises(StackError, match="it cannot be read"):
+        followed.look()
+    followed.healthy()
+    assert files() == ["one/commits/0", "two/offsets/0"]
+    server.unread.clear()
+    followed.look()
+    assert files() == ["one/commits/0", "one/offsets/0", "two/offsets/0"]
+
+
+def test_a_server_that_faults_have_away_may_be_silent_for_as_long(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "SILENT_S", -1.0)
+    with pytest.raises(HarnessError, match="nobody has answered"):
+        mirrored(server, tmp_path).healthy()
+    Mirror(server, tmp_path / "run" / "checkpoint", scratch=tmp_path / "run" / "copied", away_s=60.0).healthy()
 
 
 def test_a_watch_that_dies_fails_the_run(server: LocalRemote, tmp_path: Path) -> None:
@@ -269,6 +342,35 @@ def test_a_file_without_an_answer_is_looked_for_and_never_sent_again(
     assert source.ends() == {0: 2}
 
 
+@pytest.mark.parametrize(
+    ("cause", "state"),
+    [
+        (TimeoutError("timed out"), State.UNKNOWN),
+        (http.client.IncompleteRead(b""), State.UNKNOWN),
+        (ConnectionResetError("reset"), State.FAILED),
+        (None, State.FAILED),
+    ],
+)
+def test_a_file_that_the_server_may_still_be_at_work_on_is_not_called_failed(
+    server: LocalRemote, monkeypatch: pytest.MonkeyPatch, cause: Exception | None, state: State
+) -> None:
+    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
+    sender = source.sender()
+
+    def unanswered(place: str, data: bytes) -> None:
+        raise StackError("asked the server") from cause
+
+    write = server.write
+    monkeypatch.setattr(server, "write", unanswered)
+    answers = sender.send([sender.placed(Record(0, b"k", b"v"))])
+    assert [answer.state for answer in answers] == [state]
+    assert source.ends() == {}
+    # What was asked for is done all the same, late.
+    write(source.dropped.file(0).name, source.dropped.form.written([b"v"]))
+    assert source.ends() == ({0: 1} if state is State.UNKNOWN else {})
+
+
 def test_a_file_that_was_never_written_is_no_partition(server: LocalRemote, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
     source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
@@ -303,3 +405,18 @@ def test_a_checkpoint_is_put_on_a_component_and_kept_when_written_out(copied: Pa
 def test_a_component_that_keeps_no_checkpoints_is_refused(copied: Path) -> None:
     with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of azure, hdfs, s3"):
         load(written(copied, "postgres"))
+
+
+@pytest.mark.parametrize(
+    ("more", "alone"),
+    [
+        ("", "s3"),
+        ("input: {workload: transactions, source: s3}\n", ""),
+        ("sink: {s3: payments, effect: select id from ledger, key: [id]}\n", ""),
+    ],
+)
+def test_a_component_keeps_the_checkpoint_alone_unless_it_is_read_or_written(
+    copied: Path, more: str, alone: str
+) -> None:
+    copied.write_text(TEXT.replace("WHERE", "s3") + more)
+    assert only_checkpoint(load(copied)) == alone

@@ -50,6 +50,16 @@ def said(**changes: Any) -> dict[str, Any]:
 GAVE_UP = said(kind="gave up", idle_s=0.5)
 
 
+def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path: Path) -> None:
+    found, controls = run(tmp_path, said()), [Control(number=number, gap_s=30.0) for number in (1, 2, 3)]
+    assert stalled(found, INJECTIONS, controls).stand
+    evidence = Evidence(signalled={"datanode": "back without its 3 blocks"}, unfelt=True, unhealed=True)
+    felt_by_nobody = StepOutcome(name="lose blocks", point="", batch=1, hit=False, evidence=evidence)
+    out = stalled(replace(found, steps=(*found.steps, felt_by_nobody)), INJECTIONS, controls)
+    assert not out.stand
+    assert "lose blocks took away did not come back" in out.unknown[0]
+
+
 @pytest.mark.parametrize("nothing", [None, "", {}])
 def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
     assert stalled(run(tmp_path, nothing), INJECTIONS, []) == Decided()

@@ -305,6 +305,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
         supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(asked, lost)),
         tripwire=None,
         look=lambda hit: story.append("looked"),
+        only_checkpoint="",
         stop=threading.Event(),
     )
     hit, step = TriggerHit(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))

@@ -30,7 +30,10 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
-    if away := [injection.label for injection in injections if injection.outcome.evidence.unhealed]:
+    away = [injection.label for injection in injections if injection.outcome.evidence.unhealed]
+    # What nobody missed at once may be missed by the next attempt.
+    away += [step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed]
+    if away:
         return Decided(unknown=[f"{words}; what {away[0]} took away did not come back, so no pipeline could go on"])
     since = _since(run, injections)
     labels = tuple(injection.label for injection in since)

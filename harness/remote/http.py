@@ -33,11 +33,9 @@ class Http:
     secure: bool = False
     _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
-    def ask(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None, *, again: bool = True
-    ) -> Answer:
-        """The answer. A server closes a connection that was idle for seconds: then it is asked once more, unless
-        `again` is false, for what may not be asked twice. Raises NoAnswer."""
+    def ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
+        """The answer. A server closes a connection that was idle for seconds: then it is asked once more, so ask for
+        what may be asked twice. Raises NoAnswer."""
         connection = self._connection()
         fresh = connection.sock is None
         try:
@@ -45,16 +43,12 @@ class Http:
                 return _once(connection, method, target, headers, body)
             except CLOSED:
                 connection.close()
-                if fresh or not again:
+                if fresh:
                     raise
             return _once(connection, method, target, headers, body)
         except (OSError, http.client.HTTPException) as failure:
             connection.close()
             raise NoAnswer(" ".join(str(failure).split()) or type(failure).__name__) from failure
-
-    def close(self) -> None:
-        """This thread's connection."""
-        self._connection().close()
 
     def _connection(self) -> http.client.HTTPConnection:
         found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)

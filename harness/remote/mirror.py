@@ -27,19 +27,25 @@ LOOK_EVERY_S = 0.25
 AGAIN_S = 0.2
 SILENT_S = 180.0
 """After so long without an answer nobody would see a crash point."""
+UNREAD_S = 30.0
+"""How long a file that is listed and cannot be read holds back what comes after it in its checkpoint."""
 LOGS = ("offsets", "commits")
 STATE = "state"
 
 
 class Mirror:
-    """Copies `remote` to `folder`; `scratch` is a folder of the same disk that nobody watches for events."""
+    """Copies `remote` to `folder`; `scratch` is a folder of the same disk that nobody watches for events. `away_s`: for
+    how long faults have the server away."""
 
-    def __init__(self, remote: RemoteFolder, folder: Path, *, scratch: Path) -> None:
+    def __init__(self, remote: RemoteFolder, folder: Path, *, scratch: Path, away_s: float = 0.0) -> None:
         self.remote, self.folder, self._scratch = remote, folder, scratch
+        self._away_s = away_s
         self._seen: Callable[[], object] = lambda: None
         scratch.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, str] = {}
         """The stamp of each file that is here."""
+        self._unread: dict[str, tuple[float, str]] = {}
+        """Since when each file could not be read, and what the server said."""
         self._checkpoints: set[str] = set()
         self._walked = Deadline(0.0)
         self._lock = threading.Lock()
@@ -71,8 +77,9 @@ class Mirror:
         """Raise HarnessError if it is followed no more."""
         if self.failure is not None:
             raise HarnessError(f"the watch on {self.remote.url} died: {self.failure!r}")
-        if monotonic() - self._answered > SILENT_S:
-            raise HarnessError(f"nobody has answered for {self.remote.url} in {SILENT_S:g} s: {self._why}")
+        silent_s = SILENT_S + self._away_s
+        if monotonic() - self._answered > silent_s:
+            raise HarnessError(f"nobody has answered for {self.remote.url} in {silent_s:g} s: {self._why}")
 
     def place(self, folder: Path) -> str | None:
         """What a local folder is the copy of; None for one that is no copy."""
@@ -82,14 +89,19 @@ class Mirror:
         return "" if found == "." else found
 
     def look(self, *, walk: bool = True) -> None:
-        """Copy what is there now. Raises StackError."""
+        """Copy what is there now. Raises StackError, of a file that cannot be read once the others are copied."""
         with self._lock:
             if walk or self._walked.over() or not self._checkpoints:
-                self._checkpoints = set(self._walk("", 0))
+                found = set(self._walk("", 0))
+                for gone in sorted(self._checkpoints - found):
+                    self._forget(gone)
+                self._checkpoints = found
                 self._walked = Deadline(WALK_EVERY_S)
             for place in sorted(self._checkpoints):
                 self._copy(place)
             self._answered = monotonic()
+            for path, (_, said) in self._unread.items():
+                raise StackError(f"asked for {self.remote.url}/{path}, which is listed; it cannot be read: {said}")
 
     def _follow(self) -> None:
         try:
@@ -121,25 +133,30 @@ class Mirror:
         newest = max(map(_number, planned), default=-1)
         done = {name: entry for name, entry in done.items() if (_batch(name) or 0) <= newest}
         new = any(self._is_new(joined(place, "offsets", name), entry) for name, entry in planned.items())
-        if new or not any(known.startswith(joined(place, "sources")) for known in self._known):
-            self._sources(place)
+        held = (new or not self._sources_known(place)) and not self._sources(place)
         files = [(joined(place, "offsets", name), entry) for name, entry in planned.items()]
         files += [(joined(place, "commits", name), entry) for name, entry in done.items()]
         self._make(joined(place, log) for log in LOGS)
         for path, entry in sorted(files, key=lambda each: _order(each[0])):
-            self._take(path, entry)
+            if held or not self._take(path, entry):
+                break
         for log, names in zip(LOGS, (planned, done), strict=True):
             self._drop(joined(place, log), names)
 
-    def _sources(self, place: str) -> None:
+    def _sources(self, place: str) -> bool:
+        """Is it all here that can be had?"""
+        here = True
         insides = [joined(place, "sources", source.name) for source in self.remote.entries(joined(place, "sources"))]
         self._make(insides)
         for inside in insides:
             found = {entry.name: entry for entry in self.remote.entries(inside) if not entry.folder}
             for name, entry in sorted(found.items(), key=lambda each: _number(each[0])):
                 if not name.startswith("."):
-                    self._take(joined(inside, name), entry)
+                    here &= self._take(joined(inside, name), entry)
             self._drop(inside, found)
+        for gone in self._sources_known(place) - {*insides}:
+            self._drop(gone, {})
+        return here
 
     def _make(self, folders: Iterable[str]) -> None:
         new = [self.folder / each for each in folders if not (self.folder / each).is_dir()]
@@ -152,26 +169,44 @@ class Mirror:
         # One that is being written changes, and stays the same event.
         return path not in self._known if entry.name.startswith(".") else self._known.get(path) != entry.stamp
 
-    def _take(self, path: str, entry: Entry) -> None:
+    def _take(self, path: str, entry: Entry) -> bool:
+        """May what comes after it be taken? Not for a while if it cannot be read: its server may be away."""
         if entry.folder or not self._is_new(path, entry):
-            return
-        # What is still being written has nothing in it that anybody reads.
-        data = b"" if entry.name.startswith(".") else self.remote.read(path)
+            return True
+        try:
+            # What is still being written has nothing in it that anybody reads.
+            data = b"" if entry.name.startswith(".") else self.remote.read(path)
+        except StackError as failure:
+            since, _ = self._unread.get(path, (monotonic(), ""))
+            self._unread[path] = since, str(failure)
+            return monotonic() - since > UNREAD_S
+        self._unread.pop(path, None)
         if data is None:
-            return
+            return True
         to, beside = self.folder / path, self._scratch / "next"
         beside.write_bytes(data)
         if path in self._known:
             to.unlink(missing_ok=True)  # another one in its place is told of again
         beside.rename(to)
         self._known[path] = entry.stamp
+        return True
+
+    def _forget(self, place: str) -> None:
+        """A checkpoint that is there no more."""
+        for folder in (*(joined(place, log) for log in reversed(LOGS)), *self._sources_known(place)):
+            self._drop(folder, {})
+
+    def _sources_known(self, place: str) -> set[str]:
+        inside = f"{joined(place, 'sources')}/"
+        return {known.rpartition("/")[0] for known in (*self._known, *self._unread) if known.startswith(inside)}
 
     def _drop(self, folder: str, names: dict[str, Entry]) -> None:
-        for path in [known for known in self._known if known.rpartition("/")[0] == folder]:
+        for path in [known for known in (*self._known, *self._unread) if known.rpartition("/")[0] == folder]:
             if path.rpartition("/")[2] not in names:
                 with suppress(FileNotFoundError):
                     (self.folder / path).unlink()
-                del self._known[path]
+                self._known.pop(path, None)
+                self._unread.pop(path, None)
 
 
 def copied(remote: RemoteFolder, place: str, to: Path) -> None:

@@ -39,7 +39,7 @@ from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
 from harness.stack import RestartsDrivers, Stack
-from harness.stacks.needed_parts import code, parts
+from harness.stacks.needed_parts import code, only_checkpoint, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
@@ -206,6 +206,7 @@ class Live:
             snapshots=self.snapshots,
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
             watched=self._mirror.told if self._mirror else "",
+            only_checkpoint=only_checkpoint(self.scenario),
         )
 
     def _looked_at(self) -> Parts:
@@ -377,7 +378,9 @@ def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
     if not label:
         return None
     kept: KeepsCheckpoints = able(label, KeepsCheckpoints, "keeps no checkpoints")
-    return Mirror(kept.checkpoints(own.part(label)), own.checkpoint, scratch=own.folder / "copied")
+    away_s = sum(float(step.do.options.get("for_s", 0.0)) for step in scenario.schedule)
+    folder = kept.checkpoints(own.part(label))
+    return Mirror(folder, own.checkpoint, scratch=own.folder / "copied", away_s=away_s)
 
 
 def resolved(pipeline: Pipeline, own: RunResources, root: Path) -> Pipeline:

@@ -32,6 +32,14 @@ def parts(scenario: Scenario) -> Parts:
     return out
 
 
+def only_checkpoint(scenario: Scenario) -> str:
+    """The component that keeps the checkpoint, if it is neither the source's nor a sink's; else empty."""
+    kept = components(filter(None, (scenario.pipeline.checkpoint,)))
+    sinks = filter(None, (SINKS[sink.kind].component for sink in scenario.sinks))
+    others = components((*_source(scenario), *_made(scenario), *sinks))
+    return next((each for each in kept if each not in others), "")
+
+
 def needed(scenarios: Iterable[Scenario]) -> Collection[str]:
     """The components that any of them needs."""
     return components(label for scenario in scenarios for label in parts(scenario))

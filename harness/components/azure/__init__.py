@@ -5,7 +5,6 @@ blob        asks it
 run_prefix  a run's own blobs, and what Spark is told of them
 source      blobs of records put below a prefix
 sink        blobs that the pipeline writes, read back
-fault       ends it
 """
 
 from __future__ import annotations

@@ -2,23 +2,28 @@
 
 The connector of Hadoop reaches an emulator at port 10000 alone. So there is one on a machine at a time: who starts one
 holds a lock until it is closed, and the next one waits.
+
+It writes its metadata every five seconds: no fault may kill it, which would lose what it has acknowledged.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from harness import wait
 from harness.components.azure.blob import PORT, BlobService
 from harness.components.azure.run_prefix import CONTAINER, Provides
-from harness.errors import StackError
+from harness.errors import StackError, WaitError
 from harness.hosts import service
 from harness.hosts.database_process import DatabaseProcess
+from harness.hosts.logs import tail
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import cache, jars
 from harness.machine.java import Java
@@ -28,7 +33,11 @@ VERSION = "3.37.0"
 MAIN = "node_modules/azurite/dist/src/blob/main.js"
 START_S = 120.0
 INSTALL_S = 900.0
+NETWORK = re.compile(r"(https?|no)_proxy|npm_config_.*|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE", re.IGNORECASE)
+"""The variables by which npm finds its registry."""
 LOCK_S = 1800.0
+FREE_S = 30.0
+"""How long the emulator of a harness that was killed may hold its port: until that one's reaper has ended it."""
 CURE = "install Node.js (https://nodejs.org) with npm"
 
 
@@ -50,12 +59,12 @@ class Azurite(Provides, DatabaseProcess):
         """Wait for the machine's one port, start it there, and return when it names its containers. Raises
         StackError."""
         jars.fetched("spark-azure", self._java)
-        main = installed(self._npm)
+        main = installed(self._npm, self._session, log=self.log)
         if not hasattr(self, "_port"):
             lock = cache.folder("azurite") / ".port-10000.lock"
             self._held.enter_context(wait.locked(lock, within_s=LOCK_S))
-            self._port = Port(PORT, what="Azurite")
-        if self._port.open():
+            self._port = free_port()
+        elif self._port.open():
             raise StackError(f"{self._port} was asked for Azurite, but another program listens there; end that one")
         self.folder.mkdir(mode=0o700, exist_ok=True)
         argv = [str(self._node), str(main), "--blobHost", LOOPBACK, "--blobPort", str(PORT)]
@@ -84,6 +93,28 @@ class Azurite(Provides, DatabaseProcess):
         return True
 
 
+def free_port(number: int = PORT) -> Port:
+    """The port, once nobody listens there. Hold its lock. Raises StackError if somebody still does after some
+    seconds."""
+
+    def look() -> Port | wait.Waiting:
+        try:
+            port = Port(number, what="Azurite")
+        except StackError as error:
+            return wait.Waiting(str(error))
+        if port.open():
+            port.release()
+            return wait.Waiting("a program listens there")
+        return port
+
+    try:
+        return cast(
+            Port, wait.until(f"port {number} to be free for Azurite", look, within_s=FREE_S, hint="end who has it")
+        )
+    except WaitError as error:
+        raise StackError(str(error)) from error
+
+
 def program(name: str) -> Path:
     """Where it is. Raises StackError."""
     found = shutil.which(name)
@@ -92,25 +123,33 @@ def program(name: str) -> Path:
     return Path(found)
 
 
-def installed(npm: Path) -> Path:
+def installed(npm: Path, session: Session, *, log: Path) -> Path:
     """The emulator's program, fetched once (365 MB). Raises StackError."""
     home = cache.folder("azurite") / VERSION
     if not home.exists():
         with wait.locked(home.parent / ".lock", within_s=LOCK_S):
             if not home.exists():
-                _install(npm, home)
+                # What a killed harness has begun.
+                for left in home.parent.glob(f".{VERSION}.*"):
+                    shutil.rmtree(left, ignore_errors=True)
+                _install(npm, home, session, log)
     return home / MAIN
 
 
-def _install(npm: Path, home: Path) -> None:
+def _install(npm: Path, home: Path, session: Session, log: Path) -> None:
+    """The emulator is plain JavaScript: no package needs its scripts run."""
+    own = {name: value for name, value in os.environ.items() if NETWORK.fullmatch(name)}
     with cache.filling(home) as temporary:
-        argv = [str(npm), "install", "--prefix", str(temporary), "--no-audit", "--no-fund", f"azurite@{VERSION}"]
+        argv = [str(npm), "install", "--prefix", str(temporary), "--ignore-scripts", "--no-audit", "--no-fund"]
+        process = session.spawn(
+            [*argv, f"azurite@{VERSION}"],
+            name="npm", log=log, env=service.environment(HOME=str(Path.home()), **own), cwd=temporary,
+        )  # fmt: skip
         try:
-            done = subprocess.run(
-                argv, capture_output=True, text=True, errors="replace", timeout=INSTALL_S, check=False, cwd=temporary
-            )
+            status = process.wait(INSTALL_S)
         except subprocess.TimeoutExpired as error:
+            session.end(process)
             raise StackError(f"fetching Azurite took over {INSTALL_S:g} s; look at the network, run again") from error
-        if done.returncode != 0 or not (temporary / MAIN).is_file():
-            words = " ".join(done.stderr.split())[-300:]
-            raise StackError(f"cannot fetch azurite {VERSION} by npm: {words}; run again with a network")
+        if status != 0 or not (temporary / MAIN).is_file():
+            words = f"cannot fetch azurite {VERSION} by npm; run again with a network"
+            raise StackError(f"{words}. {log} ends:\n{tail(log)}")

@@ -1,11 +1,12 @@
 """Files of records dropped into a folder on a server, as Spark's file source reads them there.
 
 A file whose writing got no answer may be there: it is looked for as soon as the server answers again. Until then nobody
-knows, and nothing is sent again.
+knows, and nothing is sent again. One that was not answered in time may still come: it is unknown until it is there.
 """
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -54,19 +55,23 @@ class RemoteOpenFolder(OpenFolder):
 
     def ends(self) -> Offsets:
         """How many records each file has that is there, or was taken by a batch. Raises StackError."""
-        for number in sorted(self.doubtful):
-            if number not in self.dropped.planned and self.there(number) is None:
-                del self.dropped.values[number]
-            self.doubtful.discard(number)
-        return super().ends()
+        absent = self._absent()
+        return {number: end for number, end in super().ends().items() if number not in absent}
 
     def there(self, number: int) -> bytes | None:
         """A file as it lies there; None if it does not. Raises StackError."""
         assert self.remote is not None
         return self.remote.read(self.dropped.file(number).name)
 
+    def _absent(self) -> set[int]:
+        """The doubtful ones that are not there, so far."""
+        return {n for n in self.doubtful if n not in self.dropped.planned and self.there(n) is None}
+
     def _batches(self) -> Iterator[Any]:
+        absent = self._absent()
         for number, values in sorted(self.dropped.values.items()):
+            if number in absent:
+                continue
             whole, found = self.dropped.form.written(values), self.there(number)
             # What the pipeline has taken away is as it was dropped.
             if found not in (None, whole):
@@ -130,10 +135,10 @@ class _Sender:
             remote.write(into.dropped.file(number).name, into.dropped.form.written(values))
             return State.ACKNOWLEDGED, ""
         except StackError as failure:
-            said = str(failure)
+            said, look = str(failure), partial(self._look, number, coming=_may_come(failure))
         try:
-            found = until(f"an answer whether {into.dropped.file(number).name} is there", partial(self._look, number),
-                          within_s=BACK_S, every_s=0.2)  # fmt: skip
+            what = f"an answer whether {into.dropped.file(number).name} is there"
+            found = until(what, look, within_s=BACK_S, every_s=0.2)
         except WaitError:
             into.doubtful.add(number)
             return State.UNKNOWN, said
@@ -142,11 +147,23 @@ class _Sender:
         del into.dropped.values[number]
         return State.FAILED, said
 
-    def _look(self, number: int) -> str | Waiting:
+    def _look(self, number: int, *, coming: bool) -> str | Waiting:
         try:
-            return "no" if self._into.there(number) is None else "yes"
+            if self._into.there(number) is not None:
+                return "yes"
         except StackError as failure:
             return Waiting(str(failure))
+        return Waiting("it is not there, and may still come") if coming else "no"
+
+
+def _may_come(failure: BaseException | None) -> bool:
+    """Can the server still be at work on what was asked? Not where it has answered, nor where the connection was
+    refused, or cut off."""
+    while failure is not None:
+        if isinstance(failure, (OSError, http.client.HTTPException)) and not isinstance(failure, ConnectionError):
+            return True
+        failure = failure.__cause__
+    return False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,7 +15,6 @@ from harness.errors import StackError, UsageError
 from harness.remote.http import Answer, Http, NoAnswer
 
 GONE = 404
-CONFLICT = (409, 412)
 OWN_FAULT = 500
 """From here on it is the server that failed, and not who asked."""
 
@@ -99,16 +98,9 @@ class Server:
                 return None
             raise
 
-    def write(self, bucket: str, key: str, data: bytes, *, new: bool = False) -> bool:
-        """Put the object; a `new` one only if there is none: False then. Raises Refused, StackError."""
-        headers = {"If-None-Match": "*"} if new else {}
-        try:
-            self._ask(f"take {bucket}/{key}", Request("PUT", _path(bucket, key), body=data), headers)
-        except Refused as refused:
-            if new and refused.status in CONFLICT:
-                return False
-            raise
-        return True
+    def write(self, bucket: str, key: str, data: bytes) -> None:
+        """Put the object. Raises Refused, StackError."""
+        self._ask(f"take {bucket}/{key}", Request("PUT", _path(bucket, key), body=data))
 
     def delete(self, bucket: str, key: str) -> None:
         """Silent about what is not there. Raises Refused, StackError."""
@@ -118,19 +110,14 @@ class Server:
             if refused.status != GONE:
                 raise
 
-    def close(self) -> None:
-        """This thread's connection."""
-        self._http.close()
-
-    def _ask(self, what: str, request: Request, more: Mapping[str, str] | None = None) -> Answer:
+    def _ask(self, what: str, request: Request) -> Answer:
         asked = f"asked S3 at {self.url} to {what}"
         usual = 443 if self.secure else 80
         host = self.host if self.port == usual else f"{self.host}:{self.port}"
-        headers = {**signed(request, host, self.keys, datetime.now(UTC)), **(more or {})}
+        headers = signed(request, host, self.keys, datetime.now(UTC))
         target = f"{request.path}?{request.query}" if request.query else request.path
         try:
-            # What is put only if it is new would be refused the second time.
-            answer = self._http.ask(request.method, target, headers, request.body or None, again=not more)
+            answer = self._http.ask(request.method, target, headers, request.body or None)
         except NoAnswer as failure:
             raise StackError(f"{asked}; saw {failure}. See logs/s3.log") from failure
         if answer.status >= 300:

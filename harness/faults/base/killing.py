@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.context import RunContext, TriggerHit
+from harness.errors import WaitError
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
 from harness.fields import values as v
 from harness.fields.shape import Shape
@@ -14,8 +15,11 @@ from harness.hosts import signals
 from harness.kinds import Refusal, Refusals
 from harness.scenario import CrashPoint, Fault, Trigger, Victim
 from harness.stack import Driver, Process
+from harness.wait import until
 
 DEATH_WITHIN_S = 20.0
+DIES_WITHIN_S = 20.0
+"""How long a driver takes at most from a query that has failed to its end."""
 
 
 COMMITS = Refusal(
@@ -32,6 +36,22 @@ class Victims(Shape):
 def victim_of(fault: Fault) -> Victim:
     """Which processes of the driver die; all of them where the file does not say."""
     return Victim(str(fault.options.get("victim", Victim.TREE)))
+
+
+def dies(run: RunContext, driver: Driver | None) -> bool:
+    """Has the attempt ended, or does it within some seconds, as one does whose query has just failed?"""
+    if driver is None:
+        return False
+    try:
+        until(
+            f"attempt {driver.number} of the driver to end",
+            lambda: run.supervisor.ended(driver.number),
+            within_s=DIES_WITHIN_S,
+            stop=run.stop,
+        )
+    except WaitError:
+        return False
+    return True
 
 
 def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
-from harness.faults.base import Injection, lasting
+from harness.faults.base import Injection, killing, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -17,6 +17,10 @@ from harness.triggers.base import Planned
 UNFELT = (
     "no process of the pipeline was connected to it, and no driver died while it was away; "
     "take `rows` with a batch, where a writer is connected"
+)
+UNREPEATED = (
+    "no driver died while it was away, and it keeps the checkpoint alone: whoever was connected asked it again, "
+    "and nothing was done twice"
 )
 
 
@@ -116,9 +120,12 @@ class KillServer:
         finally:
             signals.thaw(late)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
-        unfelt = not (lost or self.died(run, driver))
+        alone = self.component == run.only_checkpoint
+        # Whose query has failed needs some seconds to end.
+        unfelt = not ((lost and not alone) or self.died(run, driver) or killing.dies(run, driver))
+        why = (UNREPEATED if alone else UNFELT) if unfelt else ""
         return Injection(
-            signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt,
+            signalled={victim: words}, looked=True, note=note, why=why, unfelt=unfelt,
             unhealed=self.unhealed(step.do),
         )  # fmt: skip
 

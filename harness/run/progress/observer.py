@@ -216,7 +216,11 @@ class Observer:
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the run's source, as a query plans before anything was sent, or with a
-        watermark?"""
+        watermark? Raises StackError where a server that keeps the checkpoint does not answer."""
+        place = self._mirror.place(folder) if self._mirror is not None else None
+        if self._mirror is not None and place is not None and not (folder / "offsets" / str(batch)).exists():
+            # Who has its plan from the server's listing is ahead of the copy.
+            self._mirror.look()
         with self._lock:
             progress = self._known.get(folder) or self._progress(folder)
         return progress.took_nothing(batch)

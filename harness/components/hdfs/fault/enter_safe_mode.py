@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
-from harness.faults.base import Injection, lasting
+from harness.faults.base import Injection, killing, lasting
 from harness.faults.base.outage import everyone
 from harness.hosts import signals
 from harness.kinds import About, Refusals
@@ -52,9 +52,11 @@ class EnterSafeMode:
             server.safe_mode(on=True)
         finally:
             signals.thaw(hit.frozen)
-        run.stop.wait(for_s)
-        server.safe_mode(on=False)
-        died = driver is not None and run.supervisor.ended(driver.number)
+        try:
+            run.stop.wait(for_s)
+        finally:
+            server.safe_mode(on=False)
+        died = killing.dies(run, driver)
         words = f"in safe mode for {for_s:g} s"
         return Injection(signalled={"namenode": words}, looked=True, why="" if died else UNFELT, unfelt=not died)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
-from harness.faults.base import Injection, NoOptions
+from harness.faults.base import Injection, NoOptions, killing
 from harness.faults.base.outage import everyone
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
+
+UNFELT = "no driver died of it: nobody has read a block that is gone"
 
 
 @runtime_checkable
@@ -42,7 +44,7 @@ class LoseBlocks:
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Do it with everybody stopped."""
-        server = run.stack.servers.get("hdfs")
+        server, driver = run.stack.servers.get("hdfs"), run.supervisor.driver
         if not isinstance(server, HasBlocks):
             return Injection(signalled={}, note="the stack has no HDFS of its own")
         hit.frozen += signals.freeze(everyone(run))
@@ -53,7 +55,10 @@ class LoseBlocks:
             signals.thaw(hit.frozen)
         if not lost:
             return Injection(signalled={}, looked=True, note="it had no block")
-        return Injection(signalled={"datanode": f"back after SIGKILL without its {lost} blocks"}, looked=True)
+        died, words = killing.dies(run, driver), f"back after SIGKILL without its {lost} blocks"
+        return Injection(
+            signalled={"datanode": words}, looked=True, why="" if died else UNFELT, unfelt=not died, unhealed=True
+        )
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the loss."""

@@ -1,0 +1,89 @@
+"""The faults on HDFS that take no process: whom they are booked to, and what is undone however they end."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.components.hdfs.fault import enter_safe_mode, lose_blocks
+from harness.context import TriggerHit
+from harness.faults.base import killing
+from harness.scenario import Fault, Impact, Step, Trigger
+
+WHEN = Trigger(kind="point", value="sink-committed", place="sink-committed")
+
+
+class Hdfs:
+    """A file system that notes what is done to it."""
+
+    def __init__(self, *, blocks: int = 3) -> None:
+        self.blocks, self.safe = blocks, False
+
+    def lose_blocks(self) -> int:
+        return self.blocks
+
+    def safe_mode(self, *, on: bool) -> None:
+        self.safe = on
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is stopped, and nobody waits for long."""
+    for fault in (lose_blocks, enter_safe_mode):
+        monkeypatch.setattr(fault, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
+        monkeypatch.setattr(fault, "everyone", lambda run: [])
+    monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
+
+
+def world(server: Hdfs, *, dies_at_look: int) -> Any:
+    """A run whose driver is seen dead at that look, and at later ones; never at 0."""
+    looks = iter(range(1, 10_000))
+    return SimpleNamespace(
+        stack=SimpleNamespace(servers={"hdfs": server}),
+        supervisor=SimpleNamespace(
+            driver=SimpleNamespace(number=1), ended=lambda number: 0 < dies_at_look <= next(looks)
+        ),
+        look=lambda hit: None,
+        stop=threading.Event(),
+    )
+
+
+def step(kind: str, **options: Any) -> Step:
+    return Step(when=WHEN, do=Fault(kind=kind, impact=Impact.NONE, options=options))
+
+
+@pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])
+def test_lost_blocks_do_not_come_back_and_are_felt_by_a_driver_that_dies(dies_at_look: int, unfelt: bool) -> None:
+    run = world(Hdfs(), dies_at_look=dies_at_look)
+    done = lose_blocks.KIND.inject(run, step("lose blocks"), TriggerHit(batch=3))
+    assert (done.unfelt, bool(done.why), done.unhealed) == (unfelt, unfelt, True)
+
+
+def test_a_datanode_without_a_block_has_lost_none() -> None:
+    done = lose_blocks.KIND.inject(world(Hdfs(blocks=0), dies_at_look=0), step("lose blocks"), TriggerHit(batch=3))
+    assert not done.signalled
+
+
+@pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])
+def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_look: int, unfelt: bool) -> None:
+    server = Hdfs()
+    done = enter_safe_mode.KIND.inject(
+        world(server, dies_at_look=dies_at_look), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
+    )
+    assert (done.unfelt, bool(done.why), server.safe) == (unfelt, unfelt, False)
+
+
+def test_safe_mode_is_left_however_its_time_ends() -> None:
+    server = Hdfs()
+    run = world(server, dies_at_look=0)
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    run.stop = SimpleNamespace(wait=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
+    assert not server.safe
