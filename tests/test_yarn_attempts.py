@@ -284,7 +284,10 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path
     ("kind", "connected", "lost", "unfelt"),
     [
         ("kill nodemanager", False, True, False),
-        ("restart resourcemanager", True, False, False),
+        ("kill nodemanager", True, True, False),
+        # Whoever is connected to it only reports to it: nothing is done again.
+        ("restart resourcemanager", True, False, True),
+        ("restart resourcemanager", True, True, False),
         ("restart resourcemanager", False, False, True),
     ],
 )
@@ -297,12 +300,12 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     process = SimpleNamespace(name="1", reaches=lambda port: connected)
     monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
     monkeypatch.setattr(outage, "everyone", lambda run: [process])
-    asked = iter([False, False])
+    late = iter([False, False] if name == "nodemanager" else [])
     run: Any = SimpleNamespace(
         stack=SimpleNamespace(daemons={name: daemon}, servers={}, executors=lambda own: []),
         own={},
-        # Its driver ends some time after the daemon is back.
-        supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(asked, lost)),
+        # The driver that a NodeManager's end has lost ends some time after it is back.
+        supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(late, lost)),
         tripwire=None,
         look=lambda hit: story.append("looked"),
         stop=threading.Event(),

@@ -20,6 +20,9 @@ UNFELT = (
 )
 
 
+OUTLIVED = "no driver died while it was away: whoever is connected to it waits, and does nothing again"
+
+
 @runtime_checkable
 class Restartable(Protocol):
     """A server of ours that can be killed and comes back on its data."""
@@ -62,6 +65,8 @@ class KillServer:
     needs = frozenset({Means.RESTART_COMPONENTS})
     stands_still = True
     """Does the pipeline stand still while the server starts?"""
+    missed_at_once = True
+    """Does whoever is connected lose what it was doing? If not, only a driver's death says that somebody noticed."""
 
     @property
     def about(self) -> About:
@@ -116,11 +121,11 @@ class KillServer:
         finally:
             signals.thaw(late)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
-        unfelt = not (lost or self.died(run, driver))
+        unfelt = not (self.died(run, driver) or (lost and self.missed_at_once))
+        why = "" if not unfelt else UNFELT if self.missed_at_once else OUTLIVED
         return Injection(
-            signalled={victim: words}, looked=True, note=note, why=UNFELT if unfelt else "", unfelt=unfelt,
-            unhealed=self.unhealed(step.do),
-        )  # fmt: skip
+            signalled={victim: words}, looked=True, note=note, why=why, unfelt=unfelt, unhealed=self.unhealed(step.do)
+        )
 
     def unhealed(self, fault: Fault) -> bool:
         """Does it stay away from whom it was taken?"""
