@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,15 +21,18 @@ from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
+from harness.components.yarn.fault import kill_nodemanager
 from harness.components.yarn.settings import Folders
 from harness.context import TriggerHit
 from harness.faults import FAULTS, fault
 from harness.faults.base import outage
 from harness.hosts import signals
 from harness.machine.java import Java
+from harness.resources import RunResources
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.stacks.yarn import YarnStack
 from harness.triggers.base import at_point
 from harness.wait import until
 
@@ -285,6 +288,7 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path
     [
         ("kill nodemanager", False, True, False),
         ("kill nodemanager", True, True, False),
+        ("kill nodemanager", True, False, True),
         # Whoever is connected to it only reports to it: nothing is done again.
         ("restart resourcemanager", True, False, True),
         ("restart resourcemanager", True, True, False),
@@ -300,12 +304,17 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     process = SimpleNamespace(name="1", reaches=lambda port: connected)
     monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
     monkeypatch.setattr(outage, "everyone", lambda run: [process])
+    monkeypatch.setattr(kill_nodemanager, "GIVEN_UP_S", 0.3)
     late = iter([False, False] if name == "nodemanager" else [])
     run: Any = SimpleNamespace(
         stack=SimpleNamespace(daemons={name: daemon}, servers={}, executors=lambda own: []),
         own={},
         # The driver that a NodeManager's end has lost ends some time after it is back.
-        supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(late, lost)),
+        supervisor=SimpleNamespace(
+            driver=SimpleNamespace(number=1),
+            ended=lambda number: next(late, lost),
+            ending=lambda number, within_s: 1 if lost else None,
+        ),
         tripwire=None,
         look=lambda hit: story.append("looked"),
         stop=threading.Event(),
@@ -313,7 +322,9 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     hit, step = TriggerHit(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
     done = FAULTS[kind].inject(run, step, hit)
     assert (story, list(done.signalled), done.unfelt) == (["looked", "killed", "back"], [name], unfelt)
-    elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}))
+    # The judge is told that the attempt is over, and how it ended.
+    assert done.driver_status == (1 if lost and name == "nodemanager" else None)
+    elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}), supervisor=run.supervisor)
     assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
 
 
@@ -329,5 +340,25 @@ def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_
         session.spawn = lambda *argv, **more: None
         yarn.resourcemanager.spawn()
         until("NodeManager to go on", lambda: not node.stopped(), within_s=30.0)
+    finally:
+        yarn.close()
+
+
+def test_a_nodemanager_that_comes_back_while_nobody_may_be_started_stands_still(tmp_path: Path, starts: Starts) -> None:
+    """YARN would start the next attempt while the one before it still writes."""
+    session: Any = SimpleNamespace(id="s-1", folder=tmp_path, spawn=lambda *argv, **more: starts("java"))
+    stack = YarnStack(tmp_path)
+    java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")
+    stack._yarn = yarn = Yarn(session, java, logs=tmp_path)
+    daemon, own = yarn.nodemanager, cast(RunResources, None)
+    try:
+        daemon._ready = lambda: True
+        daemon.start()
+        assert [each.stopped() for each in daemon.itself()] == [False]
+        with stack.holding(own):
+            daemon.stop()
+            daemon.start()
+            assert [each.stopped() for each in daemon.itself()] == [True]
+        until("it to go on", lambda: [each.stopped() for each in daemon.itself()] == [False], within_s=30.0)
     finally:
         yarn.close()

@@ -125,13 +125,15 @@ class YarnStack(StartingStack):
 
     @contextmanager
     def holding(self, own: RunResources) -> Iterator[None]:
-        """NodeManager stands still (SIGSTOP), and starts nobody."""
-        still = signals.freeze(self._there().nodemanager.itself())
+        """NodeManager stands still (SIGSTOP), and starts nobody; so does the one that comes after it meanwhile."""
+        nodemanager = self._there().nodemanager
+        nodemanager.held = True
+        signals.freeze(nodemanager.itself())
         try:
             yield
         finally:
-            # One that was killed meanwhile is gone; its successor runs.
-            signals.thaw(still)
+            nodemanager.held = False
+            signals.thaw(nodemanager.itself())
 
     def end(self, own: RunResources) -> None:
         """Have YARN end the application; silent if there is none. Its processes are ended by whoever asks for that."""
