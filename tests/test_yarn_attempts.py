@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +24,7 @@ from harness.components.yarn.containers import EXECUTOR, MASTER, contained, mast
 from harness.components.yarn.fault import kill_nodemanager
 from harness.components.yarn.settings import Folders
 from harness.context import TriggerHit
+from harness.errors import StackError
 from harness.faults import FAULTS, fault
 from harness.faults.base import outage
 from harness.hosts import signals
@@ -32,7 +33,7 @@ from harness.resources import RunResources
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
-from harness.stacks.yarn import YarnStack
+from harness.stacks.yarn import Submitted, YarnStack
 from harness.triggers.base import at_point
 from harness.wait import until
 
@@ -192,6 +193,41 @@ def test_the_end_of_an_application_is_asked_for(page: Page) -> None:
     page.said[f"/apps/{APPLICATION}/state"] = {"state": "KILLING"}
     Manager(f"127.0.0.1:{page.server_port}").end(APPLICATION)
     assert page.asked == [("PUT", f"/ws/v1/cluster/apps/{APPLICATION}/state")]
+
+
+class Slow:
+    """A ResourceManager that does not answer the first time, and needs a moment once it is told."""
+
+    def __init__(self, *, ends: bool = True) -> None:
+        self.said: list[str] = []
+        self.ends = ends
+
+    def end(self, application: str) -> None:
+        self.said.append("asked")
+        if len(self.said) == 1 or not self.ends:
+            raise StackError("no answer")
+
+    def over(self, application: str) -> str:
+        self.said.append("told")
+        return "KILLED" if self.said.count("told") > 1 else ""
+
+
+@pytest.mark.parametrize(("ends", "gone", "raises"), [(True, False, False), (False, True, False), (False, False, True)])
+def test_a_run_s_end_waits_until_the_application_is_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: bool, gone: bool, raises: bool
+) -> None:
+    """YARN would start the next attempt while the sink is read."""
+    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
+    stack, manager = YarnStack(tmp_path), Slow(ends=ends)
+    cluster: Any = SimpleNamespace(manager=manager, resourcemanager=SimpleNamespace(gone=gone))
+    session: Any = SimpleNamespace(end=lambda process: None)
+    submission: Any = SimpleNamespace(application=APPLICATION, process=None)
+    stack._yarn, stack._session, stack._submitted["r"] = cluster, session, Submitted(submission, 6)
+    own: Any = SimpleNamespace(run_id="r")
+    with pytest.raises(StackError, match=APPLICATION) if raises else nullcontext():
+        stack.end(own)
+    if ends:
+        assert manager.said == ["asked", "asked", "told", "asked", "told"]
 
 
 @dataclass

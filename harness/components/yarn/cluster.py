@@ -57,6 +57,11 @@ class YarnDaemon(Daemon):
             process.kill()
             process.wait(10.0)
 
+    @property
+    def gone(self) -> bool:
+        """Has it ended, and no fault has killed it? Then nobody brings it back."""
+        return self._process is not None and self._process.poll() is not None
+
     def itself(self) -> list[LocalProcess]:
         """Its process; nothing while it does not run."""
         found = reaper.identify(self._process.pid) if self._process is not None else None
