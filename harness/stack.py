@@ -162,7 +162,7 @@ class RestartsDrivers(Protocol):
         """No attempt is started while this is held."""
 
     def end(self, own: RunResources) -> None:
-        """From here on none is started. Silent if there was none."""
+        """From here on none is started. Silent if there was none. Raises StackError where that cannot be known."""
 
 
 @runtime_checkable

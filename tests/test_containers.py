@@ -21,7 +21,7 @@ import pytest
 
 import docker
 from bench.same import said
-from harness.component import Boxed, needs
+from harness.component import COMPONENTS, AsContainer, Boxed, needs
 from harness.components.spark import standalone_containers, standby
 from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
@@ -56,7 +56,10 @@ ENDS = {(KAFKA, signal.SIGKILL), (STANDBY, signal.SIGTERM)}
 """Of the moments and signals that end a run, those in CI."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 SEARCHED = HOUSE / "scenarios" / "sinks" / "opensearch_away_retried.yaml"
-RESTARTED = sorted({name for fault in FAULTS if Means.RESTART_COMPONENTS in fault.needs for name in needs(fault)})
+RESTARTED = sorted(
+    {name for fault in FAULTS if Means.RESTART_COMPONENTS in fault.needs for name in needs(fault)}
+    & {kind.about.name for kind in COMPONENTS if isinstance(kind, AsContainer)}
+)
 
 
 @pytest.fixture(scope="module")

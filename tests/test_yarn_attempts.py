@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,15 +21,19 @@ from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
+from harness.components.yarn.fault import kill_nodemanager
 from harness.components.yarn.settings import Folders
 from harness.context import TriggerHit
+from harness.errors import StackError
 from harness.faults import FAULTS, fault
 from harness.faults.base import outage
 from harness.hosts import signals
 from harness.machine.java import Java
+from harness.resources import RunResources
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.stacks.yarn import Submitted, YarnStack
 from harness.triggers.base import at_point
 from harness.wait import until
 
@@ -191,6 +195,41 @@ def test_the_end_of_an_application_is_asked_for(page: Page) -> None:
     assert page.asked == [("PUT", f"/ws/v1/cluster/apps/{APPLICATION}/state")]
 
 
+class Slow:
+    """A ResourceManager that does not answer the first time, and needs a moment once it is told."""
+
+    def __init__(self, *, ends: bool = True) -> None:
+        self.said: list[str] = []
+        self.ends = ends
+
+    def end(self, application: str) -> None:
+        self.said.append("asked")
+        if len(self.said) == 1 or not self.ends:
+            raise StackError("no answer")
+
+    def over(self, application: str) -> str:
+        self.said.append("told")
+        return "KILLED" if self.said.count("told") > 1 else ""
+
+
+@pytest.mark.parametrize(("ends", "gone", "raises"), [(True, False, False), (False, True, False), (False, False, True)])
+def test_a_run_s_end_waits_until_the_application_is_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: bool, gone: bool, raises: bool
+) -> None:
+    """YARN would start the next attempt while the sink is read."""
+    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
+    stack, manager = YarnStack(tmp_path), Slow(ends=ends)
+    cluster: Any = SimpleNamespace(manager=manager, resourcemanager=SimpleNamespace(gone=gone))
+    session: Any = SimpleNamespace(end=lambda process: None)
+    submission: Any = SimpleNamespace(application=APPLICATION, process=None)
+    stack._yarn, stack._session, stack._submitted["r"] = cluster, session, Submitted(submission, 6)
+    own: Any = SimpleNamespace(run_id="r")
+    with pytest.raises(StackError, match=APPLICATION) if raises else nullcontext():
+        stack.end(own)
+    if ends:
+        assert manager.said == ["asked", "asked", "told", "asked", "told"]
+
+
 @dataclass
 class Driver:
     """An attempt that lives until `status` is set."""
@@ -284,7 +323,11 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path
     ("kind", "connected", "lost", "unfelt"),
     [
         ("kill nodemanager", False, True, False),
-        ("restart resourcemanager", True, False, False),
+        ("kill nodemanager", True, True, False),
+        ("kill nodemanager", True, False, True),
+        # Whoever is connected to it only reports to it: nothing is done again.
+        ("restart resourcemanager", True, False, True),
+        ("restart resourcemanager", True, True, False),
         ("restart resourcemanager", False, False, True),
     ],
 )
@@ -297,12 +340,17 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     process = SimpleNamespace(name="1", reaches=lambda port: connected)
     monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
     monkeypatch.setattr(outage, "everyone", lambda run: [process])
-    asked = iter([False, False])
+    monkeypatch.setattr(kill_nodemanager, "GIVEN_UP_S", 0.3)
+    late = iter([False, False] if name == "nodemanager" else [])
     run: Any = SimpleNamespace(
         stack=SimpleNamespace(daemons={name: daemon}, servers={}, executors=lambda own: []),
         own={},
-        # Its driver ends some time after the daemon is back.
-        supervisor=SimpleNamespace(driver=SimpleNamespace(number=1), ended=lambda number: next(asked, lost)),
+        # The driver that a NodeManager's end has lost ends some time after it is back.
+        supervisor=SimpleNamespace(
+            driver=SimpleNamespace(number=1),
+            ended=lambda number: next(late, lost),
+            ending=lambda number, within_s: 1 if lost else None,
+        ),
         tripwire=None,
         look=lambda hit: story.append("looked"),
         only_checkpoint="",
@@ -311,7 +359,9 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     hit, step = TriggerHit(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
     done = FAULTS[kind].inject(run, step, hit)
     assert (story, list(done.signalled), done.unfelt) == (["looked", "killed", "back"], [name], unfelt)
-    elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}))
+    # The judge is told that the attempt is over, and how it ended.
+    assert done.driver_status == (1 if lost and name == "nodemanager" else None)
+    elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}), supervisor=run.supervisor)
     assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
 
 
@@ -327,5 +377,25 @@ def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_
         session.spawn = lambda *argv, **more: None
         yarn.resourcemanager.spawn()
         until("NodeManager to go on", lambda: not node.stopped(), within_s=30.0)
+    finally:
+        yarn.close()
+
+
+def test_a_nodemanager_that_comes_back_while_nobody_may_be_started_stands_still(tmp_path: Path, starts: Starts) -> None:
+    """YARN would start the next attempt while the one before it still writes."""
+    session: Any = SimpleNamespace(id="s-1", folder=tmp_path, spawn=lambda *argv, **more: starts("java"))
+    stack = YarnStack(tmp_path)
+    java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")
+    stack._yarn = yarn = Yarn(session, java, logs=tmp_path)
+    daemon, own = yarn.nodemanager, cast(RunResources, None)
+    try:
+        daemon._ready = lambda: True
+        daemon.start()
+        assert [each.stopped() for each in daemon.itself()] == [False]
+        with stack.holding(own):
+            daemon.stop()
+            daemon.start()
+            assert [each.stopped() for each in daemon.itself()] == [True]
+        until("it to go on", lambda: [each.stopped() for each in daemon.itself()] == [False], within_s=30.0)
     finally:
         yarn.close()

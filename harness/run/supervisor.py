@@ -312,9 +312,14 @@ class Supervisor:
             raise HarnessError(f"a driver was still being launched after {LAUNCH_WITHIN_S:g} s")
 
     def _end(self) -> None:
+        try:
+            if isinstance(self._stack, RestartsDrivers):
+                self._stack.end(self._own)
+        finally:
+            self._kill()
+
+    def _kill(self) -> None:
         limit = Deadline(STOP_WITHIN_S)
-        if isinstance(self._stack, RestartsDrivers):
-            self._stack.end(self._own)
         # Again until none is left: a process may have started another while it was being killed.
         while left := self.living():
             if limit.over():

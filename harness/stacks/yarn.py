@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from harness.components.yarn.containers import EXECUTOR, contained, runs
 from harness.components.yarn.policy import attempts
 from harness.components.yarn.submission import Machine, Submission, submit
 from harness.components.yarn.submission import settings as spark_settings
-from harness.errors import StackError
+from harness.errors import StackError, WaitError
 from harness.hosts import signals
 from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying
@@ -35,6 +35,10 @@ from harness.session.session import Session
 from harness.stack import MEANS, Driver
 from harness.stacks.base import RUNS, StartingStack
 from harness.stacks.provision import Provision
+from harness.wait import Waiting, undisturbed, until
+
+END_WITHIN_S = 15.0
+"""How long YARN is asked to end an application, until it says that it is over."""
 
 
 @dataclass(frozen=True)
@@ -125,24 +129,42 @@ class YarnStack(StartingStack):
 
     @contextmanager
     def holding(self, own: RunResources) -> Iterator[None]:
-        """NodeManager stands still (SIGSTOP), and starts nobody."""
-        still = signals.freeze(self._there().nodemanager.itself())
+        """NodeManager stands still (SIGSTOP), and starts nobody; so does the one that comes after it meanwhile."""
+        nodemanager = self._there().nodemanager
+        nodemanager.held = True
+        signals.freeze(nodemanager.itself())
         try:
             yield
         finally:
-            # One that was killed meanwhile is gone; its successor runs.
-            signals.thaw(still)
+            nodemanager.held = False
+            signals.thaw(nodemanager.itself())
 
     def end(self, own: RunResources) -> None:
-        """Have YARN end the application; silent if there is none. Its processes are ended by whoever asks for that."""
+        """Have YARN end the application, and return when it says that it is over; silent if there is none, or if
+        ResourceManager has died. Its processes are ended by whoever asks for that. Raises StackError."""
         submitted = self._submitted.get(own.run_id)
         if submitted is None:
             return
         self._up().end(submitted.submission.process)
         if application := submitted.submission.application:
-            # Without ResourceManager nobody is started again either.
-            with suppress(StackError):
-                self._there().manager.end(application)
+            with undisturbed():
+                self._over(application)
+
+    def _over(self, application: str) -> None:
+        yarn = self._there()
+
+        def over() -> bool | Waiting:
+            try:
+                yarn.manager.end(application)
+            except StackError as failure:
+                # Without ResourceManager nobody is started again either; one that a fault has killed comes back.
+                return yarn.resourcemanager.gone or Waiting(str(failure))
+            return bool(yarn.manager.over(application)) or Waiting("it was told, and has not ended it")
+
+        try:
+            until(f"YARN to end {application}", over, within_s=END_WITHIN_S, every_s=0.2)
+        except WaitError as failure:
+            raise StackError(f"{failure}; it may start the driver again") from failure
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
@@ -164,8 +186,10 @@ class YarnStack(StartingStack):
 
     def release(self, own: RunResources, *, keep: bool = False) -> None:
         """Drop what `provide` made; `keep` leaves it until the stack goes down."""
-        self.end(own)
-        super().release(own, keep=keep)
+        try:
+            self.end(own)
+        finally:
+            super().release(own, keep=keep)
         if not keep:
             self._submitted.pop(own.run_id, None)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from harness.components.hadoop.daemon import Daemon, Room
+from harness.components.hadoop.daemon import START_S, Daemon, Room
 from harness.components.yarn import settings
 from harness.components.yarn.asking import Manager
 from harness.hosts import signals
@@ -35,6 +35,8 @@ class YarnDaemon(Daemon):
         super().__init__(room, ready=lambda: joined(self._begun_ms), heap=HEAP, **said)
         self._begun_ms = 0
         self._before = before
+        self.held = False
+        """Is one that comes back to stand still? Whoever sets this stops the one that is there, and lets it go."""
 
     def spawn(self, words: Sequence[str] = ()) -> None:
         """Start it; returns at once. Raises StackError where another program has its port."""
@@ -42,12 +44,23 @@ class YarnDaemon(Daemon):
         self._begun_ms = int(time() * 1000)
         super().spawn(words)
 
+    def await_ready(self, *, within_s: float = START_S) -> None:
+        """Return when it is ready, and stands still if it is held. Raises StackError, at once if it ends."""
+        super().await_ready(within_s=within_s)
+        if self.held:
+            signals.freeze(self.itself())
+
     def stop(self, *, grace_s: float = 0.0) -> None:
         """SIGKILL to it alone; from here on nobody misses it."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.wait(10.0)
+
+    @property
+    def gone(self) -> bool:
+        """Has it ended, and no fault has killed it? Then nobody brings it back."""
+        return self._process is not None and self._process.poll() is not None
 
     def itself(self) -> list[LocalProcess]:
         """Its process; nothing while it does not run."""

@@ -24,6 +24,9 @@ UNREPEATED = (
 )
 
 
+OUTLIVED = "no driver died while it was away: whoever is connected to it waits, and does nothing again"
+
+
 @runtime_checkable
 class Restartable(Protocol):
     """A server of ours that can be killed and comes back on its data."""
@@ -66,6 +69,8 @@ class KillServer:
     needs = frozenset({Means.RESTART_COMPONENTS})
     stands_still = True
     """Does the pipeline stand still while the server starts?"""
+    missed_at_once = True
+    """Does whoever is connected lose what it was doing? If not, only a driver's death says that somebody noticed."""
 
     @property
     def about(self) -> About:
@@ -121,11 +126,12 @@ class KillServer:
             signals.thaw(late)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
         alone = self.component == run.only_checkpoint
+        felt = self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
         # Whose query has failed needs some seconds to end.
-        unfelt = not ((lost and not alone) or self.died(run, driver) or killing.dies(run, driver))
-        why = (UNREPEATED if alone else UNFELT) if unfelt else ""
+        unfelt = not (felt or killing.dies(run, driver))
+        why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
         return Injection(
-            signalled={victim: words}, looked=True, note=note, why=why, unfelt=unfelt,
+            signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
             unhealed=self.unhealed(step.do),
         )  # fmt: skip
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
-from harness.context import RunContext
+from harness.context import RunContext, TriggerHit
 from harness.errors import WaitError
+from harness.faults.base import Injection
 from harness.kinds import About
+from harness.scenario import Step
 from harness.stack import Driver
 from harness.wait import until
 
@@ -27,6 +29,14 @@ class KillNodeManager(KillDaemon):
             summary="SIGKILL to YARN's NodeManager, which comes back without its containers: the attempt is lost",
             example="{when: {point: batch-planned, batch: 2}, do: kill nodemanager, for: 3s}",
         )
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """As any daemon, and how the attempt ended that was lost with it."""
+        driver = run.supervisor.driver
+        done = super().inject(run, step, hit)
+        if driver is None or not done.signalled:
+            return done
+        return replace(done, driver_status=run.supervisor.ending(driver.number, within_s=0.0))
 
     def died(self, run: RunContext, driver: Driver | None) -> bool:
         """Has the attempt that was at work ended, as it does once it is disowned?"""

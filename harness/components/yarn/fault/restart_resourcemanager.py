@@ -16,6 +16,8 @@ class KillDaemon(KillServer):
 
     needs = frozenset({Means.RESTART_YARN})
     stands_still = False
+    # ApplicationMaster reports to it, and its executors do not: they write on without it.
+    missed_at_once = False
 
     @property
     def components(self) -> tuple[str, ...]:
